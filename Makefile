@@ -9,8 +9,11 @@ PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -
 # One more than cores: a third of the system tests' time is waiting for processes that hang.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help demo test long compose-test netns-test audit crash bench pictures figures profile native oracles \
-        lint docs architecture settings proto install clean
+# Debian's packages of R that `make test-r` needs.
+R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
+
+.PHONY: help demo test test-r long compose-test netns-test test-sql audit crash bench pictures figures profile native oracles \
+        lint docs tutorial architecture settings proto install clean
 
 help:  ## print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -43,11 +46,24 @@ test: $(VENV)/.dev  ## run the tests on all cores, without those of `make long`
 long: $(VENV)/.dev  ## run the tests that take too long for `make test`: about half an hour on two cores
 	UMPC_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
+test-r: $(VENV)/.demo  ## check the R package in clients/r; install R from Debian's packages if there is none
+	@command -v R > /dev/null || \
+	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends $(R_PACKAGES)
+	@mkdir -p build && cd build && rm -f umpc_*.tar.gz && R CMD build --no-manual ../clients/r
+	cd build && UMPC_COMMAND="$$PWD/../$(BIN)/umpc" R CMD check --no-manual umpc_*.tar.gz
+	@grep -q '^Status: OK' build/umpc.Rcheck/00check.log  # neither a warning nor a note
+
 compose-test: $(VENV)/.dev  ## run docker-compose.yml in containers, where a docker engine is at hand
 	$(BIN)/python -m pytest --timeout 0 -rA tests/compose
 
 netns-test: $(VENV)/.dev  ## as root: run studies between processes behind firewalls, through a hub
 	$(BIN)/python -m pytest -rA tests/netns
+
+test-sql: $(VENV)/.dev  ## read from a real PostgreSQL server, which Debian's package provides if there is none
+	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \
+	  { if [ "$$(id -u)" = 0 ]; then apt-get install -y --no-install-recommends postgresql; \
+	    else sudo apt-get install -y --no-install-recommends postgresql; fi; }
+	$(BIN)/python -m pytest tests/postgresql
 
 audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) times as many as `make test`
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit
@@ -62,8 +78,10 @@ bench: $(VENV)/.dev  ## print every figure next to its target; compile the sign 
 pictures: $(VENV)/.bench  ## draw what jobs take as they grow, into bench/pictures
 	$(BIN)/python -m bench.scaling
 
+# DIABETES=FILE and TRIPADVISOR=FILE: the papers' own data (bench/README.md says in which format).
 figures: $(VENV)/.bench  ## measure the papers' figures and tables, into bench/pictures/papers; resumes if interrupted
-	$(BIN)/python -m bench.figures
+	$(BIN)/python -m bench.figures $(if $(DIABETES),--data 'diabetes=$(DIABETES)') \
+	  $(if $(TRIPADVISOR),--data 'tripadvisor=$(TRIPADVISOR)')
 
 profile: $(VENV)/.demo  ## show where the time of a complete job goes, by process and kind of work
 	$(BIN)/python -m bench.profile
@@ -85,6 +103,9 @@ lint: $(VENV)/.dev  ## check style and types
 docs: $(VENV)/.docs  ## build the documentation as a site in build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site is in build/site; open build/site/index.html"
+
+tutorial: $(VENV)/.dev  ## run docs/tutorial.ipynb again and store what it shows
+	$(BIN)/python docs/tutorial_run.py
 
 architecture:  ## draw docs/architecture.svg again
 	$(PYTHON) docs/architecture.py

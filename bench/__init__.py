@@ -22,7 +22,10 @@
 | `work.py` | processor seconds of each kind of work in a study with many nodes |
 | `planned.py` | a run beside its plan: bytes and memory |
 | `type_one.py` | how often a test rejects a true hypothesis, over simulated studies |
+| `power.py` | how often a test rejects a false hypothesis: power curves |
 | `coverage.py` | how often the first interval of a report holds the statistic |
+| `clear_studies.py` | simulated studies in the clear, for the three files above |
+| `order_patterns.py` | rank kernels over all sets of many tables at once |
 | `timing.py` | what a clock learns about a node's noise, and what a draw costs |
 | `timed_sessions.py` | whole sessions of real nodes, with the times at which messages arrive |
 | `memory_site.py` | a site whose streams and ledger are in memory, for timed sessions |

@@ -20,6 +20,14 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.clear_studies import (
+    DEALER,
+    NODES,
+    all_sets,
+    laplace,
+    study_of,
+    totals_by_kernel,
+)
 from bench.table import show
 from umpc.crypto.prg import Stream
 from umpc.protocols.bell_2pc.noise_binding import noise_of_pairs
@@ -29,35 +37,32 @@ from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.protocols.u_mpc.sums import sum_reports
 from umpc.study.document import Study
 from umpc.study.interval import estimated, statistic_of
-from umpc.study.parts import FieldText, Participant
+from umpc.study.parts import FieldText
 from umpc.study.sizes import Sizes
-from umpc.ustat.combinations import every_subset
 from umpc.ustat.estimators import estimate
 from umpc.ustat.intervals import is_covered
 from umpc.ustat.sampling import balanced, biregular, matchings, pairings_of
 from umpc.ustat.statistics import LIBRARY
-from umpc.ustat.text import to_text
 
 RUNS = 2000
 RECORDS = 60
 FIRST = 24
 """Records of the first class, where there are classes."""
 EPSILON = "4"
-NODES = 3
 WHOLE = 50
 """One study in so many makes the whole interval, for its length."""
-STATISTICS: Mapping[str, tuple[str, ...]] = {
-    "kendall_tau": ("x", "y"),
-    "kendall_tau_b": ("x", "y"),
-    "goodman_kruskal_gamma": ("x", "y"),
-    "gini_mean_difference": ("x",),
-    "covariance": ("x", "y"),
-    "wilcoxon_signed_rank": ("z",),
-    "renyi_entropy": ("y",),
-    "auc": ("x",),
-    "auc_private": ("x", "positive"),
-    "spearman_rho": ("x", "y"),
-}
+STATISTICS = (
+    "kendall_tau",
+    "kendall_tau_b",
+    "goodman_kruskal_gamma",
+    "gini_mean_difference",
+    "covariance",
+    "wilcoxon_signed_rank",
+    "renyi_entropy",
+    "auc",
+    "auc_private",
+    "spearman_rho",
+)
 EDGES = {"u-mpc": ("1n", "2n", "10n"), "bell-2pc": ("1p", "2p", "2n")}
 TWO_SAMPLE_EDGES = ("40", "2n", "10n")
 FIELDS = {
@@ -79,10 +84,12 @@ class Case:
 
     @property
     def sizes(self) -> Sizes:
-        return Sizes(self.study, self.records, self.first if self.study.two_sample else 0, NODES)
+        return Sizes(
+            self.study, self.records, self.first if self.study.two_sample else 0, len(NODES)
+        )
 
 
-def cases(names: Sequence[str] = tuple(STATISTICS)) -> Iterator[Case]:
+def cases(names: Sequence[str] = STATISTICS) -> Iterator[Case]:
     """All cases of these statistics."""
     for name in names:
         for protocol, rules in EDGES.items():
@@ -90,34 +97,16 @@ def cases(names: Sequence[str] = tuple(STATISTICS)) -> Iterator[Case]:
             if protocol == "bell-2pc" and statistic.degree != 2:
                 continue
             for rule in TWO_SAMPLE_EDGES if statistic.sampling == "two_sample" else rules:
-                yield Case(study_of(name, protocol, rule))
+                yield Case(proposed(name, protocol, rule))
 
 
-def study_of(name: str, protocol: str, edges: str) -> Study:
-    """A study of three nodes."""
-    statistic = LIBRARY[name]
-    columns = STATISTICS[name]
-    fields = [FIELDS[column] for column in columns]
-    if statistic.sampling == "two_sample":
-        fields.append(LABEL)
-    nodes = tuple(Participant(f"node-{number}", "") for number in range(NODES))
-    dealer = Participant("dealer", "")
-    return Study(
-        name="coverage",
-        statistic=name,
-        kernels=tuple(map(to_text, statistic.expressions(columns))),
-        fields=tuple(fields),
-        epsilon=EPSILON,
-        max_colluding=1,
-        coordinator="coordinator",
-        nodes=nodes,
-        degree=statistic.degree,
-        estimator=statistic.estimator,
-        sampling=statistic.sampling,
-        settings=BellTwoPcSettings(edges=edges)
-        if protocol == "bell-2pc"
-        else UMpcSettings(edges=edges, dealer=dealer),
+def proposed(name: str, protocol: str, edges: str) -> Study:
+    """A study of one statistic by one protocol."""
+    by_pairs = protocol == "bell-2pc"
+    settings = (
+        BellTwoPcSettings(edges=edges) if by_pairs else UMpcSettings(edges=edges, dealer=DEALER)
     )
+    return study_of(name, FIELDS, settings, epsilon=EPSILON)
 
 
 def table_of(rng: np.random.Generator, records: int) -> dict[str, NDArray[np.int64]]:
@@ -146,7 +135,7 @@ def measure(case: Case, runs: int, seed: int) -> Found:
     rng = np.random.default_rng(seed)
     table = table_of(rng, case.records)
     study, sizes = case.study, case.sizes
-    every = means_over(study, table, all_sets(case))
+    every = means_over(study, table, all_sets(study, case.records, case.first))
     zeros = [0.0] * len(every)
     truth = estimate(study.estimator, list(every), zeros, zeros, sizes.sets).value
     if truth is None:
@@ -198,16 +187,6 @@ def release(case: Case, table: Mapping[str, NDArray[np.int64]], rng: np.random.G
     return sum_reports(sizes, noisy, laws)
 
 
-def laplace(
-    rng: np.random.Generator, log_ratio: float, shape: float, count: int
-) -> NDArray[np.int64]:
-    """Differences of two negative binomials: discrete Laplace for shape 1."""
-    chance = -np.expm1(-log_ratio)
-    drawn = rng.negative_binomial(shape, chance, (2, count))
-    difference: NDArray[np.int64] = drawn[0] - drawn[1]
-    return difference
-
-
 def draw_edges(case: Case, rng: np.random.Generator) -> NDArray[np.int64]:
     """E, as the sampler of a run draws it: (edges, k) numbers of records."""
     words = Stream(rng.bytes(32)).words
@@ -221,22 +200,12 @@ def draw_edges(case: Case, rng: np.random.Generator) -> NDArray[np.int64]:
     return balanced(case.records, sizes.edges, words, study.degree)
 
 
-def all_sets(case: Case) -> NDArray[np.int64]:
-    if case.study.two_sample:
-        zeros, ones = np.arange(case.first), np.arange(case.first, case.records)
-        return np.stack(np.meshgrid(zeros, ones, indexing="ij"), axis=-1).reshape(-1, 2)
-    return every_subset(case.records, case.study.degree)
-
-
 def totals_over(
     study: Study, table: Mapping[str, NDArray[np.int64]], edges: NDArray[np.int64]
 ) -> list[int]:
     """Each kernel added up over these sets, in units."""
-    records = [
-        {field.name: table[field.name][column] for field in study.fields if field.name in table}
-        for column in edges.T
-    ]
-    return [int(kernel.evaluate(records).sum()) for kernel in study.parsed_kernels]
+    used = {field.name: table[field.name][None] for field in study.fields if field.name in table}
+    return [int(total) for total in totals_by_kernel(study, used, edges)[0]]
 
 
 def means_over(
@@ -250,7 +219,7 @@ def means_over(
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.coverage", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help="Studies of each case.")
-    parser.add_argument("--only", nargs="*", default=list(STATISTICS), help="Statistics.")
+    parser.add_argument("--only", nargs="*", default=STATISTICS, help="Statistics.")
     parser.add_argument("--protocols", nargs="*", default=list(EDGES), help="Protocols.")
     parser.add_argument("--edges", nargs="*", default=[], help="Sizes of E; all if none is named.")
     parser.add_argument("--seed", type=int, default=14)

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.jobs import JobFailed
-from umpc.cli.deployment import Deployment, Served, ended_with_us
 from umpc.cli.table import DemoTable, read_csv
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
+from umpc.deployment.processes import Deployment, Served, ended_with_us
 from umpc.study.parts import FieldText
 
 BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank" / "bank.csv"

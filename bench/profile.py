@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.harness import bank_table, cores, site
 from bench.table import show
-from umpc.cli.deployment import Deployment
+from umpc.deployment.processes import Deployment
 
 EDGES, NODES = "1000000", 4
 PROCESSES = {"dealer": "dealer", "node": "nodes, together", "study": "coordinator"}

@@ -9,13 +9,14 @@ its level, in standard errors of the simulation; it is due below 3.
     python -m bench.type_one --runs 1000 --edges 2n   over sampled sets
     python -m bench.type_one --ties 5                 columns of five values
 
+The whole table takes a few minutes. `power.py` asks the same of false hypotheses.
 No one has proved a bound for tau* with ties; `--ties` tries it.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
@@ -23,7 +24,16 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.coverage import laplace
+from bench.clear_studies import (
+    COLUMNS,
+    DEALER,
+    NODES,
+    all_sets,
+    laplace,
+    study_of,
+    totals_by_kernel,
+)
+from bench.order_patterns import totals_by_order
 from bench.table import show
 from umpc.crypto.prg import Stream
 from umpc.inference.hypotheses import GREATER, HYPOTHESES, LESS, TWO_SIDED
@@ -33,13 +43,11 @@ from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.protocols.u_mpc.sums import sum_reports
 from umpc.study.cost import NO_COST
 from umpc.study.document import Study
-from umpc.study.parts import FieldText, Participant
+from umpc.study.parts import FieldText
 from umpc.study.report import Measured, Report, report_of
 from umpc.study.sizes import Sizes
-from umpc.ustat.combinations import every_subset
 from umpc.ustat.sampling import balanced, biregular
 from umpc.ustat.statistics import LIBRARY
-from umpc.ustat.text import to_text
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -54,22 +62,30 @@ RECORDS = {1: 100, 2: 100, 3: 30, 4: 24}
 FINE = 1 << 20
 """The values of a column without ties."""
 CELLS = 10
-AT_ONCE = 1 << 21
-STATISTICS: Mapping[str, tuple[str, ...]] = {
-    "kendall_tau": ("x", "y"),
-    "kendall_tau_b": ("x", "y"),
-    "goodman_kruskal_gamma": ("x", "y"),
-    "phi_coefficient": ("positive", "label"),
-    "auc": ("x",),
-    "auc_private": ("x", "label"),
-    "wilcoxon_signed_rank": ("z",),
-    "spearman_rho": ("x", "y"),
-    "triples_skewness": ("z",),
-    "bergsma_dassios_tau_star": ("x", "y"),
-    "uniformity": ("cell",),
-}
-PUBLIC = FieldText.of_categories("class", ["case", "control"], public=True)
-NODES = tuple(Participant(f"node-{number}", f"node-{number}:1") for number in range(3))
+HALVINGS = 26
+"""Steps of the search for a critical value; its relative error is then 2^-26."""
+AT_ONCE = 1 << 19
+STATISTICS = (
+    "kendall_tau",
+    "kendall_tau_b",
+    "goodman_kruskal_gamma",
+    "phi_coefficient",
+    "auc",
+    "auc_private",
+    "wilcoxon_signed_rank",
+    "spearman_rho",
+    "triples_skewness",
+    "bergsma_dassios_tau_star",
+    "uniformity",
+)
+BY_ORDER = (
+    "kendall_tau",
+    "kendall_tau_b",
+    "goodman_kruskal_gamma",
+    "spearman_rho",
+    "bergsma_dassios_tau_star",
+)
+"""Rank statistics of two columns: a table of all orders gives their kernels."""
 
 
 @dataclass(frozen=True)
@@ -95,32 +111,24 @@ class NullCase:
 
     @cached_property
     def study(self) -> Study:
-        found = LIBRARY[self.statistic]
-        columns = STATISTICS[self.statistic]
-        parameters = {"cells": CELLS} if self.statistic == "uniformity" else {}
         half = self.values // 2
         fields = {
             "x": FieldText("x", "0", str(self.values - 1), whole=True),
             "y": FieldText("y", "0", str(self.values - 1), whole=True),
             "z": FieldText("z", str(-half), str(half), whole=True),
-            "label": FieldText.of_categories("label", ["0", "1"]),
             "positive": FieldText.of_categories("positive", ["0", "1"]),
+            "group": FieldText.of_categories("group", ["0", "1"]),
             "cell": FieldText("cell", "0", str(CELLS - 1), whole=True),
         }
-        public = (PUBLIC,) if found.sampling == "two_sample" else ()
-        return Study(
-            name="null",
-            statistic=found.name,
-            kernels=tuple(map(to_text, found.expressions(columns, parameters))),
-            fields=(*(fields[name] for name in columns), *public),
+        settings = UMpcSettings(edges=self.edges, dealer=DEALER)
+        parameters = {"cells": CELLS} if self.statistic == "uniformity" else {}
+        return study_of(
+            self.statistic,
+            fields,
+            settings,
             epsilon=self.epsilon,
             max_colluding=2,
-            coordinator="coordinator",
-            nodes=NODES,
-            degree=found.degree,
-            estimator=found.estimator,
-            sampling=found.sampling,
-            settings=UMpcSettings(edges=self.edges, dealer=Participant("dealer", "dealer:1")),
+            parameters=parameters,
         )
 
     @cached_property
@@ -134,41 +142,31 @@ class NullCase:
             "x": lambda: rng.integers(0, self.values, shape),
             "y": lambda: rng.integers(0, self.values, shape),
             "z": lambda: rng.integers(-half, half, shape, endpoint=True),
-            "label": lambda: (rng.random(shape) < 0.4).astype(np.int64),
             "positive": lambda: (rng.random(shape) < 0.7).astype(np.int64),
+            "group": lambda: (rng.random(shape) < 0.4).astype(np.int64),
             "cell": lambda: rng.integers(0, CELLS, shape),
         }
-        return {name: draws[name]() for name in STATISTICS[self.statistic]}
+        return {name: draws[name]() for name in COLUMNS[self.statistic]}
 
     def sets(self, rng: np.random.Generator) -> Ints:
         """E, (edges, k). Records are exchangeable, so one E serves all studies."""
+        if self.edges == "all":
+            return all_sets(self.study, self.records, self.first)
         words = Stream(rng.bytes(32)).words
         if self.study.two_sample:
             second = self.records - self.first
-            if self.edges != "all":
-                offsets = np.array([0, self.first])
-                return biregular(self.first, second, self.sizes.edges, words) + offsets
-            pairs = np.meshgrid(np.arange(self.first), np.arange(second) + self.first)
-            return np.stack(pairs, axis=-1).reshape(-1, 2)
-        if self.edges == "all":
-            return every_subset(self.records, self.study.degree)
+            offsets = np.array([0, self.first])
+            return biregular(self.first, second, self.sizes.edges, words) + offsets
         return balanced(self.records, self.sizes.edges, words, self.study.degree)
 
     def totals(self, rng: np.random.Generator, runs: int) -> Ints:
         """The sums of so many studies without noise, in units: (runs, sums)."""
         sets = self.sets(rng)
-        parts = []
-        for start in range(0, runs, each := max(1, AT_ONCE // len(sets))):
-            count = min(each, runs - start)
-            table = self.table(rng, count)
-            places = [
-                {name: values[:, column].reshape(-1) for name, values in table.items()}
-                for column in sets.T
-            ]
-            found = [kernel.evaluate(places) for kernel in self.study.parsed_kernels]
-            shape = (count, len(sets))
-            flat = [np.broadcast_to(each, count * len(sets)).reshape(shape) for each in found]
-            parts.append(np.stack([each.sum(axis=1) for each in flat], axis=1))
+        if self.statistic in BY_ORDER:
+            return totals_by_order(self.study, self.table(rng, runs), sets)
+        each = max(1, AT_ONCE // len(sets))
+        sizes = [min(each, runs - start) for start in range(0, runs, each)]
+        parts = [totals_by_kernel(self.study, self.table(rng, many), sets) for many in sizes]
         return np.concatenate(parts)
 
     def noise(self, rng: np.random.Generator, runs: int) -> Ints:
@@ -185,10 +183,17 @@ class NullCase:
 
 
 def rejected(case: NullCase, noisy: Ints, levels: Sequence[float]) -> list[float]:
-    """The share of studies that the usual test rejects, at each level.
+    """The share of studies that the usual test rejects, at each level."""
+    return [float(rejections(case, noisy, level).mean()) for level in levels]
+
+
+def rejections(case: NullCase, noisy: Ints, level: float) -> NDArray[np.bool_]:
+    """Whether the usual test rejects each study: (runs,).
 
     The law of the errors is the same in all studies, so p-values follow from the released
     combination alone, and they fall with its distance from 0.
+
+    Args: noisy: the sums of each study, (runs, sums), in units.
     """
     hypothesis = HYPOTHESES[case.statistic]
     inference = Inference(case.report([int(total) for total in noisy.mean(axis=0)]))
@@ -196,19 +201,16 @@ def rejected(case: NullCase, noisy: Ints, levels: Sequence[float]) -> list[float
     units = np.array([float(kernel.unit) for kernel in case.study.parsed_kernels])
     seen = noisy * units / case.sizes.edges @ np.array(hypothesis.weights) - hypothesis.constant
     sides = [GREATER] if hypothesis.alternative == GREATER else [GREATER, LESS]
-    shares = []
-    for level in levels:
-        beyond = np.zeros(len(seen), dtype=bool)
-        for side in sides:
-            tail = level if hypothesis.alternative != TWO_SIDED else level / 2
+    tail = level if hypothesis.alternative != TWO_SIDED else level / 2
+    beyond = np.zeros(len(seen), dtype=np.bool_)
+    for side in sides:
 
-            def p_of(value: float, side: str = side) -> float:
-                return p_value(law, errors, value, side)
+        def p_of(value: float, side: str = side) -> float:
+            return p_value(law, errors, value, side)
 
-            limit = critical(p_of, tail, 1 if side == GREATER else -1)
-            beyond |= seen >= limit if side == GREATER else seen <= limit
-        shares.append(float(beyond.mean()))
-    return shares
+        limit = critical(p_of, tail, 1 if side == GREATER else -1)
+        beyond |= seen >= limit if side == GREATER else seen <= limit
+    return beyond
 
 
 def critical(p_of: Callable[[float], float], tail: float, sign: int) -> float:
@@ -216,7 +218,7 @@ def critical(p_of: Callable[[float], float], tail: float, sign: int) -> float:
     inside, outside = 0.0, 1e-6
     while p_of(sign * outside) > tail:
         inside, outside = outside, 2 * outside
-    for _ in range(40):
+    for _ in range(HALVINGS):
         middle = (inside + outside) / 2
         inside, outside = (middle, outside) if p_of(sign * middle) > tail else (inside, middle)
     return sign * outside
@@ -230,7 +232,7 @@ def excess(share: float, level: float, runs: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.type_one", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help="Studies of each row.")
-    parser.add_argument("--only", nargs="*", default=list(STATISTICS), help="Statistics.")
+    parser.add_argument("--only", nargs="*", default=STATISTICS, help="Statistics.")
     parser.add_argument("--edges", default="all", help='"all", "2n" or a number.')
     parser.add_argument("--ties", type=int, default=FINE, help="The values of each column.")
     parser.add_argument("--seed", type=int, default=18)

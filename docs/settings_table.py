@@ -23,13 +23,23 @@ COMMON = {
     "parameters": ("a table: numbers that the statistic takes, such as `cells = 10`", "none"),
     "kernel": ("a function of your own, as `file.py:function`", "this or `statistic`"),
     "estimator": ("with `kernel`: what is computed from the released means", "`mean`"),
-    "sampling": ("with `kernel`: `balanced`, or `two_sample` over two classes", "`balanced`"),
+    "sampling": (
+        "how E is taken: `balanced`; `uniform` or `bernoulli` without regard to how many sets a "
+        "record is in (`u-mpc` only); with `kernel` also `two_sample` over two classes",
+        "`balanced`",
+    ),
     "epsilon": ('ε of the whole study: a number, or text such as `"1/3"`', ""),
     "split": ('each sum\'s part of ε, such as `["1/2", "1/2"]`', "equal parts"),
     "max_colluding": ("the number of nodes that may collude", "all nodes but one"),
     "adversary": (
         "the grade of the promise: `honest`, or `lying_nodes` (see privacy.md)",
         "`honest`",
+    ),
+    "where": ("a condition on records, such as `age >= 40 and sex = 'f'`", "all records"),
+    "person": ("the column that tells people apart; all records of one are protected", "none"),
+    "records_per_person": (
+        "with `person`: the most records of one person at a site",
+        "required then",
     ),
     "records": ('about how many records there are in all, for `backend = "auto"`', "10,000"),
     "seconds_per_step": ("the time limit of each step", "600"),

@@ -7,8 +7,10 @@ is turned into one that works in the site, so each text is written once.
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ PAGES = {
     "LICENSE": "license.md",
     "bench/README.md": "bench.md",
     "native/README.md": "native.md",
+    "clients/r/README.md": "r.md",
 }
 """File of the repository, and the page that it becomes."""
 
@@ -35,6 +38,7 @@ PACKAGES = (
     "crypto",
     "study",
     "api",
+    "deployment",
     "inference",
     "reporting",
     "mpc",
@@ -88,6 +92,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = f"---\ntitle: umpc.{name}\n---\n\n::: {shown}\n"
         files.append(File.generated(config, f"api/{name}.md", content=text))
     files.append(File.generated(config, "api/index.md", content=_reference()))
+    files.append(File.generated(config, "tutorial.md", content=_tutorial()))
     for picture in sorted((ROOT / "bench" / "pictures").rglob("*")):
         if picture.suffix in (".png", ".md"):
             page = picture.relative_to(ROOT).as_posix()
@@ -102,6 +107,31 @@ def _reference() -> str:
         "# Reference\n\nThese pages are made from the docstrings of the code.\n\n"
         f"| package | what it is |\n|---|---|\n{rows}\n"
     )
+
+
+def _tutorial() -> str:
+    """docs/tutorial.ipynb as Markdown: its text, its code, and what its cells show."""
+    text = (ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8")
+    parts = [part for cell in json.loads(text)["cells"] for part in _cell(cell)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(cell: dict[str, Any]) -> Iterator[str]:
+    """One cell of a notebook as Markdown."""
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        yield source
+        return
+    yield f"```python\n{source}\n```"
+    for output in cell["outputs"]:
+        kinds = output.get("data", {"text/plain": output.get("text", "")})
+        shown = {kind: "".join(value) for kind, value in kinds.items()}
+        page = shown.get("image/svg+xml") or shown.get("text/html")
+        if page:
+            lines = [line for line in page.splitlines() if line.strip()]
+            yield "<div>" + "\n".join(lines) + "</div>"
+        else:
+            yield f"```text\n{shown['text/plain'].rstrip()}\n```"
 
 
 def _first_line(package: str) -> str:
@@ -141,6 +171,8 @@ def _page_of(file: str) -> str | None:
     """The site's page for a file or folder of the repository, None if there is none."""
     if file in PAGES:
         return PAGES[file]
+    if file == "docs/tutorial.ipynb":
+        return "tutorial.md"
     if file.startswith("docs/"):
         return file.removeprefix("docs/")
     if file.startswith("bench/pictures/"):

@@ -7,6 +7,7 @@ protocols randomise each record at its site, or trust a curator.
 | module | what it is |
 |---|---|
 | `errors.py` | every failure: its class and its exit code |
+| `protocol_version.py` | the version that all processes of a study must share |
 | `logs.py` | the lines of a process's log, as text or as JSON |
 | `failpoints.py` | named points at which a test makes a process fail |
 | `simulation.py` | a whole study in one process, for tests, audits and predictions |
@@ -23,9 +24,12 @@ protocols randomise each record at its site, or trust a curator.
 | `hub/` | the relay for processes that only dial out; it reads and changes nothing |
 | `planning/` | predictions before a study runs: its error, its time, and the alternatives |
 | `proto/` | messages on the wire: protobuf bytes and the dataclasses for which they stand |
+| `enrolment/` | a site gets its certificate by an invitation |
 | `transport/` | gRPC over mutual TLS, shared by all processes |
+| `monitoring/` | metrics and health of a process, for Prometheus and for probes |
 | `inference/` | intervals for the population and p-values, from a report alone |
 | `reporting/` | a report as a page, a picture, Markdown, and JSON with a schema |
+| `deployment/` | processes of a whole study on this machine, for the demo and from Python |
 | `api/` | the Python interface, of which the commands are made |
 | `cli/` | the `umpc` command |
 

@@ -22,7 +22,8 @@ UmpcError
 │   ├── AlreadyReleased         a site released the study before, maybe in another attempt
 │   ├── PolicyRefused           a rule of a site's administrator forbids it; names the rule
 │   ├── ApprovalPending         a site's administrator has yet to accept the study
-│   └── ApprovalError           the approvals file is unusable, or not exactly one study matches
+│   ├── ApprovalError           the approvals file is unusable, or not exactly one study matches
+│   └── AuditError              the audit trail is damaged, or the disk refuses a row
 ├── MpcError                    a protocol between processes was broken
 │   ├── LocalProtocolError      this process broke it: a bug of umpc
 │   ├── RemoteProtocolError     a peer broke it; names culprit and step
@@ -157,11 +158,18 @@ class PolicyRefused(DpError):
 
 
 class ApprovalPending(DpError):
+    """waiting: the sites that have yet to decide, as the coordinator knows them."""
+
     exit_code = 35
+    waiting: tuple[str, ...] = ()
 
 
 class ApprovalError(DpError):
     exit_code = 36
+
+
+class AuditError(DpError):
+    exit_code = 37
 
 
 class MpcError(UmpcError):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from umpc.crypto.rounds import Message, run_in_memory
 from umpc.crypto.signing import MemoryAuthority
 from umpc.dealer.session import DealerSession
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import Chunk
+from umpc.mpc.chunks import AFTER, AHEAD, Chunk
 from umpc.protocols.base.coordinator import CoordinatorSide, HeapSide
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.protocol import Dealing
@@ -87,27 +87,43 @@ class EdgesInMemory:
 
     def evaluate(self, chunk: Chunk, dealt: Mapping[int, Frame]) -> None:
         """The rounds of a chunk, and its owners' results. Args: dealt: its material, by node."""
+        self._add(chunk, {node: dealt[node].payload for node in chunk.parties if node in dealt})
+
+    def evaluate_prepared(self, chunk: Chunk) -> None:
+        """The rounds of a chunk that a preparation does, and then the others."""
+        ahead = replace(chunk, part=AHEAD)
+        made = self._run(ahead, {}, self.transcript.offline)
+        self._add(replace(chunk, part=AFTER), made)
+
+    def _add(self, chunk: Chunk, material: Mapping[int, bytes]) -> None:
+        phase = self.transcript.offline if chunk.noise else self.transcript.online
+        for node, result in self._run(chunk, material, phase).items():
+            self.meshes[node].add(chunk, result)
+
+    def _run(
+        self, chunk: Chunk, material: Mapping[int, bytes], phase: list[tuple[str, str, Frame]]
+    ) -> dict[int, Any]:
+        """The rounds of a chunk: each owner's result. Args: phase: gets what was sent."""
         names = _names(self.attempt)
-        material = {node: dealt[node].payload if self.dealer else b"" for node in chunk.parties}
         parties = [
-            self.meshes[node].protocol(chunk, material[node], self.tree_hash)
+            self.meshes[node].protocol(chunk, material.get(node, b""), self.tree_hash)
             for node in chunk.parties
         ]
         results, sent = _run_parties(parties, self.attempt.plan(chunk).addressed)
-        phase = self.transcript.offline if chunk.noise else self.transcript.online
         for from_party, to_party, message in sent:
             sender, receiver = chunk.parties[from_party], chunk.parties[to_party]
             frame = frame_of(message, chunk.place, chunk.number)
             phase.append((names[sender], names[receiver], frame))
-        for node, result in zip(chunk.parties, results, strict=True):
-            self.meshes[node].add(chunk, result)
+        return dict(zip(chunk.parties, results, strict=True))
 
 
-def simulate(study: Study, tables: Sequence[Table], entropy: Entropy) -> Simulated:
-    """Run a study over the nodes' tables."""
+def simulate(
+    study: Study, tables: Sequence[Table], entropy: Entropy, *, prepared: bool = False
+) -> Simulated:
+    """Run a study over the nodes' tables. Args: prepared: as `umpc study prepare` does it."""
     coordinator, nodes = _joined(study, tables, entropy)
     transcript = Transcript()
-    _evaluate(coordinator.attempt, nodes, entropy, transcript)
+    _evaluate(coordinator.attempt, nodes, entropy, transcript, prepared=prepared)
     _aggregate(coordinator, nodes, transcript)
     released = [_release(node, transcript) for node in nodes]
     if coordinator.heaps is not None:
@@ -117,7 +133,8 @@ def simulate(study: Study, tables: Sequence[Table], entropy: Entropy) -> Simulat
         transcript.question = ask.question
         transcript.answers = [node.answer(ask.question) for node in nodes]
         coordinator.hear([m.Answer(answer) for answer in transcript.answers])
-    report = coordinator.finish(released, _measure(transcript, study))
+    measured = replace(_measure(transcript, study), prepared=prepared)
+    report = coordinator.finish(released, measured)
     return Simulated(report, coordinator.attempt, transcript, nodes)
 
 
@@ -184,7 +201,12 @@ def shuffle(heaps: HeapSide, attempt: Attempt, transcript: Transcript, entropy: 
 
 
 def _evaluate(
-    attempt: Attempt, nodes: Sequence[NodeSide], entropy: Entropy, transcript: Transcript
+    attempt: Attempt,
+    nodes: Sequence[NodeSide],
+    entropy: Entropy,
+    transcript: Transcript,
+    *,
+    prepared: bool,
 ) -> None:
     """The nodes' own work, and their rounds with each other if the protocol has any."""
     if not isinstance(attempt, SharedAttempt):
@@ -193,7 +215,10 @@ def _evaluate(
         return
     edges = _ready_for_edges(attempt, nodes, entropy, transcript)
     for chunk in attempt.chunks():
-        edges.evaluate(chunk, edges.deal(chunk))
+        if prepared and attempt.makes_ahead and not chunk.noise:
+            edges.evaluate_prepared(chunk)
+        else:
+            edges.evaluate(chunk, edges.deal(chunk))
 
 
 def ready_for_edges(

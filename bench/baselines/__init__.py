@@ -11,7 +11,7 @@
 | `triangles.py` | a private share of triangles in a graph |
 | `dpsgd.py` | a private linear ranking, by gradient descent (`bench/ranking.py` runs it too) |
 | `amplification.py` | the gain of secret batches, which `dpsgd.py` calibrates by |
-| `textbook.py` | Gaussian noise, randomised response and the exponential mechanism |
+| `textbook.py` | Gaussian noise, randomised response, a local mean, the exponential mechanism |
 | `collusion.py` | the epsilon that is left if fewer nodes are honest than assumed |
 | `accounting.py` | the cost of several releases together, by four theorems |
 | `events.py` | releases as data, for the accountant |

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bench.baselines.dpsgd import PairwiseSgd, calibrate_noise, pairwise_risk
 from bench.baselines.gopa import Edges, Gopa, calibrate_gopa
-from bench.baselines.textbook import exponential, gaussian, randomised_response
+from bench.baselines.textbook import exponential, gaussian, local_mean, randomised_response
 from bench.baselines.triangles import TriangleDensity, triangle_terms
 from umpc.dp.gaussian import calibrate_gaussian
 from umpc.protocols.central.global_sensitivity import GlobalSensitivity
@@ -59,7 +59,7 @@ def _compared(case: str, quantity: str, predicted: float, measured: float) -> tu
 
 
 def textbook(runs: int) -> Printed:
-    """Gaussian noise, randomised response and the exponential mechanism."""
+    """Gaussian noise, randomised response, a local mean and the exponential mechanism."""
     bits, grid = secrets.randbits, Fraction(1, 1000)
     (noise,) = calibrate_gaussian(ONE, DELTA, (1000,))
     error = _rmse(lambda: gaussian(ZERO, ONE, ONE, DELTA, bits, grid), ZERO, runs)
@@ -67,9 +67,12 @@ def textbook(runs: int) -> Printed:
     utilities = [Fraction(2), ONE, ZERO]
     best = fmean(exponential(utilities, ONE, ONE, bits) == 0 for _ in range(5 * runs))
     odds = [math.exp(utility / 2) for utility in utilities]
+    halves = [Fraction(1, 2)] * 4
+    local = _rmse(lambda: local_mean(halves, ZERO, ONE, ONE, bits), Fraction(1, 2), runs)
     rows = [
         _compared("Gaussian, ε = 1, δ = 10⁻⁶, s = 1", "std", noise.std / 1000, error),
         _compared("randomised response, 4 answers", "truth", math.e / (math.e + 3), truths),
+        _compared("local mean of 4 in [0, 1]", "std", math.sqrt(2 / 4), local),
         _compared("exponential, utilities 2, 1, 0", "best", odds[0] / sum(odds), best),
     ]
     return Printed("Textbook mechanisms, ε = 1", COMPARED, rows)

@@ -1,10 +1,11 @@
-"""The textbook's mechanisms that no protocol uses: Gaussian, randomised response, exponential.
+"""The textbook's mechanisms that no protocol uses: Gaussian, local means, exponential, and so on.
 
 | function | guarantee | law, drawn exactly |
 |---|---|---|
 | `discrete_gaussian` | epsilon, delta | P(x) ~ exp(-x^2/(2 parameter)) on the integers |
 | `gaussian` | epsilon, delta | the same on a grid of reals |
 | `randomised_response` | epsilon, local | the truth with odds e^epsilon : 1 against other answers |
+| `local_mean` | epsilon, local | each value on a grid + discrete Laplace noise of its own |
 | `exponential` | epsilon | P(o) ~ exp(epsilon u_o/(2 s)) |
 
 The relation is replace-one. Inputs are exact, and only integers and fractions are used. A real
@@ -20,12 +21,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from bench.baselines.coins import MOST_TRIES, bernoulli_exp, uniform_below
+from bench.baselines.coins import (
+    MOST_TRIES,
+    bernoulli_exp,
+    sample_discrete_laplace,
+    uniform_below,
+)
 from umpc.dp.checks import check_epsilon, is_integer
 from umpc.dp.gaussian import calibrate_gaussian
 from umpc.dp.mechanisms import check_exact, grid_sensitivity, on_grid
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError, StudyError
+
+
+def local_mean(
+    values: Sequence[Fraction],
+    low: Fraction,
+    high: Fraction,
+    epsilon: Fraction,
+    bits: RandomBits,
+    grid: Fraction = Fraction(1, 1 << 10),
+) -> Fraction:
+    """An averaging query in the local model: the mean of values that each have Laplace noise.
+
+    Paper: Bellet 2021 (slides): a variance of 2/(n epsilon^2) for values in [0, 1], n times that of
+    a curator. Each record sends its value by itself, clipped and rounded to the grid.
+
+    Args:
+        values: of all records, at least one. low, high: their public range; exact.
+        epsilon: > 0, exact, for each record.
+
+    Raises:
+        InvalidEpsilon: epsilon is not exact or not in its range.
+    """
+    steps = grid_sensitivity(high - low, grid)
+    ratio = check_epsilon(epsilon) / steps
+    sent = [
+        on_grid(min(max(Fraction(value), low), high), grid) + sample_discrete_laplace(ratio, bits)
+        for value in values
+    ]
+    return sum(sent) * grid / len(sent)
 
 
 def discrete_gaussian(

@@ -17,8 +17,9 @@ EXPECTED = {
     "analysis of 70,000 clinical database patient records; all columns but `encounter_id` and "
     "`patient_nbr` are taken for features)",
     "tripadvisor": "a CSV file with one line a review and columns `rooms` and `cleanliness` of "
-    "ratings 0 to 5, -1 or empty where missing (Wang, Lu & Zhai 2010, Latent aspect rating "
-    "analysis on review text data)",
+    "ratings 0 to 5, -1 or empty where missing; or the data's own files, put together into one: a "
+    "review has lines `<Author>…`, `<Rooms>4`, `<Cleanliness>5` (Wang, Lu & Zhai 2010, Latent "
+    "aspect rating analysis on review text data)",
 }
 """Name → a description of the file."""
 _PREFIX = "UMPC_FIGURES_DATA_"

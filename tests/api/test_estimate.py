@@ -176,3 +176,27 @@ def test_the_noise_is_new_in_every_call():
             for _ in range(3)
         }
     assert len(found) == 3
+
+
+def test_a_condition_keeps_the_records_for_which_it_holds():
+    first, second = columns(seed=1), columns(9, seed=2)
+    where = "age >= 35 and sex in ('f')"
+    bounds = {**BOUNDS, "sex": ["m", "f"]}
+    kept = []
+    for site in (first, second):
+        rows = (site["age"] >= 35) & (site["sex"] == "f")
+        kept.append({name: site[name][rows] for name in BOUNDS})
+    settings = {"bounds": bounds, "epsilon": LOUD, "edges": "all"}
+    for backend in ("grid", "shared"):
+        settings["backend"] = backend
+        names = list(BOUNDS)
+        found = umpc.estimate("kendall_tau", [first, second], names, where=where, **settings)
+        alone = umpc.estimate("kendall_tau", kept, names, **settings)
+        assert found.estimate == alone.estimate
+        assert found.report.records_by_node == alone.report.records_by_node
+        assert found.report.where == "age >= 35 and sex in ('f')" and not alone.report.where
+    assert "only where age &gt;= 35" in found._repr_html_() or "age >= 35" in str(found.to_dict())
+    with pytest.raises(umpc.errors.EmptyTable, match="where age > 120, and there is none"):
+        umpc.estimate("kendall_tau", [first], names, where="age > 120", **settings)
+    with pytest.raises(umpc.errors.StudyError, match="lies from 0 to 127"):
+        umpc.estimate("kendall_tau", [first], names, where="age > 200", **settings)

@@ -16,7 +16,7 @@ ROOT = Path(umpc.__file__).parent
 GENERATED = ("umpc/proto/v1/umpc_pb2.py", "umpc/proto/v1/umpc_pb2_grpc.py")
 FILES = {path.relative_to(ROOT.parent).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
 
-BELOW_STUDY = ("umpc.errors", "umpc.crypto", "umpc.ustat", "umpc.study", "umpc.__version__")
+BELOW_STUDY = ("umpc.errors", "umpc.crypto", "umpc.ustat", "umpc.study", "umpc.protocol_version")
 PROCESS = (
     *BELOW_STUDY,
     "numpy",
@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "umpc/__init__.py": (),
     "umpc/errors.py": (),
     "umpc/failpoints.py": (),
+    "umpc/protocol_version.py": (),
     "umpc/logs.py": ("umpc.errors",),
     "umpc/crypto/": ("numpy", "cryptography", "umpc.crypto", "umpc.errors"),
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
@@ -64,7 +65,7 @@ MAY_IMPORT = {
         "umpc.transport",
         "umpc.errors",
         "umpc.proto",
-        "umpc.__version__",
+        "umpc.protocol_version",
     ),
     "umpc/transport/credentials.py": (
         "cryptography",
@@ -88,6 +89,16 @@ MAY_IMPORT = {
         "umpc.errors",
         "umpc.failpoints",
     ),
+    "umpc/monitoring/": (
+        "prometheus_client",
+        "grpc_health.v1",
+        "umpc.transport",
+        "umpc.errors",
+        "umpc.protocol_version",
+        "umpc.__version__",
+        "umpc.monitoring",
+    ),
+    "umpc/enrolment/": ("cryptography", "umpc.transport", "umpc.errors", "umpc.enrolment"),
     "umpc/node/": (
         *PROCESS,
         "duckdb",
@@ -95,6 +106,7 @@ MAY_IMPORT = {
         "cryptography.exceptions",
         "umpc.node",
     ),
+    "umpc/node/table/database.py": (*PROCESS, "umpc.node", "sqlalchemy"),
     "umpc/dealer/": (*PROCESS, "umpc.dealer"),
     "umpc/shuffler/": (*PROCESS, "umpc.shuffler"),
     "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.coordinator"),
@@ -106,6 +118,13 @@ MAY_IMPORT = {
         "umpc.reporting",
         "umpc.protocols.registry",
         *BELOW_STUDY,
+    ),
+    "umpc/deployment/": (
+        "umpc.deployment",
+        "umpc.errors",
+        "umpc.protocols.registry",
+        "umpc.study.document",
+        "umpc.transport.authority",
     ),
     "umpc/api/": ("numpy", "narwhals", "rich", "umpc"),
     "umpc/planning/": (
@@ -121,6 +140,7 @@ MAY_IMPORT = {
 """Folder or file → its imports beside the standard library; the longest entry that fits counts."""
 
 SHELLS = (
+    "umpc/monitoring/grpc_health.py",
     "umpc/node/server.py",
     "umpc/node/attempts/delivery.py",
     "umpc/node/attempts/links.py",
@@ -335,6 +355,13 @@ def test_the_processes_never_import_each_other_nor_the_command(process):
         for name in names
         if within(name, others)
     ]
+
+
+def test_nothing_but_the_command_imports_the_command():
+    """The command is made of the Python interface, and nothing is made of the command."""
+    outside = [file for file in FILES if not file.startswith("umpc/cli/")]
+    assert imported_from(outside, ("umpc.cli",)) == []
+    assert imported_from(["umpc/cli/main.py", "umpc/cli/demo.py"], ("umpc.cli",))
 
 
 def test_grpc_is_imported_in_transport_and_generated_code_only():

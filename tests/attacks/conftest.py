@@ -18,9 +18,9 @@ import pytest
 
 from tests.attacks.parties import LyingLink, Tale
 from tests.system.conftest import Lab, lab
-from umpc.cli.deployment import Deployment
 from umpc.coordinator import client
 from umpc.coordinator.studyfile import load_study_file
+from umpc.deployment.processes import Deployment
 from umpc.errors import UmpcError
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.study.report import Report

@@ -21,7 +21,7 @@ from tests.audit import mutants
 from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
 from tests.support.local import bins, local_study
 from tests.support.protocols import messages_of
-from tests.support.studies import GINI, Columns, Entropy, table
+from tests.support.studies import AUC, GINI, Columns, Entropy, table
 from umpc.dp import exact_sampling
 from umpc.protocols.local.messages import OneMessage
 from umpc.protocols.local.sphere import directions
@@ -81,6 +81,10 @@ class Case:
     asked: float
     runs: int
 
+    @property
+    def name(self) -> str:
+        return f"{self.study.protocol}, {self.study.sampling}"
+
     def scores(self, record: Columns, label: str) -> np.ndarray:
         entropy = Entropy(f"{self.study.protocol}, {label}")
         runs = (
@@ -110,6 +114,17 @@ ZERO, ONE, BOTH = table([0], [0]), table([1], [0]), table([0, 1], [0, 1])
 CASES = [
     Case(local_study("bell-ldp", kernels=GINI, **TWO_BINS), ZERO, ONE, BOTH, told_cell, 1.0, 300),
     Case(
+        local_study("bell-ldp", kernels=AUC, sampling="two_sample", x=("0", "1")),
+        *(
+            table([0], [0], [0]),
+            table([1], [0], [0]),
+            table([0, 1], [0, 1], [0, 1]),
+            told_cell,
+            1.0,
+            300,
+        ),
+    ),
+    Case(
         local_study("ghazi-ldp", kernels="(2 * a.x - 1) * (2 * b.x - 1)", **TWO_BINS),
         *(ZERO, ONE, BOTH, told_side, 1.0, 330),
     ),
@@ -127,7 +142,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.study.protocol)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_records_answer_keeps_its_promise_and_the_same_runs_find_one_that_does_not(case):
     verdict = case.audit()
     assert verdict.sound and verdict.p > EACH, str(verdict)

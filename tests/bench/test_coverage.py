@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.coverage import STATISTICS, Case, cases, measure, study_of
+from bench.coverage import STATISTICS, Case, cases, measure, proposed
 
 RUNS = 120
 LEAST = 0.87
@@ -24,13 +24,13 @@ LEAST = 0.87
     ],
 )
 def test_intervals_hold_the_value_on_all_sets(name, protocol, edges):
-    found = measure(Case(study_of(name, protocol, edges)), RUNS, seed=7)
+    found = measure(Case(proposed(name, protocol, edges)), RUNS, seed=7)
     assert found.covered >= LEAST, found
     assert found.withheld < RUNS // 4 and 1.5 < found.length < 6
 
 
 def test_the_noise_alone_does_not_cover_where_e_is_small():
-    found = measure(Case(study_of("kendall_tau", "u-mpc", "1n")), RUNS, seed=8)
+    found = measure(Case(proposed("kendall_tau", "u-mpc", "1n")), RUNS, seed=8)
     assert found.by_noise < 0.7 < LEAST <= found.covered
 
 

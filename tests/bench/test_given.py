@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -72,6 +75,29 @@ def test_given_ratings_are_measured_and_missing_ones_left_out(nothing_given, tmp
     assert point.series.startswith("TripAdvisor")
     assert figure.measure(point, bytes(32))["records"] == [72]
     assert kendall.moments(ratings.load("tripadvisor").counts).mean == pytest.approx(0)
+
+
+def test_reviews_in_the_data_s_own_form_are_read_and_make_passes_both_files(
+    nothing_given, tmp_path
+):
+    file = tmp_path / "all.dat"
+    review = "<Author>{0}\n<Content>A <Rooms>9 trap\n<Overall>4\n<Rooms>{1}\n<Cleanliness>{2}\n\n"
+    ratings_of = [(4, 5), (0, 3), (-1, 2), (5, -1)]
+    text = "<Overall Rating>4\n\n" + "".join(
+        review.format(number, *pair) for number, pair in enumerate(ratings_of)
+    )
+    file.write_text(text + "<Author>none\n<Rooms>3\n")
+    given.give([f"tripadvisor={file}"])
+    found = ratings.tripadvisor()
+    assert found.columns["x"].tolist() == [4, 0] and found.columns["y"].tolist() == [5, 3]
+    asked = subprocess.run(
+        ["make", "-n", "figures", "DIABETES=a b.csv", "TRIPADVISOR=c.dat"],
+        cwd=Path(given.__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "--data 'diabetes=a b.csv'" in asked and "--data 'tripadvisor=c.dat'" in asked
 
 
 @pytest.mark.parametrize(

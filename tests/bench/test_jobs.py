@@ -13,7 +13,7 @@ from bench import jobs, nodes
 from bench.harness import Site
 from bench.jobs import JobFailed, figures_of, reason_of, run_parts
 from bench.table import Figure
-from umpc.cli.deployment import Deployment
+from umpc.deployment.processes import Deployment
 from umpc.errors import PeerUnavailable
 
 GOOD = Figure("good work", "1 ms", "under 2 ms", True)

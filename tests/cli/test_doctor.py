@@ -20,6 +20,7 @@ from umpc.cli.doctor_network import NamedPeer, check_network
 from umpc.cli.main import umpc
 from umpc.node.budget.ledger import Ledger
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocol_version import PROTOCOL
 from umpc.transport.authority import Authority, load_identity
 from umpc.transport.channels import bind, make_server
 from umpc.transport.services import rpc
@@ -97,7 +98,7 @@ def test_a_healthy_site_is_green_in_text_and_in_json(site):
     code, output = site.doctor()
     assert code == 0 and "!!" not in output, output
     for line in (
-        f"ok  version: umpc {__version__}, Python 3",
+        f"ok  version: umpc {__version__}, protocol {PROTOCOL}, Python 3",
         "3 rows and 3 columns",
         "ok  column: 'age': whole numbers\n",
         "ok  column: 'balance': numbers, and 1 other value(s)\n",
@@ -112,7 +113,8 @@ def test_a_healthy_site_is_green_in_text_and_in_json(site):
         f"ok  listen: 127.0.0.1:{site.port} is free",
         "--  peers: none was named",
         "ok  policy: allows studies within fields = [age, balance, city]; max_epsilon = 1; "
-        "approval = true; refuses raw records for the coordinator, public labels, ",
+        "approval = true; refuses raw records for the coordinator, public labels, conditions on "
+        "records, ",
     ):
         assert line in output, (line, output)
     for path, content in before.items():
@@ -224,7 +226,8 @@ def test_a_policy_that_refuses_everything_is_red_and_others_are_one_line(site):
         the_one(site.red(), 34, f"{word} under [policy]", "remove the key")
     site.write("[policy]\ndealers = []\ntrusted_curator = true\nmin_colluding = 1\n")
     code, output = site.doctor()
-    assert code == 0 and "dealers = []; trusted_curator = true; refuses public labels; " in output
+    refused = "refuses public labels, conditions on records; "
+    assert code == 0 and f"dealers = []; trusted_curator = true; {refused}" in output
     site.write()
     assert "policy: allows every study; refuses raw records" in site.doctor()[1]
 
@@ -258,7 +261,7 @@ def test_peers_and_the_own_address_are_called(site):
         servers, at = [], {}
         for name, identity in identities.items():
             server = make_server(identity, {"/umpc.v1.Node/Hello": {"node"}})
-            version = "0.1.0" if name == "east" else __version__
+            version = "0.1.0" if name == "east" else PROTOCOL
             rpc.add_NodeServicer_to_server(Greeter(name, version), server)
             at[name] = await bind(server, identity, "127.0.0.1:0")
             await server.start()
@@ -291,9 +294,9 @@ def test_peers_and_the_own_address_are_called(site):
         (
             "this node runs and listens there",
             "ok  peer: node 'south' at ",
-            f"ok  peer version: node 'south' at {found[1].text.split()[3]} umpc {__version__}",
+            f"ok  peer version: node 'south' at {found[1].text.split()[3]} protocol {PROTOCOL}",
             "ok  peer: node 'east' at ",
-            "!!  peer version: node 'east' runs umpc '0.1.0'",
+            "!!  peer version: node 'east' speaks protocol '0.1.0'",
             "!!  peer: node 'stranger' at ",
             "connection refused: start it there",
             "is east.node.umpc, expected south.node.umpc",

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from umpc.cli.demo import demo
-from umpc.cli.demo_options import PARTICIPANTS
+from umpc.cli.demo_options import PARTICIPANTS, flag_of
 from umpc.cli.main import umpc
 from umpc.cli.settings_help import settings_of
 from umpc.coordinator.studyfile import describe_keys
@@ -63,7 +63,7 @@ def test_demo_help_has_every_setting_but_participants(protocol, setting):
         return
     lines = settings_section(helped("demo"), protocol).splitlines()
     found = {words[0]: words[2] for words in (line.split(maxsplit=2) for line in lines[1:])}
-    assert found[f"--{setting.key}"] == setting.text
+    assert found[flag_of(setting.key)] == setting.text
 
 
 def test_study_help_has_every_key_of_every_study():

@@ -221,3 +221,15 @@ def test_a_written_file_without_a_dealer_is_read_back(tmp_path):
     }
     path = write_study_file(tmp_path, entries)
     assert load_study_file(path).study("c").dealer is None
+
+
+def test_a_statistic_takes_edges_that_are_drawn_and_other_protocols_do_not(tmp_path):
+    drawn = replaced('statistic = "kendall_tau"', 'statistic = "kendall_tau"\nsampling = "uniform"')
+    assert study(tmp_path, drawn).sampling == "uniform"
+    for text, reason in (
+        (drawn.replace('"uniform"', '"two_sample"'), "takes pairs of balanced sampling"),
+        (drawn.replace('edges = "3n"', 'backend = "grid"'), "'grid' takes none that way"),
+        (drawn.replace("columns", 'estimator = "mean"\ncolumns'), "Remove `estimator`"),
+    ):
+        with pytest.raises(StudyError, match=reason):
+            study(tmp_path, text)

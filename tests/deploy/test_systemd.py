@@ -13,7 +13,14 @@ import pytest
 
 import umpc
 from umpc.cli import serve
-from umpc.errors import AddressInUse, CertificateError, ConfigError, LedgerError, PeerLost
+from umpc.errors import (
+    AddressInUse,
+    AuditError,
+    CertificateError,
+    ConfigError,
+    LedgerError,
+    PeerLost,
+)
 
 FOLDER = Path(umpc.__file__).parents[1] / "deploy" / "systemd"
 ROLES = ("node", "dealer", "shuffler")
@@ -65,7 +72,9 @@ def test_a_failure_that_needs_a_person_is_not_tried_again():
     for role in ROLES:
         (codes,) = settings(role)["RestartPreventExitStatus"]
         never = {int(code) for code in codes.split()}
-        assert never == {error.exit_code for error in (ConfigError, LedgerError, CertificateError)}
+        errors = [ConfigError, LedgerError, CertificateError]
+        errors += [AuditError] if role == "node" else []
+        assert never == {error.exit_code for error in errors}
         assert never.isdisjoint({AddressInUse.exit_code, PeerLost.exit_code})
 
 

@@ -18,6 +18,7 @@ WRITTEN = [
     *(ROOT / "docs").rglob("*.md"),
     ROOT / "bench" / "README.md",
     ROOT / "native" / "README.md",
+    ROOT / "clients" / "r" / "README.md",
 ]
 DOCUMENTS = {path.relative_to(ROOT).as_posix(): path for path in sorted(WRITTEN)}
 COLUMNS = 100

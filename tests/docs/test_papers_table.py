@@ -16,6 +16,7 @@ from umpc.dp.composition import COMPOSITIONS
 from umpc.node.policy import KINDS
 from umpc.protocols.registry import PROTOCOLS, possible_values
 from umpc.study.settings import keys_of
+from umpc.ustat.sampling import SAMPLINGS
 from umpc.ustat.statistics import LIBRARY
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +101,7 @@ def key_exists(written: str) -> bool:
     if not found:
         return False
     key, value = found.groups()
-    choices = {"composition": COMPOSITIONS, "statistic": LIBRARY}
+    choices = {"composition": COMPOSITIONS, "statistic": LIBRARY, "sampling": SAMPLINGS}
     if key in choices:
         return value in choices[key]
     if key in KINDS:

@@ -189,3 +189,39 @@ def test_a_label_is_public_only_if_the_site_says_so(node):
     assert node.ask(study) == "PolicyRefused"
     node.write('public_labels = ["label"]')
     assert node.ask(study) == "2 records"
+
+
+def test_a_condition_keeps_the_records_for_which_it_holds_and_no_others(node):
+    node.write('public_filters = ["x"]')
+    assert node.ask(TAU) == "2 records"
+    assert node.ask(TAU.replaced(where="x >= 3")) == "1 records"
+    records = node.admission.load(TAU.replaced(where="x >= 3"))
+    assert {name: column.tolist() for name, column in records.columns.items()} == {
+        "x": [3],
+        "y": [0],
+    }
+    assert (records.dropped, records.cohort.count) == (1, 1)
+    assert node.ask(TAU.replaced(where="y = 0")) == "PolicyRefused"
+    node.write('public_filters = ["x"]\nmin_records = 2')
+    assert node.ask(TAU.replaced(where="x >= 3")) == "PolicyRefused"
+
+
+def test_each_condition_is_another_set_of_fields(node):
+    """Otherwise a coordinator could read the histogram of a column from numbers of records."""
+    node.write('public_filters = ["x", "y"]')
+    conditions = [f"x >= {low} and y <= {high}" for low in range(4) for high in range(4)]
+    conditions += [f"not ({text})" for text in conditions]
+    asked = [TAU.replaced(where=text) for text in conditions]
+    assert len(asked) == MOST
+    assert "TooManySchemas" not in {node.ask(study) for study in asked}
+    assert node.ask(TAU) == "TooManySchemas"
+    spelt = TAU.replaced(where="(x>=0) AND y<=0")
+    assert node.ask(spelt) == node.ask(asked[0])
+
+
+def test_values_count_before_the_condition_sees_them(node):
+    """A value beyond the bounds is the nearer bound for the condition too."""
+    node.table.write_text("x,y\n99,2\n-5,1\n1,1\n")
+    node.write('public_filters = ["x"]')
+    assert node.ask(TAU.replaced(where="x = 3")) == "1 records"
+    assert node.ask(TAU.replaced(where="x = 0")) == "1 records"

@@ -362,6 +362,6 @@ def test_which_keys_need_a_restart(site):
         HEAD + '[data]\npath = "other.csv"\nname = "bank"\n[budget]\nepsilon = 6\n',
     )
     assert before.needs_restart(changed) == [
-        "data.path, delimiter, missing, encoding, decimal or thousands",
+        "data.path or sql, delimiter, missing, encoding, decimal or thousands",
         "budget.epsilon",
     ]

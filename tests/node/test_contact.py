@@ -121,5 +121,6 @@ def test_another_version_is_an_error(monkeypatch):
     found = asyncio.run(greeting.greet_or_fail(Me, "node", "node-1", "x:1"))
     assert isinstance(found, VersionMismatch)
     assert (
-        "node 'node-1' runs umpc '9.9.9'" in found.message and "install the same" in found.message
+        "node 'node-1' speaks protocol '9.9.9'" in found.message
+        and "the same protocol" in found.message
     )

@@ -105,6 +105,20 @@ RULES = {
         "north allows as public labels nothing only (public_labels under [policy]), and 'label' "
         "came; take another statistic, or have its administrator add it",
     ),
+    "public_filters": (
+        Policy(public_filters=frozenset({"y"})),
+        TAU.replaced(where="x >= 1 and y = 1"),
+        "north allows conditions on 'y' only (public_filters under [policy]), and where reads 'x': "
+        "the number of records that it keeps would be told; leave that out of where, or have its "
+        "administrator add it",
+    ),
+    "public_filters by default": (
+        ANYTHING,
+        TAU.replaced(where="x >= 1"),
+        "north allows conditions on nothing only (public_filters under [policy]), and where reads "
+        "'x': the number of records that it keeps would be told; leave that out of where, or have "
+        "its administrator add it",
+    ),
     "max_delta": (
         Policy(max_delta=Fraction(1, 10**10)),
         guarded(gopa_study(delta="1e-9")),

@@ -35,6 +35,8 @@ statistics = ["kendall_tau", "mean"]
 kernels = ["{HASH}"]
 fields = ["age", "mean radius"]
 public_labels = ["treatment"]
+public_filters = ["age"]
+person = "patient"
 max_epsilon = 0.1
 max_delta = "1e-9"
 min_records = 100
@@ -58,6 +60,8 @@ def test_every_rule(tmp_path):
         kernels=frozenset({HASH}),
         fields=frozenset({"age", "mean radius"}),
         public_labels=frozenset({"treatment"}),
+        public_filters=frozenset({"age"}),
+        person="patient",
         max_epsilon=Fraction(1, 10),
         max_delta=Fraction(1, 10**9),
         min_records=100,

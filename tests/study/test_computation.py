@@ -40,6 +40,8 @@ DIFFERENT = {
     "degree": (make_study("7", degree=1, fields=()), make_study("7", degree=2, fields=())),
     "estimator": (TAU, make_study(fields=(X, Y), estimator="total")),
     "protocol": (TAU, make_study(fields=(X, Y), protocol="central")),
+    "where": (TAU.replaced(where="x >= 1"), TAU.replaced(where="x >= 2")),
+    "a condition": (TAU, TAU.replaced(where="x >= 1")),
     "adversary": (TAU, TAU.replaced(adversary="lying_nodes", noise="distributed")),
 }
 
@@ -72,7 +74,7 @@ def test_the_hash_covers_every_attribute():
 
 
 def _other(value):
-    return value[1:] if isinstance(value, tuple) else value * 2
+    return value[1:] if isinstance(value, tuple) else value * 2 or "x >= 1"
 
 
 def test_the_hash_is_the_same_in_every_version_that_can_run_together():

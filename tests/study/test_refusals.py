@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.protocols import assert_refused
 from tests.support.studies import CLASSES, STUDY, changed, make_members
-from umpc import __version__
 from umpc.errors import (
     DuplicateParticipant,
     InvalidEpsilon,
@@ -20,6 +19,7 @@ from umpc.errors import (
     UnknownField,
     VersionMismatch,
 )
+from umpc.protocol_version import PROTOCOL
 from umpc.protocols.registry import attempt_of, checked, decode_study
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
@@ -51,9 +51,9 @@ REFUSED = [
     ({"max_colluding": 3}, StudyError, "between 0 and 2 for 3 nodes, got 3"),
     ({"max_colluding": -1}, StudyError, "between 0 and 2 for 3 nodes, got -1"),
     (
-        {"sampling": "uniform"},
+        {"sampling": "stratified"},
         StudyError,
-        'sampling must be "balanced" or "two_sample", got \'uniform\'',
+        "sampling must be one of balanced, uniform, bernoulli, two_sample, got 'stratified'",
     ),
     ({"edges": "many"}, StudyError, "edges must be"),
     ({"edges": "0"}, StudyError, "edges must be"),
@@ -124,7 +124,7 @@ REFUSED = [
     (
         {"version": "0.0.0"},
         VersionMismatch,
-        f"for umpc 0.0.0, this process runs umpc {__version__}",
+        f"for protocol 0.0.0, this process speaks protocol {PROTOCOL}",
     ),
 ]
 

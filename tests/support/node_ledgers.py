@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from tests.system.conftest import Lab
-from umpc.cli.deployment import stop
+from umpc.deployment.processes import stop
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import Snapshot, read_beside
 

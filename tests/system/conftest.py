@@ -18,9 +18,9 @@ import pytest
 
 from tests.support import tables
 from tests.system.forked import Forked
-from umpc.cli.deployment import UMPC, Deployment, Served, stop
 from umpc.coordinator.studyfile import load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
+from umpc.deployment.processes import UMPC, Deployment, Served, stop
 from umpc.errors import PeerLost
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.ledger_place import Place

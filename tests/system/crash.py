@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.support.node_ledgers import beside, held_by, share_of, start_again
 from tests.system.conftest import Lab
-from umpc.cli.deployment import stop
+from umpc.deployment.processes import stop
 
 NODES = 3
 VICTIMS = ("node-1", "node-2", "node-3", "coordinator", "dealer")

@@ -25,9 +25,9 @@ from contextlib import contextmanager
 from functools import cache
 
 import umpc
-from umpc.cli import fork_server
-from umpc.cli.deployment import UMPC
-from umpc.cli.fork_server import MOST_BYTES, next_process, requests_to_a_server
+from umpc.deployment import fork_server
+from umpc.deployment.fork_server import MOST_BYTES, next_process, requests_to_a_server
+from umpc.deployment.processes import UMPC
 
 COMMON = (
     "umpc.transport.services",
@@ -155,7 +155,7 @@ def _fork_for_the_demo(set_by_imports: dict[str, str]) -> None:
         yield Forked
 
     __main__._source = lambda command: ours
-    umpc.cli.fork_server.fork_server = forked
+    umpc.deployment.fork_server.fork_server = forked
 
 
 if __name__ == "__main__":

@@ -57,6 +57,17 @@ def test_responses_that_are_certain_are_exact_over_the_pairs_and_no_dealer_runs(
     assert not list(kept.glob("dealer*"))
 
 
+def test_groups_of_pairs_leave_with_one_noise_of_each_owner(bank):
+    """A demo of two pairings in groups of 8; the noise that is stated is an upper bound."""
+    groups = ("--noise", "group_laplace", "--group", "8", "--permutations", "2")
+    report = result(*BELL, *groups, *bank.options("age", "balance"), "--nodes", "3")
+    check_cost(report, rounds=3)
+    assert report["edges"] == 2 * (bank.records // 2) and report["delta"] == 0
+    assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
+    alone = 2 * 2**1.5 / report["edges"] ** 0.5
+    assert report["noise_std"] < 0.6 * alone
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

@@ -95,7 +95,7 @@ def test_a_check_is_red_where_one_node_cannot_reach_another(running):
     ended = command("study", "check", file, "--contact")
     assert ended.returncode == 0, ended.stderr
     for pair in ("node-1 to node-2", "node-1 to node-3", "node-2 to node-3", "node-3 to dealer"):
-        assert f"{pair} answers, umpc" in ended.stdout
+        assert f"{pair} answers, protocol" in ended.stdout
     assert "node-2 to node-1" not in ended.stdout  # the earlier node dials
 
     revoke(running, "node-2", "node-1")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.system.forked import Forked
-from umpc.cli.deployment import UMPC, stop
+from umpc.deployment.processes import UMPC, stop
 from umpc.errors import DataError, InvalidEpsilon, KernelError, StudyError
 
 KEYS = {

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.node_ledgers import beside, held_by, kinds, settled, share_of, start_again
 from tests.system.conftest import Lab, Outcome
-from umpc.cli.deployment import stop
+from umpc.deployment.processes import stop
 from umpc.errors import InsufficientBudget, PeerLost
 from umpc.node.budget.ledger import Ledger
 

@@ -60,6 +60,19 @@ def test_a_demo_is_near_the_exact_value_at_the_predicted_cost(protocol, bank):
     assert report["edges"] == report["sets"]
 
 
+def test_a_demo_of_the_auc_by_cells_has_public_labels_and_the_average_kernel(bank):
+    """Eight bins of the balance: a record takes three bits, each class in bytes of its own."""
+    options = ("--statistic", "auc", "--label", "y=yes", "--bins", "balance=8")
+    report = result(
+        *bank.options("balance"), "--protocol", "bell-ldp", *options, "--nodes", "2", "--epsilon=4"
+    )
+    assert report["exact"] == pytest.approx(bank.exact["auc"], abs=1e-5)
+    assert abs(report["estimate"] - report["quantised"]) < FAR * report["noise_std"]
+    assert report["bytes_online"] == report["bytes_online_predicted"]
+    assert (report["rounds"], report["epsilon"], report["delta"]) == (1, 4, 0)
+    assert "balance has 8 bins for" in report["note"]
+
+
 def test_what_cannot_be_is_refused_before_any_process_starts():
     ended = demo("--protocol", "ghazi-ldp", "--bins", "mean radius=0")
     assert ended.returncode == StudyError.exit_code and "starting" not in ended.stderr

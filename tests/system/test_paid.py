@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.node_ledgers import beside, held_by, share_of, start_again, wait_until
 from tests.system.conftest import SHUFFLERS, Lab, Outcome
-from umpc.cli.deployment import stop
+from umpc.deployment.processes import stop
 from umpc.errors import AlreadyReleased, PeerLost, PolicyRefused
 
 EPSILON = Fraction(1, 10)

@@ -21,9 +21,9 @@ import pytest
 
 from tests.support.node_ledgers import beside, kinds, share_of, start_again, wait_until
 from tests.system.conftest import TABLE, Lab
-from umpc.cli.deployment import stop
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
+from umpc.deployment.processes import stop
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable, PolicyRefused, PreparationError
 from umpc.study.report import Report
 from umpc.transport import stream

@@ -14,7 +14,7 @@ import pytest
 
 from tests.system.conftest import FIELDS, LOUD, TABLE, Lab, command
 from umpc import errors as e
-from umpc.cli.deployment import Deployment
+from umpc.deployment.processes import Deployment
 from umpc.study.parts import FieldText
 from umpc.transport.authority import Authority
 
@@ -209,8 +209,8 @@ def test_a_check_says_what_a_study_means_and_who_answers(running):
     for line in ended.stdout.splitlines():
         answers.setdefault(*line.split(maxsplit=1))
     assert "node-1 to node-2 node 'node-2' at 127.0.0.1:1 cannot be reached" in ended.stdout
-    assert answers["dealer"].startswith("answers, umpc") and answers["node-1"].startswith(
-        "answers, umpc"
+    assert answers["dealer"].startswith("answers, protocol") and answers["node-1"].startswith(
+        "answers, protocol"
     )
     assert "127.0.0.1:1" in answers["node-2"]
 
@@ -252,16 +252,20 @@ def test_the_same_study_asked_again_gets_the_same_bytes_and_costs_nothing(runnin
     assert third.code == 0 and third.report["replayed"] is False
 
 
-def test_a_node_with_another_version_is_refused(lab):
-    here = lab(2)
+def test_another_package_is_welcome_and_another_protocol_is_refused(lab):
+    here = lab(3)
     here.deployment.start_dealer()
-    for name in here.names:
+    changes = ("pass", "umpc.__version__ = '9.9.9'", "umpc.protocol_version.PROTOCOL = '9.9.9'")
+    for name, change in zip(here.names, changes, strict=True):
+        program = f"import umpc.protocol_version; {change}; from umpc.cli.main import main; main()"
+        here.deployment.command = (sys.executable, "-c", program)
         here.table(name).write_text(TABLE)
         here.deployment.start_node(name, here.table(name), "10")
-        other = "import umpc; umpc.__version__ = '9.9.9'; from umpc.cli.main import main; main()"
-        here.deployment.command = (sys.executable, "-c", other)
     here.served.update(here.deployment.wait_until_ready())
-    refused(here, e.VersionMismatch, "node-2", "9.9.9", "same version")
+    alike = [(name, here.served[name].address) for name in here.names[:2]]
+    together = here.run(nodes=alike, name="alike")
+    assert together.code == 0, together.error
+    refused(here, e.VersionMismatch, "node-3", "9.9.9", "the same protocol")
 
 
 def issued(

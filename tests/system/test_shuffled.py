@@ -170,7 +170,7 @@ def test_a_check_says_which_shuffler_answers(lab):
     file = here.folder / "study.toml"
     said = command("study", "check", str(file), "--contact", "--records", "60,60").stdout
     for name in (*SHUFFLERS, *here.names):
-        assert re.search(rf"^{name} +answers, umpc", said, re.MULTILINE), said
+        assert re.search(rf"^{name} +answers, protocol", said, re.MULTILINE), said
     assert re.search(
         r"^shufflers +shuffler-1 and shuffler-2; neither may collude", said, re.MULTILINE
     )

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from umpc.cli.deployment import UMPC, Deployment, stop
 from umpc.coordinator.studyfile_text import write_study_file
+from umpc.deployment.processes import UMPC, Deployment, stop
 
 ROOT = Path(__file__).parents[2]
 TOY = (sys.executable, "-m", "tests.toy")

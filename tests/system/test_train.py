@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.studies import generator
-from umpc.cli.deployment import UMPC, stop
+from umpc.deployment.processes import UMPC, stop
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
 

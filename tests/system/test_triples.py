@@ -77,7 +77,20 @@ def test_prepared_ahead_a_study_by_triples_finishes_later_at_its_predicted_cost(
     here = lab(3).start(dealer=False)
     prepared = here.run(command="prepare", name="ahead", **STUDY)
     assert prepared.code == 0, prepared.error
+    assert all(size > 0 for size in prepared.report["bytes_by_node"].values()), "triples wait"
     report = here.run(name="ahead", **STUDY).report
     assert report["prepared"] and report["backend"] == "triples"
     assert report["bytes_offline"] == report["bytes_offline_predicted"] > 0
     assert report["bytes_online"] == report["bytes_online_predicted"]
+    assert report["bytes_online_by_step"] == report["bytes_online_by_step_predicted"]
+    assert report["rounds"] == report["rounds_predicted"]
+
+
+def test_a_preparation_leaves_the_run_two_rounds_less_also_over_drawn_edges(lab):
+    here = lab(3).start(dealer=False)
+    assert here.run(command="prepare", name="ahead", **STUDY).code == 0
+    report = here.run(name="ahead", **STUDY).report
+    at_once = here.run(name="at-once", sampling="bernoulli", **STUDY).report
+    assert at_once["bytes_online"] == at_once["bytes_online_predicted"]
+    assert report["rounds"] == at_once["rounds"] - 2, "triples take two rounds"
+    assert report["bytes_online"] < at_once["bytes_online"] / 2

@@ -238,5 +238,6 @@ def test_the_key_loads_only_from_a_p256_file(tmp_path):
         serialization.NoEncryption(),
     )
     (tmp_path / "key.pem").write_bytes(key.private_bytes(*form))
+    (tmp_path / "key.pem").chmod(0o600)
     with pytest.raises(CertificateError, match="not an unencrypted ECDSA P-256 key"):
         load_key(tmp_path / "key.pem")

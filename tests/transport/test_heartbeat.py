@@ -52,6 +52,7 @@ class Ends:
 
 @pytest.fixture
 def quick(monkeypatch):
+    monkeypatch.setattr(heartbeat, "processor_share", lambda: 1.0)
     monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.01)
     monkeypatch.setattr(heartbeat, "SUSPECT_SECONDS", 0.02)
     monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 0.05)

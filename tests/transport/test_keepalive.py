@@ -20,13 +20,14 @@ from umpc.transport.channels import LINE_SECONDS
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import grpc
 
-LONGEST = 60
+LONGEST = 120
 """Seconds for an event that must come."""
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """Beats here follow each other quickly, so that silence is noticed after a second."""
+    monkeypatch.setattr(heartbeat, "processor_share", lambda: 1.0)
     monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.05)
     monkeypatch.setattr(heartbeat, "SUSPECT_SECONDS", 0.25)
     monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 2.5)

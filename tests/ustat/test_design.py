@@ -19,12 +19,13 @@ from umpc.ustat.sampling import balanced, biregular
 def by_eigenvalues(edges: np.ndarray, kinds: np.ndarray, own: np.ndarray) -> float:
     """|E| times the largest variance of the mean over E, where σ² is 1.
 
-    kinds: (sets, sets) which relation any two of all sets have. own: (|E|, |E|) the same in E.
+    kinds: (sets, sets) which relation any two of all sets have. own: (|E|, |E|) the same in E, or
+    (graphs, |E|, |E|) in several E that are equally likely.
     """
     sets = len(kinds)
     form = np.zeros((sets, sets))
     for kind in np.unique(kinds):
-        share = (own == kind).sum() / len(edges) ** 2
+        share = (own == kind).mean()
         form += share * (kinds == kind) / (kinds == kind).sum()
     away = np.eye(sets) - 1 / sets
     return len(edges) * sets * float(np.linalg.eigvalsh(away @ form @ away)[-1])
@@ -65,14 +66,23 @@ def test_between_two_classes_the_factor_is_exact(zeros, ones):
     "records, degree, count", [(9, 3, c) for c in (1, 2, 3, 9, 20, 60, 83)] + [(9, 4, 30)]
 )
 def test_for_larger_sets_the_factor_covers_what_the_search_makes(records, degree, count):
-    """A mean over searches: each is one unnumbered graph, and all are as likely as the sampler."""
+    """Over searches: each is one unnumbered graph, and all are as likely as the sampler."""
     every = np.array(list(combinations(range(records), degree)))
-    found = []
+    own = []
     for seed in range(12):
         edges = balanced(records, count, Stream(bytes([seed] * 32)).words, degree)
-        found.append(by_eigenvalues(edges, overlaps(every, every), overlaps(edges, edges)))
+        own.append(overlaps(edges, edges))
+    found = by_eigenvalues(edges, overlaps(every, every), np.stack(own))
     bound = float(largest_factor(count, records, degree))
-    assert np.mean(found) <= bound * 1.02 and bound <= 1.6 * np.mean(found)
+    assert found <= bound * 1.02 and bound <= 1.15 * found
+
+
+@pytest.mark.parametrize("records, degree, count", [(9, 3, 2), (9, 3, 3), (8, 4, 2)])
+def test_disjoint_sets_have_their_exact_factor(records, degree, count):
+    every = np.array(list(combinations(range(records), degree)))
+    edges = balanced(records, count, Stream(bytes(32)).words, degree)
+    expected = by_eigenvalues(edges, overlaps(every, every), overlaps(edges, edges))
+    assert float(largest_factor(count, records, degree)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_all_sets_leave_nothing_and_huge_tables_need_no_list():

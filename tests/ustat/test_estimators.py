@@ -27,13 +27,14 @@ LEAST_COVERAGE = 0.93
 SEED = 20250
 
 MEANS = {"mean": [0.3], "total": [0.3], "ratio": [0.3, 0.6], "geometric_ratio": [0.3, 0.6, 0.4]}
-MEANS["collision_entropy"] = [0.3]
+MEANS |= {"collision_entropy": [0.3], "collision_entropy_nats": [0.3]}
 VALUES = {
     "mean": lambda s: s[0],
     "total": lambda s: s[0] * 1000,
     "ratio": lambda s: s[0] / s[1],
     "geometric_ratio": lambda s: s[0] / np.sqrt(s[1] * s[2]),
     "collision_entropy": lambda s: -np.log2(s[0]),
+    "collision_entropy_nats": lambda s: -np.log(s[0]),
 }
 
 
@@ -179,6 +180,9 @@ def test_the_entropy_of_a_fair_coin_is_one_bit():
         (-log2(0.5 + QUANTILE * 0.05), -log2(0.5 - QUANTILE * 0.05))
     )
     assert str(run("collision_entropy", [1.0], [0.0]).value) == "0.0"
+    nats = run("collision_entropy_nats", [0.5], [0.05])
+    assert (nats.value, nats.noise_std) == pytest.approx((log(2), 0.1))
+    assert (nats.low, nats.high) == pytest.approx((result.low * log(2), result.high * log(2)))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +233,8 @@ def test_a_denominator_just_above_its_noise_is_enough():
             "median",
             [0.1],
             [0.1],
-            "no estimator 'median'; there are collision_entropy, geometric_ratio, mean",
+            "no estimator 'median'; there are collision_entropy, collision_entropy_nats, "
+            "geometric_ratio, mean",
         ),
         ("mean", [0.1, 0.2], [0.1, 0.1], r"of 1 sum\(s\); got 2"),
         ("ratio", [0.1], [0.1], r"sum 1 / sum 2, of 2 sum\(s\); got 1"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, log2, sqrt
+from math import inf, log, log2, sqrt
 
 import numpy as np
 import pytest
@@ -29,6 +29,7 @@ CASES = {
     "mean": ([0.3], SHARE),
     "total": ([0.3], SHARE),
     "collision_entropy": ([0.3], SHARE),
+    "collision_entropy_nats": ([0.3], SHARE),
     "ratio": ([0.2, 0.6], GAMMA),
     "geometric_ratio": ([0.2, 0.6, 0.5], TAU_B),
 }
@@ -92,6 +93,8 @@ def test_transformed_means_have_transformed_intervals():
     assert covering_interval("total", statistic("total"), SETS) == (low * SETS, high * SETS)
     found = covering_interval("collision_entropy", statistic("collision_entropy"), SETS)
     assert found == (-log2(high), -log2(low))
+    nats = covering_interval("collision_entropy_nats", statistic("collision_entropy_nats"), SETS)
+    assert nats == (-log(high), -log(low))
 
 
 def test_a_denominator_of_either_sign_may_not_bound_the_ratio():

@@ -32,6 +32,7 @@ ROBUST = {
     "wilcoxon_signed_rank": [Fraction(3, 2)],
     "duplicate_pair_ratio": [1],
     "renyi_entropy": [1],
+    "renyi_entropy_nats": [1],
     "uniformity": [1],
     "rand_index": [1],
     "kendall_tau": [6],

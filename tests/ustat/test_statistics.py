@@ -35,6 +35,7 @@ RANGES = {
     "triples_skewness": [("-1/3", "1/3")],
     "duplicate_pair_ratio": [(0, 1)],
     "renyi_entropy": [(0, 1)],
+    "renyi_entropy_nats": [(0, 1)],
     "uniformity": [("-1/5", "4/5")],
     "rand_index": [(0, 1)],
     "covariance": [(-18, 18)],

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, permutations, product
-from math import comb, log2, sqrt
+from math import comb, log, log2, sqrt
 
 import numpy as np
 import pytest
@@ -152,6 +152,7 @@ ORACLES = FURTHER | {
     "triples_skewness": triples,
     "duplicate_pair_ratio": duplicates,
     "renyi_entropy": duplicates,
+    "renyi_entropy_nats": duplicates,
     "uniformity": lambda rows: [duplicates(rows)[0] - Fraction(1, 5)],
     "rand_index": over_pairs(lambda p, q: (p[0] == q[0]) == (p[1] == q[1])),
     "kendall_tau": over_pairs(concordance),
@@ -307,6 +308,9 @@ def test_other_libraries_agree_with_ties(span, seed):
     assert released("renyi_entropy", means("renyi_entropy", {"x": x})) == pytest.approx(
         -log2(collisions)
     )
+    # Bell et al. 2020, equation 5: −ln of the sum of squared probabilities
+    in_nats = released("renyi_entropy_nats", means("renyi_entropy_nats", {"x": x}))
+    assert in_nats == pytest.approx(-log(collisions))
 
 
 def untied_y(x, y) -> float:

@@ -23,13 +23,17 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class DescribedColumn:
-    """A field, and the resolution that was found for it; None for categories."""
+    """A field, and the resolution that was found for it; None where none was looked for."""
 
     field: FieldText
     resolution: Resolution | None
+    is_given: bool = False
+    """Whether its bounds or categories were given, and not taken from the table."""
 
     def __str__(self) -> str:
         """One line for the table's owner."""
+        if self.is_given:
+            return f"field {self.field.name!r}: {self.field.values()}, as was said"
         if self.resolution is None:
             return f"field {self.field.name!r}: {len(self.field.categories)} categories"
         return (

@@ -18,9 +18,10 @@ from umpc.api.in_memory import Frames, named_frames
 from umpc.api.python_kernel import PythonKernel
 from umpc.api.result import Result
 from umpc.api.study import ProposedStudy
-from umpc.cli.deployment import Deployment, stop
-from umpc.cli.fork_server import fork_server
+from umpc.deployment.fork_server import fork_server
+from umpc.deployment.processes import Deployment, stop
 from umpc.errors import StudyError
+from umpc.ustat.condition import fields_read
 
 DELTA = "1/100"
 """The δ that each node allows for all studies: finite bits of noise take some of it."""
@@ -72,7 +73,7 @@ class LocalConsortium:
         self._deployment = Deployment(self.folder, popen=popen)
         self._stack.callback(stop, self._deployment.processes)
         self._deployment.start_dealer()
-        rules = _rules(self.label)
+        rules = _rules(self.label, list(self.bounds))
         for site, columns in sites.items():
             table = _write_table(self.folder / f"{site}.csv", columns)
             self._deployment.start_node(site, table, budget, more=rules, delta=DELTA)
@@ -93,7 +94,7 @@ class LocalConsortium:
     ) -> ProposedStudy:
         """A study of these sites. Args: as of `umpc.Study`; it has a new name by default."""
         helpers = helper_entries(protocol, {key: plain(value) for key, value in settings.items()})
-        used = set(columns or self.bounds)
+        used = {*(columns or self.bounds), *fields_read(settings.get("where"))}
         two_sample = self.label is not None and _is_two_sample(statistic)
         label = self.label if two_sample else None
         return ProposedStudy(
@@ -182,10 +183,11 @@ def _is_two_sample(statistic: str | PythonKernel) -> bool:
     return find_statistic(statistic).sampling == "two_sample"
 
 
-def _rules(label: tuple[str, str] | None) -> str:
+def _rules(label: tuple[str, str] | None, columns: Sequence[str]) -> str:
     """The nodes' policy: their owner is the one who asks, so they allow everything."""
     labels = [f"public_labels = {json.dumps([label[0]])}"] if label else []
     rules = ["[policy]", "trusted_curator = true", "min_colluding = 0", *labels]
+    rules.append(f"public_filters = {json.dumps(list(columns))}")
     return "\n" + "\n".join(rules) + "\n"
 
 

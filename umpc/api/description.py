@@ -25,6 +25,10 @@ def describe_study(study: Study) -> Iterator[Line]:
         width = edge_change(kernel, study.adversary)
         change = f"{width} per edge when one record is replaced"
         yield "  changes by", f"{change}; gets epsilon {epsilon}"
+    if study.people is not None:
+        yield "protects", study.protected
+    if study.condition is not None:
+        yield "records", f"only where {study.condition.text}; each site tells their number"
     yield "adversary", f"{study.adversary}: {study.promise}"
     yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
     yield "epsilon", study.epsilon

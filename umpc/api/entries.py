@@ -17,6 +17,7 @@ from umpc.errors import StudyError
 from umpc.protocols.registry import USUAL, chosen_protocol
 from umpc.study.parts import FieldText
 from umpc.study.settings import keys_of
+from umpc.ustat.condition import fields_read
 from umpc.ustat.statistics import find_statistic
 
 NOWHERE = "127.0.0.1:1"
@@ -43,9 +44,15 @@ def helper_entries(
 
 
 def columns_needed(
-    statistic: str | PythonKernel, columns: Sequence[str] | None, label: str | None
+    statistic: str | PythonKernel,
+    columns: Sequence[str] | None,
+    label: str | None,
+    where: str | None = None,
 ) -> tuple[str, ...]:
-    """The columns that a study reads. Raises: StudyError where they are not told."""
+    """The columns that a study reads, with those of its condition.
+
+    Raises: StudyError where they are not told.
+    """
     if isinstance(statistic, PythonKernel):
         found = tuple(columns or _fields(statistic))
     elif columns:
@@ -56,7 +63,8 @@ def columns_needed(
             f"columns were expected: {statistic} takes {arguments}. Write columns=[...] with the "
             f"names of these columns in your frames"
         )
-    return found if label is None or label in found else (*found, label)
+    others = (*([label] if label is not None else []), *fields_read(where))
+    return tuple(dict.fromkeys((*found, *others)))
 
 
 def study_entries(

@@ -114,7 +114,7 @@ def units_of(
 
     Returns: (field → (records,) int64, the number of records with a missing value).
     """
-    present = np.logical_and.reduce([_present(columns[schema.name]) for schema in schemas])
+    present = np.logical_and.reduce([is_present(columns[schema.name]) for schema in schemas])
     found = {}
     for schema in schemas:
         numbers = _numbers(columns[schema.name][present], schema)
@@ -162,7 +162,7 @@ def _with_step(low: Fraction, high: Fraction) -> tuple[str, str, str]:
 
 def _from_data(name: str, columns: Sequence[Values]) -> FieldText:
     """A field with the values' own bounds or categories."""
-    values = [value for column in columns for value in column[_present(column)].tolist()]
+    values = [value for column in columns for value in column[is_present(column)].tolist()]
     texts = [repr(value) if isinstance(value, float) else str(value) for value in values]
     return describe_column(name, texts).field
 
@@ -173,14 +173,15 @@ def _published(field: FieldText, public: bool) -> FieldText:
     return FieldText.of_categories(field.name, field.categories, public=True)
 
 
-def _present(column: Values) -> NDArray[np.bool_]:
+def is_present(column: Values) -> NDArray[np.bool_]:
+    """Return where a column has a value."""
     if column.dtype.kind == "f":
         return ~np.isnan(column)
     return np.array([value is not None for value in column], dtype=bool)
 
 
 def _is_whole(column: Values) -> bool:
-    numbers = column[_present(column)]
+    numbers = column[is_present(column)]
     return column.dtype.kind == "f" and bool((numbers == np.rint(numbers)).all())
 
 

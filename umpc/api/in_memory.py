@@ -6,6 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from umpc.api.entries import (
     NOWHERE,
     columns_needed,
@@ -14,17 +17,19 @@ from umpc.api.entries import (
     study_entries,
     study_file,
 )
-from umpc.api.fields import Bounds, fields_of, units_of, with_label
+from umpc.api.fields import Bounds, fields_of, is_present, units_of, with_label
 from umpc.api.frames import FrameLike, Values, columns_of
 from umpc.api.python_kernel import PythonKernel
 from umpc.api.result import Result
 from umpc.errors import EmptyTable, StudyError
+from umpc.node.table.people import places_among_own
 from umpc.protocols.auto import AUTO, is_open
 from umpc.protocols.registry import checked
 from umpc.simulation import simulate
 from umpc.study.document import Study
 
 COORDINATOR = "coordinator"
+Units = dict[str, NDArray[np.int64]]
 Frames = Sequence[FrameLike] | Mapping[str, FrameLike]
 """A list of frames, one for each site; or site name → frame."""
 
@@ -62,22 +67,56 @@ def estimate(
         label: for a statistic of two classes, its public label and the first class.
         protocol: as in a study file; by default pairs or all pairs, whichever is cheaper.
         settings: further keys of a study file, such as edges="all", parameters={...},
-            max_colluding=1.
+            max_colluding=1, where="age >= 40". `bounds` also has the fields of `where`.
 
     Warns: UserWarning where a value counts as another one.
     Raises: StudyError, DataError and their kinds.
     """
     sites = named_frames(frames)
-    names = columns_needed(statistic, columns, label[0] if label else None)
-    found = {site: columns_of(frame, names, site) for site, frame in sites.items()}
+    names = columns_needed(statistic, columns, label[0] if label else None, settings.get("where"))
+    person = settings.get("person")
+    read = names if person is None or person in names else (*names, person)
+    found = {site: columns_of(frame, read, site) for site, frame in sites.items()}
+    if person is not None:
+        found = {site: _with_person(values, person) for site, values in found.items()}
     fields = fields_of(names, with_label(bounds, label, found), found, label and label[0])
     study = _study(statistic, columns, fields, found, epsilon, protocol, settings)
     schemas = [field.schema() for field in fields]
     tables = [units_of(values, schemas, site)[0] for site, values in found.items()]
+    tables = [
+        _counted(study, table, values) for table, values in zip(tables, found.values(), strict=True)
+    ]
+    condition = study.condition
     for site, table in zip(found, tables, strict=True):
         if not len(next(iter(table.values()))):
-            raise EmptyTable(f"site {site!r}: a complete record was expected, and there is none")
+            told = f" where {condition.text}" if condition else ""
+            raise EmptyTable(
+                f"site {site!r}: a complete record was expected{told}, and there is none"
+            )
     return Result(simulate(study, tables, os.urandom).report)
+
+
+def _with_person(values: Mapping[str, Values], person: str) -> dict[str, Values]:
+    """A site's records that have a person."""
+    known = is_present(values[person])
+    return {name: column[known] for name, column in values.items()}
+
+
+def _counted(study: Study, table: Units, values: Mapping[str, Values]) -> Units:
+    """A site's records that count, as a node chooses them (`umpc/node/records.py`).
+
+    Args: table: the complete records, in steps of their fields. values: all records.
+    """
+    if not table:
+        return table
+    kept = np.arange(len(next(iter(table.values()))))
+    if study.condition is not None:
+        kept = kept[study.condition.holds(table)]
+    if (people := study.people) is not None:
+        complete = np.logical_and.reduce([is_present(values[name]) for name in table])
+        persons = np.array([str(each) for each in values[people.column][complete]], dtype=object)
+        kept = kept[places_among_own(persons[kept]) < people.records]
+    return {name: column[kept] for name, column in table.items()}
 
 
 def _study(

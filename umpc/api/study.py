@@ -77,7 +77,8 @@ class ProposedStudy:
     ):
         from umpc.api.fields import fields_of, with_label
 
-        names = columns_needed(statistic, columns, label[0] if label else None)
+        where = settings.get("where")
+        names = columns_needed(statistic, columns, label[0] if label else None, where)
         fields = fields_of(names, with_label(bounds, label, {}), {}, label and label[0])
         dealers = participants(dealer or {})
         if len(dealers) > 1:

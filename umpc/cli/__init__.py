@@ -3,9 +3,13 @@
 | file | what it is |
 |---|---|
 | `main.py` | the root command: one line and an exit code for each failure |
+| `enrol.py` | `umpc enrol`: a site gets its certificate by an invitation |
+| `enrol_files.py` | the texts that its commands read, and the node.toml that it writes |
+| `ca_list.py` | `umpc ca list`: all certificates, invitations and requests of an authority |
 | `ca.py` | `umpc ca`: certificates, and the list of revoked ones |
 | `serve.py` | `umpc node`, `umpc dealer`, `umpc shuffler`: servers that wait for studies |
 | `hub.py` | `umpc hub`: the relay that lets all other processes dial out |
+| `monitor.py` | a server's metrics and health, if its administrator wants them |
 | `memory.py` | how a process takes memory from the system |
 | `status.py` | `umpc node status`: certificate, budget and studies that wait, from a site's files |
 | `doctor.py` | `umpc node doctor`: all checks of a site, one line each |
@@ -14,20 +18,21 @@
 | `doctor_policy.py` | the policy in one line |
 | `doctor_network.py` | its checks of the own address and of each peer |
 | `approve.py` | `umpc approve`: a person's decisions on studies at a site |
+| `audit.py` | `umpc audit`: show, verify and export a node's audit trail |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, and set its anchor again |
 | `study.py` | `umpc study`: check, prepare or run a study |
+| `wait.py` | `umpc study run --wait`: a run as soon as every site has accepted |
 | `train.py` | `umpc train`: a model by gradients of a pairwise loss |
 | `train_run.py` | its run as the coordinator, and its public table |
 | `train_demo.py` | its demo: a table split over processes on this machine |
 | `plan.py` | `umpc plan`: predict what a study costs and how accurate it is |
+| `infer.py` | `umpc infer`: intervals and a p-value from a report, at no further ε |
 | `kernels.py` | `umpc kernels`: the library's statistics, and the cost of a kernel |
 | `kernel_options.py` | its options as kernels, fields and grades |
 | `kernel_cost.py` | the cost of kernels, in lines of text |
 | `demo.py` | `umpc demo`: a whole study between real processes on this machine |
 | `demo_options.py` | the demo's options, and the sections of its help text |
 | `demo_run.py` | the demo's run: its study, its processes, its report |
-| `deployment.py` | start, await and stop the demo's processes |
-| `fork_server.py` | one process that imports everything and forks the demo's processes |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
 | `own_table.py` | the demo's own table, from a file of scikit-learn |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |

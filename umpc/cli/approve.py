@@ -106,7 +106,7 @@ def accept(config: Path, prefix: str) -> None:
     """Allow a study. Its coordinator then has to run it again."""
     from umpc.node.approvals import ACCEPTED
 
-    _say(_approvals(config).decide(prefix, ACCEPTED))
+    _say(_decide(config, prefix, ACCEPTED))
 
 
 @approve.command()
@@ -125,7 +125,52 @@ def reject(config: Path, prefix: str, reason: str) -> None:
         raise click.BadParameter(
             f"one line of 1 to {MAX_REASON} characters was expected", param_hint="--reason"
         )
-    _say(_approvals(config).decide(prefix, REJECTED, reason))
+    _say(_decide(config, prefix, REJECTED, reason))
+
+
+def _decide(config: Path, prefix: str, state: str, reason: str = "") -> Entry:
+    """Write a decision to the audit trail, with its person, and then to the approvals."""
+    from umpc.node.audit.entry import AuditRow
+    from umpc.node.audit.trail import AuditTrail
+    from umpc.node.config import load_node_config
+
+    approvals = _approvals(config)
+    entry = approvals.find(prefix)
+    by = f"by {_person()}"
+    row = AuditRow(
+        state,
+        study=entry.hash,
+        name=entry.name,
+        coordinator=entry.coordinator,
+        statistic=entry.statistic,
+        fields=_fields_of(entry),
+        epsilon=entry.epsilon,
+        note=f"{by}: {reason}" if reason else by,
+    )
+    AuditTrail(load_node_config(config).ledger).append(row)
+    return approvals.decide(entry.hash, state, reason)
+
+
+def _person() -> str:
+    """Return the user of this machine who decides, by number if the user has no name."""
+    import getpass
+    import os
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
+
+
+def _fields_of(entry: Entry) -> tuple[str, ...]:
+    """Return the names of a study's fields; none of a study of another version of the protocol."""
+    from umpc.errors import UmpcError
+    from umpc.protocols.registry import decode_study
+
+    try:
+        return tuple(field.name for field in decode_study(entry.document).fields)
+    except UmpcError:
+        return ()
 
 
 def _approvals(config: Path) -> Approvals:
@@ -159,6 +204,10 @@ def description_of(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
     for field in study.fields:
         yield "field", _field(field)
+    if study.people is not None:
+        yield "protects", study.protected
+    if study.condition is not None:
+        yield "records", f"only where {study.condition.text}; their number is told"
     yield from _privacy(study)
     yield from _protocol(study)
     yield from _participants(study)

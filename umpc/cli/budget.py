@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from umpc.node.budget.ledger_place import Place
     from umpc.node.budget.ledger_reading import Snapshot
     from umpc.node.config import NodeConfig
+    from umpc.node.table.fingerprint import Fingerprint
 
 CONFIG = click.option(
     "--config",
@@ -238,9 +239,25 @@ def _as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
         "composition_delta": str(account.composition.delta),
         "largest_next_epsilon": str(account.largest_epsilon()),
         "studies": [
-            {**_exact(study), "mechanism": mechanisms.get(study["hash"], "")}
+            {
+                **_exact(study),
+                "mechanism": mechanisms.get(study["hash"], ""),
+                "data": _data(snapshot.cohorts.get(bytes.fromhex(study["hash"]))),
+            }
             for study in studies(snapshot.rows, snapshot.held)
         ],
+    }
+
+
+def _data(cohort: Fingerprint | None) -> dict[str, object] | None:
+    """The fingerprint of a study's records; None where none is known."""
+    if cohort is None:
+        return None
+    return {
+        "at_least": cohort.at_least,
+        "at_most": cohort.at_most,
+        "whole": cohort.whole,
+        "fields": cohort.fields,
     }
 
 
@@ -313,8 +330,9 @@ def _studies(snapshot: Snapshot) -> Table:
     from rich.table import Table
 
     table = Table(title="studies", title_justify="left")
-    for head in ("when", "hash", "name", "epsilon", "delta", "state"):
+    for head in ("when", "hash", "name", "epsilon", "delta", "state", "data"):
         table.add_column(head)
+    groups = same_data(snapshot.cohorts)
     for study in studies(snapshot.rows, snapshot.held):
         table.add_row(
             study["when"],
@@ -323,8 +341,30 @@ def _studies(snapshot: Snapshot) -> Table:
             _short(study["epsilon"]),
             _short(study["delta"]),
             study["state"],
+            groups.get(bytes.fromhex(study["hash"]), ""),
         )
     return table
+
+
+def same_data(cohorts: dict[bytes, Fingerprint]) -> dict[bytes, str]:
+    """Each study's data in words: a number that studies of the same values share, and a range.
+
+    Two studies have one number if a field of both has the same values in both, and no field of both
+    has other values.
+    """
+    groups: list[Fingerprint] = []
+    found = {}
+    for study, cohort in cohorts.items():
+        alike = (
+            place
+            for place, known in enumerate(groups)
+            if known.is_same(cohort) or (known.agreeing(cohort) and not known.differing(cohort))
+        )
+        place = next(alike, len(groups))
+        if place == len(groups):
+            groups.append(cohort)
+        found[study] = f"data {place + 1}: {cohort.at_least} to {cohort.at_most} records"
+    return found
 
 
 def _short(amount: Fraction | None) -> str:

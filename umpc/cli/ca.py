@@ -38,8 +38,8 @@ authority_option = click.option(
 def ca() -> None:
     """Make and revoke certificates. A certificate gives a process its name and its role.
 
-    Processes talk only to processes with a certificate of the same authority. Make one in four
-    steps:
+    Processes talk only to processes with a certificate of the same authority. `umpc enrol` is the
+    short way to one. These commands are its single steps:
 
     \b
     1. One member makes the authority:      umpc ca init authority
@@ -223,12 +223,27 @@ def crl(authority: Path, days: int) -> None:
     click.echo(f"give {signer.list_path} to every site, into the folder with its ca.pem")
 
 
+@ca.command("list")
+@authority_option
+def list_issued(authority: Path) -> None:
+    """List all certificates of an authority, and the invitations and requests of `umpc enrol`.
+
+    \b
+    Example:
+      umpc ca list --authority authority
+    """
+    from umpc.cli.ca_list import print_list
+
+    print_list(authority)
+
+
 @ca.command()
 @click.argument("folder_or_cert", metavar="FOLDER_OR_CERT", type=click.Path(path_type=Path))
 def show(folder_or_cert: Path) -> None:
-    """Show a certificate's name, role, dates, serial number and authority.
+    """Show a certificate's name, role, dates, serial number and authority, or a request.
 
-    FOLDER_OR_CERT is a site's folder, an authority's folder, or a PEM file. Two sites trust each
+    FOLDER_OR_CERT is a site's folder, an authority's folder, or a PEM file. For a request, the
+    command shows its fingerprint, which the site and the authority compare. Two sites trust each
     other if this command shows the same authority at both. If a folder holds a list of revoked
     certificates, the command shows its date and length too.
 
@@ -242,6 +257,10 @@ def show(folder_or_cert: Path) -> None:
 
     path = folder_or_cert
     if not path.is_dir():
+        content = read_file(path, REMAKE)
+        if b"BEGIN CERTIFICATE REQUEST-----" in content:
+            _describe_request(content)
+            return
         _describe(load_certificate(path))
         return
     is_authority = (path / "ca.pem").exists() and not (path / "cert.pem").exists()
@@ -263,6 +282,18 @@ def _describe(cert: x509.Certificate) -> None:
     click.echo(f"valid until  {cert.not_valid_after_utc:%Y-%m-%d %H:%M} UTC")
     click.echo(f"serial       {cert.serial_number:x}")
     click.echo(f"authority    {issuer_fingerprint(cert)}")
+
+
+def _describe_request(csr: bytes) -> None:
+    """Print a request's facts. Raises: CertificateError if it is damaged."""
+    from umpc.enrolment.texts import fingerprint_of
+    from umpc.transport.authority import load_request, names_of
+
+    request = load_request(csr)
+    name, role = names_of(request)
+    click.echo(f"name         {name}")
+    click.echo(f"role         {role}")
+    click.echo(f"fingerprint  {fingerprint_of(request)}")
 
 
 def _describe_list(revoked: Revoked) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from umpc.cli.demo_options import (
     DemoCommand,
     DemoOptions,
     demo_settings,
+    given_bounds,
     named_value,
     protocol_options,
 )
@@ -23,6 +24,8 @@ from umpc.errors import ConfigError
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS
 from umpc.protocols.registry import PROTOCOLS
 from umpc.study.grades import ADVERSARIES, HONEST
+from umpc.ustat.condition import fields_read
+from umpc.ustat.sampling import UNBALANCED
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
@@ -31,14 +34,18 @@ if TYPE_CHECKING:
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
+NODES = 4
+"""The sites of one table."""
 
 
 @click.command(cls=DemoCommand)
 @click.option(
     "--csv",
-    "csv_file",
+    "csv_files",
     type=FILE,
-    help="A table with a header line. The default is scikit-learn's breast cancer set.",
+    multiple=True,
+    help="A table with a header line. The default is scikit-learn's breast cancer set. If the "
+    "option is given several times, each file is the table of one site.",
 )
 @click.option(
     "--delimiter", default=",", show_default=True, help="The separator of the table's columns."
@@ -85,11 +92,21 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     help="A parameter of the statistic.",
 )
 @click.option(
+    "--where",
+    metavar="CONDITION",
+    help='Take only the records for which this holds, such as "age >= 40".',
+)
+@click.option(
+    "--bounds",
+    multiple=True,
+    metavar="FIELD=LOWER:UPPER[:STEP]",
+    help="A field's public bounds, or FIELD=A,B,C for its categories. The default takes them from "
+    "the table, which is not private.",
+)
+@click.option(
     "--nodes",
     type=click.IntRange(1, 64),
-    default=4,
-    show_default=True,
-    help="The number of sites to split the table over.",
+    help=f"The number of sites to split the table over. The default is {NODES}.",
 )
 @click.option(
     "--protocol",
@@ -118,6 +135,13 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     metavar="NAME",
     help="The grade of the promise: honest, or lying_nodes, where --max-colluding nodes and the "
     "coordinator may send anything.",
+)
+@click.option(
+    "--sampling",
+    type=click.Choice(UNBALANCED),
+    metavar="NAME",
+    help="uniform or bernoulli: take sets without regard to how many a record is in, with u-mpc. "
+    "The default takes equally many of each record.",
 )
 @protocol_options
 @click.option(
@@ -152,9 +176,11 @@ def demo(**given: Any) -> None:
     umpc demo
     umpc demo --nodes 2 --edges all --epsilon 0.5
     umpc demo --csv bank.csv --delimiter ';' --fields age,balance --edges 40000
+    umpc demo --csv north.csv --csv south.csv --fields age,balance --bounds age=0:127
     umpc demo --nodes 2 --backend garbled --preprocessing none
     umpc demo --backend grid --levels 12
     umpc demo --adversary lying_nodes
+    umpc demo --sampling uniform --edges 2n
     umpc demo --protocol bell-2pc --permutations 1
     umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'
     umpc demo --protocol central --noise hajek
@@ -163,8 +189,8 @@ def demo(**given: Any) -> None:
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     umpc demo --statistic mean --protocol gopa --delta 1e-9 --max-colluding 1
     """
-    from umpc.cli.fork_server import fork_server
     from umpc.cli.show import print_report
+    from umpc.deployment.fork_server import fork_server
 
     named = {key: given.pop(key) for key in demo_settings()}
     settings = {key: value for key, value in named.items() if value not in (None, ())}
@@ -176,6 +202,7 @@ def demo(**given: Any) -> None:
             )
         settings["edges"] = f"{permutations}p"
     options = DemoOptions(**given, settings=settings)
+    options = replace(options, nodes=_sites(options))
     with kept_folder(options.keep) as folder, fork_server() as popen:
         report, exact = run_demo(folder, _table(options), options, popen)
     print_report(report, options.style, exact)
@@ -192,25 +219,54 @@ def demo(**given: Any) -> None:
 def _table(options: DemoOptions) -> DemoTable:
     """The demo's table, with the statistic's columns and its label."""
     from umpc.cli.own_table import breast_cancer
-    from umpc.cli.table import read_csv
+    from umpc.cli.table import together
 
     columns = [name.strip() for name in options.fields.split(",")] if options.fields else []
     first_class = named_value("--label", options.label) if options.label else None
-    wanted = [*columns, first_class[0]] if first_class else columns
-    if options.csv_file is None:
+    read = fields_read(options.where)
+    others = [*([first_class[0]] if first_class else []), *read]
+    wanted = list(dict.fromkeys([*columns, *others])) if columns else others
+    if not options.csv_files:
         arguments = find_statistic(options.statistic).arguments
         default = ("mean radius", "mean texture")[: len(arguments)]
-        table = breast_cancer(wanted or default)
+        table = breast_cancer(wanted if columns else list(dict.fromkeys([*default, *others])))
     else:
-        table = read_csv(
-            options.csv_file,
-            options.delimiter,
-            wanted,
-            missing=options.missing,
-            encoding=options.encoding,
-            numbers=_number_format(options.decimal, options.thousands or ""),
+        numbers = _number_format(options.decimal, options.thousands or "")
+        table = together([_read(path, wanted, numbers, options) for path in options.csv_files])
+    bounds = dict(map(given_bounds, options.bounds))
+    if unknown := [name for name in bounds if name not in table.columns]:
+        raise ConfigError(
+            f"--bounds names {', '.join(unknown)}, but the study's columns are "
+            f"{', '.join(table.columns)}; correct the name"
         )
-    return replace(table, first_class=first_class)
+    return replace(table, first_class=first_class, bounds=bounds)
+
+
+def _read(
+    path: Path, columns: Sequence[str], numbers: NumberFormat, options: DemoOptions
+) -> DemoTable:
+    """The table of one file."""
+    from umpc.cli.table import read_csv
+
+    return read_csv(
+        path,
+        options.delimiter,
+        columns,
+        missing=options.missing,
+        encoding=options.encoding,
+        numbers=numbers,
+    )
+
+
+def _sites(options: DemoOptions) -> int:
+    """The number of nodes. Raises: ConfigError where the files say another one."""
+    files = len(options.csv_files)
+    if files > 1 and options.nodes not in (None, files):
+        raise ConfigError(
+            f"{files} files are the tables of {files} sites, but --nodes is {options.nodes}; leave "
+            f"--nodes out, or give one file"
+        )
+    return files if files > 1 else options.nodes or NODES
 
 
 def _number_format(decimal: str, thousands: str) -> NumberFormat:

@@ -27,22 +27,25 @@ TABLE = "The table"
 STUDY = "The study"
 OUTPUT = "The output"
 SECTIONS = {
-    "csv_file": TABLE,
+    "csv_files": TABLE,
     "delimiter": TABLE,
     "fields": TABLE,
     "label": TABLE,
     "nodes": TABLE,
+    "bounds": TABLE,
     "missing": TABLE,
     "encoding": TABLE,
     "decimal": TABLE,
     "thousands": TABLE,
     "statistic": STUDY,
     "parameters": STUDY,
+    "where": STUDY,
     "protocol": STUDY,
     "permutations": STUDY,
     "epsilon": STUDY,
     "max_colluding": STUDY,
     "adversary": STUDY,
+    "sampling": STUDY,
     "style": OUTPUT,
 }
 """Option → its section in the help text. Options that are not here join the last section."""
@@ -53,7 +56,7 @@ Command = Callable[..., None]
 class DemoOptions:
     """The options of `umpc demo`. settings: those of the protocol."""
 
-    csv_file: Path | None
+    csv_files: tuple[Path, ...]
     delimiter: str
     missing: tuple[str, ...]
     encoding: str
@@ -63,7 +66,9 @@ class DemoOptions:
     label: str | None
     statistic: str
     parameters: tuple[str, ...]
-    nodes: int
+    where: str | None
+    bounds: tuple[str, ...]
+    nodes: int | None
     protocol: str | None
     epsilon: str
     max_colluding: int | None
@@ -74,6 +79,7 @@ class DemoOptions:
     keep: Path | None
     hub: bool
     settings: Mapping[str, Any]
+    sampling: str | None = None
 
 
 class DemoCommand(click.Command):
@@ -139,3 +145,14 @@ def named_value(option: str, text: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise ConfigError(f"{option} is given as NAME=VALUE, got {text!r}")
     return name, value
+
+
+def given_bounds(text: str) -> tuple[str, Any]:
+    """A column and its bounds, from NAME=LOWER:UPPER, NAME=LOWER:UPPER:STEP or NAME=A,B,C.
+
+    Raises: ConfigError.
+    """
+    name, value = named_value("--bounds", text)
+    if ":" not in value:
+        return name, [label.strip() for label in value.split(",")]
+    return name, tuple(part.strip() for part in value.split(":"))

@@ -18,11 +18,13 @@ from umpc.cli.settings_help import settings_of
 from umpc.errors import StudyError
 from umpc.protocols.auto import AUTO, is_open, open_keys
 from umpc.protocols.registry import USUAL, chosen_protocol
+from umpc.ustat.condition import fields_read
+from umpc.ustat.statistics import find_statistic
 
 if TYPE_CHECKING:
-    from umpc.cli.deployment import Deployment, Served, Start
     from umpc.cli.table import DemoTable
     from umpc.coordinator.studyfile import StudyFile
+    from umpc.deployment.processes import Deployment, Served, Start
     from umpc.study.document import Study
     from umpc.study.report import Report
 
@@ -39,11 +41,11 @@ def run_demo(
 
     Args: popen: starts a process.
     """
-    from umpc.cli.deployment import Deployment, ended_with_us
     from umpc.cli.table import exact_values, pooled
+    from umpc.deployment.processes import Deployment, ended_with_us
 
     deployment = Deployment(folder, popen=popen)
-    paths = table.split(folder, options.nodes)
+    paths = table.split(folder, options.nodes or 1)
     with ended_with_us(deployment.processes):
         file = _write_study(folder, table, options, [path.stem for path in paths])
         study = file.study("coordinator")  # refused before any process starts
@@ -66,6 +68,10 @@ def _write_study(
     for each in described:
         _tell(str(each))
     fields = [each.field for each in described]
+    for warning in table.warnings(fields):
+        _tell(f"warning: {warning}")
+    names = [field.name for field in fields if not field.public]
+    filtered = set(fields_read(options.where)) - set(_asked_for(options, names))
     settings = _checked_settings(options)
     left_open = is_open(options.protocol, options.settings)
     entries = {
@@ -75,16 +81,25 @@ def _write_study(
         "epsilon": options.epsilon,
         "identity": "coordinator",
         "statistic": options.statistic,
-        "columns": [field.name for field in fields if not field.public],
+        "columns": [name for name in names if name not in filtered],
+        "where": options.where,
         "parameters": dict(named_value("--parameter", text) for text in options.parameters),
         "max_colluding": options.max_colluding,
         "adversary": options.adversary,
+        "sampling": options.sampling,
         "fields": [field_entry(field) for field in fields],
         "nodes": [{"name": name, "address": NOWHERE} for name in nodes],
         **settings,
         **helper_entries(options.protocol, settings),
     }
     return load_study_file(write_study_file(folder, entries))
+
+
+def _asked_for(options: DemoOptions, names: Sequence[str]) -> Sequence[str]:
+    """The statistic's own columns: those that were named, or the first ones of the table."""
+    if options.fields:
+        return [name.strip() for name in options.fields.split(",")]
+    return names[: len(find_statistic(options.statistic).arguments)]
 
 
 def _checked_settings(options: DemoOptions) -> dict[str, Any]:
@@ -119,7 +134,7 @@ def _bins(text: str) -> tuple[str, int | list[str]]:
 
 def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
     """Start all processes but the coordinator."""
-    from umpc.cli.deployment import rules_for
+    from umpc.deployment.processes import rules_for
 
     beside = ""
     if study.shufflers:
@@ -151,7 +166,7 @@ def _write_addresses(file: Path, served: dict[str, Served]) -> None:
 
 def _coordinate(file: Path, deployment: Deployment) -> Report:
     """The coordinator, a process of its own. Its refusal ends the demo with the same exit code."""
-    from umpc.cli.deployment import UMPC
+    from umpc.deployment.processes import UMPC
     from umpc.study.report import Report
 
     command = [*UMPC, "study", "run", str(file), "--format", "json"]

@@ -127,4 +127,4 @@ async def _check_peer(identity: Identity, peer: NamedPeer) -> list[Finding]:
     answer = await greet_or_fail(identity, peer.role, peer.name, peer.address)
     if isinstance(answer, UmpcError):
         return [Finding("peer", reached), Finding("peer version", error=answer)]
-    return [Finding("peer", reached), Finding("peer version", f"{who}: umpc {answer}")]
+    return [Finding("peer", reached), Finding("peer version", f"{who}: protocol {answer}")]

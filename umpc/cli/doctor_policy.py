@@ -40,6 +40,7 @@ def describe_policy(policy: Policy) -> str:
         for words, is_refused in (
             ("raw records for the coordinator", not policy.trusted_curator),
             ("public labels", not policy.public_labels),
+            ("conditions on records", not policy.public_filters),
             ("noise that not all other nodes withstand", policy.min_colluding is None),
         )
         if is_refused

@@ -29,6 +29,7 @@ from umpc.node.budget.ledger_place import Place
 from umpc.node.config import NodeConfig
 from umpc.node.table.source import TableSite
 from umpc.node.table.survey import survey_table
+from umpc.protocol_version import PROTOCOL
 from umpc.transport.expiry import due
 from umpc.transport.identity import Identity
 
@@ -43,7 +44,8 @@ def check_version() -> Iterator[Finding]:
     """Show the versions, and whether the compiled sign gate is used."""
     from umpc.mpc.masked.native import KERNEL
 
-    yield Finding("version", f"umpc {__version__}, Python {platform.python_version()}")
+    versions = f"umpc {__version__}, protocol {PROTOCOL}, Python {platform.python_version()}"
+    yield Finding("version", versions)
     if KERNEL is None:
         yield neutral(
             "native gate", "not in use, so comparisons take longer; `make native` builds it"
@@ -55,7 +57,8 @@ def check_version() -> Iterator[Finding]:
 def check_table(config: NodeConfig) -> Iterator[Finding]:
     """Read the whole table, and look for the columns that the policy names."""
     policy = config.policy
-    names = sorted((policy.fields or frozenset()) | policy.public_labels)
+    named = policy.public_labels | policy.public_filters
+    names = sorted((policy.fields or frozenset()) | named)
     survey = survey_table(config.source, names, TableSite(config.name, config.source.path))
     path, rows = config.source.path, survey.rows
     if not rows:

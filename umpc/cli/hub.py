@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.memory import tune_memory
-from umpc.cli.serve import IDENTITY, LEASH, LISTEN, LOG_FORMAT, LOG_LEVEL, serve
+from umpc.cli.serve import IDENTITY, LEASH, LISTEN, LOG_FORMAT, LOG_LEVEL, METRICS, serve
 from umpc.logs import start_logging
 
 if TYPE_CHECKING:
@@ -46,9 +46,13 @@ def hub() -> None:
 )
 @LOG_LEVEL
 @LOG_FORMAT
+@METRICS
 @LEASH
-def start_hub(folder: Path, listen: str, grace: int, level: str, style: str, leash: bool) -> None:
+def start_hub(
+    folder: Path, listen: str, grace: int, level: str, style: str, metrics: str, leash: bool
+) -> None:
     """Relay envelopes until Ctrl-C or SIGTERM."""
+    from umpc.cli.monitor import Monitor
     from umpc.hub.server import ALLOWED, HubServer
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
@@ -62,7 +66,7 @@ def start_hub(folder: Path, listen: str, grace: int, level: str, style: str, lea
             HubServer(grace), server
         )
 
-    asyncio.run(serve(identity, listen, ALLOWED, add, None, leash))
+    asyncio.run(serve(identity, listen, ALLOWED, add, None, leash, Monitor(identity, metrics)))
 
 
 @hub.command("status")

@@ -9,6 +9,7 @@ import click
 
 from umpc import __version__
 from umpc.errors import UmpcError
+from umpc.protocol_version import PROTOCOL
 
 INTERRUPTED = 130
 
@@ -17,13 +18,16 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "study": ("umpc.cli.study", "study"),
     "train": ("umpc.cli.train", "train"),
     "plan": ("umpc.cli.plan", "plan"),
+    "infer": ("umpc.cli.infer", "infer"),
     "node": ("umpc.cli.serve", "node"),
     "approve": ("umpc.cli.approve", "approve"),
+    "audit": ("umpc.cli.audit", "audit"),
     "budget": ("umpc.cli.budget", "budget"),
     "dealer": ("umpc.cli.serve", "dealer"),
     "shuffler": ("umpc.cli.serve", "shuffler"),
     "hub": ("umpc.cli.hub", "hub"),
     "kernels": ("umpc.cli.kernels", "kernels"),
+    "enrol": ("umpc.cli.enrol", "enrol"),
     "ca": ("umpc.cli.ca", "ca"),
 }
 """Name → the module and the attribute that hold the command."""
@@ -44,7 +48,9 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="umpc")
+@click.version_option(
+    __version__, prog_name="umpc", message=f"%(prog)s, version %(version)s, protocol {PROTOCOL}"
+)
 def umpc() -> None:
     """Compute statistics over pairs of records of several sites, without sharing the records.
 
@@ -53,12 +59,13 @@ def umpc() -> None:
 
     \b
     Try it on this machine:       umpc demo
-    Make certificates:            umpc ca --help
+    Join a consortium:            umpc enrol --help
     At each site, run a node:     umpc node start --config node.toml
     Approve studies at a site:    umpc approve list --config node.toml
     Elsewhere, run the dealer:    umpc dealer start --identity dealer --listen 0.0.0.0:7100
     Plan a study:                 umpc plan study.toml --records 300,200
     Run a study:                  umpc study run study.toml
+    Ask more of its report:       umpc infer report.json --level 0.9
     Train a model:                umpc train train.toml --model model.json
     """
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from umpc.planning.machine import Machine
     from umpc.planning.reference_table import ReferenceTable
     from umpc.planning.seconds import Network
+    from umpc.planning.study_plan import StudyPlan
+    from umpc.planning.tuning import Tuned
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 WIDTH = 150
@@ -57,6 +59,11 @@ OF_DATA = ("sampling_std", "bins_bias", "mse")
     "--protocols", "compare", is_flag=True, help="Also plan all protocols, and name the best one."
 )
 @click.option(
+    "--tune",
+    is_flag=True,
+    help="Also find the number of bins, levels or pairings with the least error over the table.",
+)
+@click.option(
     "--error",
     type=click.FloatRange(min=0, min_open=True),
     help="Target: the largest root mean squared error.",
@@ -81,6 +88,7 @@ def plan(
     delimiter: str,
     missing: tuple[str, ...],
     compare: bool,
+    tune: bool,
     error: float | None,
     megabytes: float | None,
     seconds: float | None,
@@ -104,9 +112,14 @@ def plan(
     if --error is given, the one with the fewest bytes. "Sampling = noise" is u-mpc over the fewest
     sets for which the sampling error is no larger than the noise. More sets gain little.
 
+    With --tune, settings that trade one error for another get the values with the least error over
+    --like: [bins], levels, or the edges of bell-2pc. That table must be public or older than the
+    sites' data.
+
     \b
     umpc plan study.toml --records 303,294,200 --delay 20 --bandwidth 100
     umpc plan study.toml --records 303,294,200 --like last-year.csv --protocols
+    umpc plan study.toml --records 303,294,200 --like last-year.csv --tune
     umpc plan study.toml --records 303,294,200 --error 0.02 --megabytes 10 --trust nobody
     """
     from umpc.coordinator.studyfile import load_study_file
@@ -129,8 +142,10 @@ def plan(
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
     targets = Targets(error, megabytes, seconds, trust or "helpers")
     found = _compare(entries, records, table, network, error, machines) if compare else []
+    tuned = _tuned(made) if tune else None
     if style == "json":
         compared = _as_json(found, targets) if compare else {}
+        compared |= {"tuned": tuned.to_dict()} if tuned else {}
         click.echo(json.dumps({**values, **({label: other} if label else {}), **compared}))
         return
     over = like.name if like else "uniform records"
@@ -139,12 +154,22 @@ def plan(
     _show(title, values, over, label, other)
     for name, text in protocol_of(study).compare_noise(made.attempt):
         click.echo(f"{name}: {text}")
+    if tuned:
+        click.echo(f"tuned over {over}: {tuned.in_words()}")
+        for name, text in tuned.notes:
+            click.echo(f"{name}: {text}")
     if entries.chosen:
         click.echo(f"chosen: {entries.chosen}")
     if made.impossible:
         click.echo(f"{label}: not possible: {made.impossible}")
     if compare:
         _show_protocols(found, targets, over)
+
+
+def _tuned(made: StudyPlan) -> Tuned:
+    from umpc.planning.tuning import tune
+
+    return tune(made.attempt, made.table)
 
 
 def _warn(text: str) -> None:
@@ -247,11 +272,10 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
 def _cells(planned: Alternative) -> Iterator[str]:
     """The cells of an alternative's row, after the mark."""
     error = planned.error
-    bound = "≤ " if error.sampling_is_bound else ""
     yield planned.label
     yield f"{planned.edges:,}"
     yield f"{error.noise:.2g}"
-    yield f"{bound}{error.sampling:.2g}"
+    yield f"{error.sampling:.2g}"
     yield f"{error.bins:.2g}"
     yield f"{sqrt(error.mse):.2g}"
     yield f"{planned.delta:.1g}"

@@ -15,6 +15,7 @@ import click
 
 from umpc.cli.doctor import doctor
 from umpc.cli.memory import tune_memory
+from umpc.cli.monitor import Monitor
 from umpc.cli.status import status
 from umpc.errors import UmpcError
 from umpc.logs import FORMATS, LEVELS, start_logging
@@ -74,6 +75,14 @@ LOG_FORMAT = click.option(
     show_envvar=True,
     help="Lines for people, or one JSON object a line for programs.",
 )
+METRICS = click.option(
+    "--metrics",
+    default="",
+    envvar="UMPC_METRICS",
+    show_envvar=True,
+    help="Serve /metrics for Prometheus and /healthz on this local address, such as "
+    "127.0.0.1:9464; default: no.",
+)
 LEASH = click.option("--while-stdin-open", "leash", is_flag=True, hidden=True)
 """End with the process that started this one. The demo's processes must not outlive it."""
 
@@ -112,8 +121,11 @@ def template(name: str) -> None:
 @STUDIES
 @LOG_LEVEL
 @LOG_FORMAT
+@METRICS
 @LEASH
-def start_node(config: Path, studies: int | None, level: str, style: str, leash: bool) -> None:
+def start_node(
+    config: Path, studies: int | None, level: str, style: str, metrics: str, leash: bool
+) -> None:
     """Take part in studies until Ctrl-C or SIGTERM.
 
     The command prints "ready" and its address as soon as it accepts calls.
@@ -163,8 +175,10 @@ def start_node(config: Path, studies: int | None, level: str, style: str, leash:
             ending.callback(node.close)  # before the ledger is closed
             rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
 
+        monitor = Monitor(identity, metrics)
+        monitor.watch_site(loaded, ledger)
         place = loaded.hub or loaded.listen
-        asyncio.run(serve(identity, place, ALLOWED, add, studies, leash))
+        asyncio.run(serve(identity, place, ALLOWED, add, studies, leash, monitor))
 
 
 @click.group()
@@ -186,6 +200,7 @@ def dealer() -> None:
 @STUDIES
 @LOG_LEVEL
 @LOG_FORMAT
+@METRICS
 @LEASH
 def start_dealer(
     folder: Path,
@@ -194,6 +209,7 @@ def start_dealer(
     studies: int | None,
     level: str,
     style: str,
+    metrics: str,
     leash: bool,
 ) -> None:
     """Deal random numbers to nodes until Ctrl-C or SIGTERM."""
@@ -209,7 +225,8 @@ def start_dealer(
         dealer = DealerServer(identity, finished)
         rpc.add_DealerServicer_to_server(dealer, server)  # type: ignore[no-untyped-call]
 
-    asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash))
+    monitor = Monitor(identity, metrics)
+    asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash, monitor))
 
 
 @click.group()
@@ -231,6 +248,7 @@ def shuffler() -> None:
 @STUDIES
 @LOG_LEVEL
 @LOG_FORMAT
+@METRICS
 @LEASH
 def start_shuffler(
     folder: Path,
@@ -239,6 +257,7 @@ def start_shuffler(
     studies: int | None,
     level: str,
     style: str,
+    metrics: str,
     leash: bool,
 ) -> None:
     """Shuffle messages of nodes until Ctrl-C or SIGTERM."""
@@ -254,7 +273,8 @@ def start_shuffler(
         shuffler = ShufflerServer(identity, finished)
         rpc.add_ShufflerServicer_to_server(shuffler, server)  # type: ignore[no-untyped-call]
 
-    asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash))
+    monitor = Monitor(identity, metrics)
+    asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash, monitor))
 
 
 def _place(listen: str, hub: str | None) -> str | HubAddress:
@@ -271,16 +291,20 @@ async def serve(
     add: Callable[[Server, Finished], None],
     studies: int | None,
     leash: bool,
+    monitor: Monitor,
 ) -> None:
     """Run one server until a signal, or until the given number of studies have ended.
 
     Args:
         place: the address to listen on, or the hub to dial.
         add: adds the service to the server, and tells it to call `finished` after each study.
+        monitor: counts the studies, and serves the metrics.
 
     Raises: the first failure among these studies, so that the exit code is that failure's.
     """
     from umpc.failpoints import describe
+    from umpc.monitoring.grpc_health import ALLOWED as HEALTH
+    from umpc.monitoring.grpc_health import Health
     from umpc.transport.channels import bind, make_server
     from umpc.transport.expiry import keep_watch
     from umpc.transport.hub.serving import ServerBehindHub
@@ -289,6 +313,7 @@ async def serve(
     ended: list[UmpcError | None] = []
 
     def finished(error: UmpcError | None) -> None:
+        monitor.ended(error)
         if studies is not None:
             ended.append(error)
             if len(ended) >= studies:
@@ -296,14 +321,16 @@ async def serve(
 
     server: Server
     if isinstance(place, str):
-        server = make_server(identity, allowed)
+        server = make_server(identity, {**allowed, **HEALTH})
         add(server, finished)
+        health = Health(server)
         address = await bind(server, identity, place)
         await server.start()
     else:
-        behind = ServerBehindHub(identity, allowed, place)
+        behind = ServerBehindHub(identity, {**allowed, **HEALTH}, place)
         server = cast("Server", behind)  # the generated code adds its methods to either
         add(server, finished)
+        health = Health(server)
         address = await behind.start()
     watch = asyncio.create_task(keep_watch(identity))
     loop = asyncio.get_running_loop()
@@ -313,8 +340,10 @@ async def serve(
         loop.add_reader(sys.stdin.fileno(), done.set)
     if describe():
         print(describe(), file=sys.stderr, flush=True)
-    print(f"ready: {identity.role} {identity.name} on {address}", flush=True)
-    await done.wait()
+    with monitor.served():
+        print(f"ready: {identity.role} {identity.name} on {address}", flush=True)
+        await done.wait()
+    await health.ending()
     watch.cancel()
     await server.stop(grace=1)
     for error in ended:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from umpc.protocols.registry import find_protocol
 from umpc.reporting.json_document import document
-from umpc.reporting.words import MOST_SUMS, describe_fields, evaluated
+from umpc.reporting.words import MOST_SUMS, describe_fields, describe_records, evaluated
 from umpc.study.grades import HONEST
 from umpc.study.interval import SETS
 from umpc.study.report import Report
@@ -138,9 +138,9 @@ def _sums(report: Report) -> Iterator[Line]:
 def _facts(report: Report) -> Iterator[Line]:
     """The promise of privacy, and the numbers of edges, records and nodes."""
     promise = f"{report.epsilon:g}, {report.delta:.2g}"
-    yield "epsilon, delta", promise, "against replacing one record"
+    yield "epsilon, delta", promise, f"against replacing {report.protected}"
     yield "edges |E|", f"{report.edges:,}", f"of {report.sets:,} {_sets(report)}"
-    yield "records", f"{report.records:,}", ""
+    yield "records", f"{report.records:,}", markup.escape(describe_records(report))
     for name, values in describe_fields(report):
         yield markup.escape(f"field {name}"), "", markup.escape(values)
     yield "most edges of a record", f"{report.max_degree:,}", ""

@@ -92,15 +92,31 @@ def study() -> None:
 @FORMAT
 @HTML
 @MARKDOWN
-def run(file: Path, style: str, page: Path | None, text: Path | None) -> None:
+@click.option(
+    "--wait", is_flag=True, help="Wait until the sites' administrators have accepted the study."
+)
+@click.option(
+    "--hours",
+    type=click.FloatRange(min=0, min_open=True, max=720),
+    default=72.0,
+    show_default=True,
+    help="How long --wait waits.",
+)
+def run(
+    file: Path, style: str, page: Path | None, text: Path | None, wait: bool, hours: float
+) -> None:
     """Run the study in FILE and print its report.
 
     A study that ran before returns its stored result and costs nothing. A new name makes it a new
     study.
+
+    With --wait, the command asks again until nobody has yet to decide, and says who has. A
+    rejection ends it.
     """
     from umpc.api.study import ProposedStudy
     from umpc.cli.memory import tune_memory
     from umpc.cli.show import print_report
+    from umpc.cli.wait import run_when_accepted
     from umpc.reporting.markdown import save_markdown
     from umpc.reporting.page import save_page
 
@@ -109,7 +125,7 @@ def run(file: Path, style: str, page: Path | None, text: Path | None) -> None:
     study = ProposedStudy.load(file)
     _warn_of_dates(study)
     _tell_choice(study)
-    result = study.run()
+    result = run_when_accepted(study, hours) if wait else study.run()
     print_report(result.report, style)
     if page:
         save_page(result.report, page)
@@ -171,7 +187,7 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
     study's hash, and who takes part. With --records it also predicts the noise, rounds and bytes of
     a run over these numbers of records. With --contact it also calls all processes, and each node
     calls those that it calls in a run. The command fails if one does not answer another, or if
-    their versions of umpc differ.
+    their versions of the protocol differ.
 
     With --table it says which resolution holds every value of your own table, and which of your
     values do not fit the study's fields. It needs no certificate and tells nobody else.

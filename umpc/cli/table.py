@@ -6,14 +6,17 @@ Only the demo holds all records, so only the demo can compute the exact value.
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from umpc.api.columns import DescribedColumn, describe_column, plain_column
+from umpc.api.fields import Bounds, field_of, units_of
+from umpc.api.frames import Values
 from umpc.crypto.prg import Stream
 from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.mpc.attempt import edges_of
@@ -42,12 +45,17 @@ Columns = dict[str, Column]
 class DemoTable:
     """Rows of text without empty fields.
 
-    first_class: the column of a public label, and the value of its first class.
+    Args:
+        first_class: the column of a public label, and the value of its first class.
+        bounds: column → bounds that are public, as of `umpc.estimate`; others come from the rows.
+        sites: the number of rows of each site; empty to split them evenly.
     """
 
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]]
     first_class: tuple[str, str] | None = None
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    sites: tuple[int, ...] = ()
 
     def fields(self) -> tuple[FieldText, ...]:
         """The fields, with bounds and resolutions computed from the table itself.
@@ -65,7 +73,7 @@ class DemoTable:
         """
         columns = {name: [row[i] for row in self.rows] for i, name in enumerate(self.columns)}
         if self.first_class is None:
-            return tuple(describe_column(name, values) for name, values in columns.items())
+            return tuple(self._field(name, values) for name, values in columns.items())
         label, first = self.first_class
         found = {value.strip() for value in columns.pop(label)}
         if len(found) != 2 or first not in found:
@@ -74,22 +82,62 @@ class DemoTable:
                 f"{first!r} must be one of them; it holds {', '.join(sorted(found)[:5])}"
             )
         labelled = FieldText.of_categories(label, (first, *(found - {first})), public=True)
-        others = (describe_column(name, values) for name, values in columns.items())
+        others = (self._field(name, values) for name, values in columns.items())
         return (*others, DescribedColumn(labelled, None))
+
+    def _field(self, name: str, values: Sequence[str]) -> DescribedColumn:
+        """A column's field, by its public bounds or by its own values."""
+        if name not in self.bounds:
+            return describe_column(name, values)
+        found = field_of(name, self.bounds[name], [read_values(values)])
+        return DescribedColumn(found, None, is_given=True)
+
+    def warnings(self, fields: Sequence[FieldText]) -> list[str]:
+        """Sentences about values that count as another one in fields with public bounds."""
+        given = [each.schema() for each in fields if each.name in self.bounds]
+        columns = {
+            name: read_values([row[place] for row in self.rows])
+            for place, name in enumerate(self.columns)
+        }
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if given:
+                units_of(columns, given, "all sites")
+        return [str(each.message) for each in caught]
 
     def part(self, index: int, parts: int, path: Path) -> Path:
         """Write the consecutive rows of one node to a CSV file."""
-        start, stop = (len(self.rows) * number // parts for number in (index, index + 1))
+        start, stop = (self._start(number, parts) for number in (index, index + 1))
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(self.columns)
             writer.writerows(self.rows[start:stop])
         return path
 
+    def _start(self, index: int, parts: int) -> int:
+        """The first row of a node."""
+        return sum(self.sites[:index]) if self.sites else len(self.rows) * index // parts
+
     def split(self, folder: Path, parts: int) -> list[Path]:
         """Write one CSV file for each node: node-1.csv, node-2.csv, …"""
         paths = [folder / f"node-{index + 1}.csv" for index in range(parts)]
         return [self.part(index, parts, path) for index, path in enumerate(paths)]
+
+
+def read_values(texts: Sequence[str]) -> Values:
+    """A column of numbers as float64, or a column of texts."""
+    if any(PLAIN.plain(text) is None for text in texts):
+        return np.array([text.strip() for text in texts], dtype=object)
+    return np.array([float(text) for text in texts])
+
+
+def together(tables: Sequence[DemoTable]) -> DemoTable:
+    """The tables of all sites as one table that splits into them again."""
+    if len(tables) == 1:
+        return tables[0]
+    rows = [row for table in tables for row in table.rows]
+    sites = tuple(len(table.rows) for table in tables)
+    return replace(tables[0], rows=rows, sites=sites)
 
 
 def read_csv(
@@ -158,7 +206,8 @@ def pooled(study: Study, paths: Sequence[Path]) -> list[Columns]:
     """Each node's records, as the node reads and orders them."""
     fields = [field.schema() for field in study.fields]
     tables = (
-        load_records(TableSource(path, ","), fields, node=path.stem).columns for path in paths
+        load_records(TableSource(path, ","), fields, node=path.stem, where=study.condition).columns
+        for path in paths
     )
     return [dict(by_class(study, table)[0]) for table in tables]
 

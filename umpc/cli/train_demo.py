@@ -16,13 +16,13 @@ import numpy as np
 
 from umpc.cli.demo import kept_folder
 from umpc.cli.demo_options import named_value
-from umpc.cli.deployment import Deployment, ended_with_us, rules_for
-from umpc.cli.fork_server import fork_server
 from umpc.cli.table import DemoTable, read_csv
 from umpc.cli.train_run import lead, public_table
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.coordinator.trainfile import TrainFile, load_train_file
 from umpc.coordinator.training import PublicTable, points_of
+from umpc.deployment.fork_server import fork_server
+from umpc.deployment.processes import Deployment, ended_with_us, rules_for
 from umpc.errors import ConfigError
 from umpc.protocols.vector.descent import auc_of, fit_without_privacy
 from umpc.protocols.vector.losses import AUC_HINGE

@@ -23,7 +23,7 @@ CONTACT_SECONDS = 90
 
 @dataclass(frozen=True)
 class Contact:
-    """One process called another. answer: the version of the called one, or what went wrong."""
+    """One process called another. answer: its version of the protocol, or what went wrong."""
 
     caller: str
     called: str
@@ -32,7 +32,7 @@ class Contact:
     def __str__(self) -> str:
         if isinstance(self.answer, UmpcError):
             return str(self.answer)
-        return f"answers, umpc {self.answer}"
+        return f"answers, protocol {self.answer}"
 
 
 async def contact_all(study: Study, identity: Identity) -> tuple[list[Contact], list[Contact]]:

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from umpc.errors import PeerLost, StudyAborted, UmpcError
+from umpc.errors import ApprovalPending, PeerLost, StudyAborted, UmpcError
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
@@ -182,7 +182,7 @@ def _failures(
 
 
 def most_telling(failures: Mapping[str, BaseException], step: str) -> UmpcError:
-    """Return the failure to show: a refusal first, then a death, then a missed peer.
+    """Return the failure to show: a refusal, a missing approval, a death, then a missed peer.
 
     A node that reports a failure is alive. A peer that misses this node saw a consequence only.
     The returned error says also what the failure leaves behind.
@@ -196,11 +196,25 @@ def most_telling(failures: Mapping[str, BaseException], step: str) -> UmpcError:
         known[name] = failure
     alive = {name for name, error in known.items() if error.culprit != name}
 
-    def rank(error: UmpcError) -> tuple[bool, bool, bool]:
-        return isinstance(error, StudyAborted), isinstance(error, PeerLost), error.culprit in alive
+    def rank(error: UmpcError) -> tuple[bool, bool, bool, bool]:
+        lost, aborted = isinstance(error, PeerLost), isinstance(error, StudyAborted)
+        return aborted, lost, isinstance(error, ApprovalPending), error.culprit in alive
 
     error = min(known.values(), key=rank)
+    if isinstance(error, ApprovalPending):
+        waiting = [name for name, each in known.items() if isinstance(each, ApprovalPending)]
+        _name_all(error, known, waiting)
     error.message = f"{error.message.rstrip('.')}. {WHAT_HOLDS.get(step, UNCHARGED)}."
     error.args = (error.message,)
     error.step = error.step or step
     return error
+
+
+def _name_all(
+    error: ApprovalPending, known: Mapping[str, UmpcError], waiting: Sequence[str]
+) -> None:
+    """Let one error name all sites that have yet to decide."""
+    error.waiting = tuple(sorted(waiting))
+    others = [name for name in error.waiting if known[name] is not error]
+    if others:
+        error.message = f"{error.message.rstrip('.')}. It waits at {', '.join(others)}, too"

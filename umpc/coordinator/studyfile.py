@@ -22,8 +22,10 @@ from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.registry import USUAL, checked, chosen_protocol
 from umpc.study.document import Study
 from umpc.study.grades import HONEST
-from umpc.study.parts import FieldText, Participant
+from umpc.study.parts import FieldText, Participant, Person
 from umpc.study.settings import Settings, keys_of
+from umpc.ustat.condition import parse_condition
+from umpc.ustat.sampling import BALANCED, UNBALANCED
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
 
@@ -106,7 +108,11 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     ] = None
     sampling: Annotated[
         str | None,
-        _about('"two_sample" for a kernel over two classes; one field is then a public label.'),
+        _about(
+            "How E is taken from all sets: balanced, where every record is in equally many; "
+            "uniform or bernoulli, which draw without regard to that, for protocol u-mpc; or "
+            "two_sample for a kernel over two classes, and one field is then a public label."
+        ),
     ] = None
     split: Annotated[
         list[Number],
@@ -129,6 +135,24 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             "The number of nodes that may collude. The default is all but one. With fewer there "
             "is less noise wherever each node adds its own."
         ),
+    ] = None
+    where: Annotated[
+        str | None,
+        _about(
+            "A condition on records, such as age >= 40 and sex = 'f'. Each site leaves out the "
+            "records for which it does not hold, and discloses how many are left."
+        ),
+    ] = None
+    person: Annotated[
+        str | None,
+        _about(
+            "The column that tells people apart. Then all records of one person at a site are "
+            "protected together, with records_per_person times the noise."
+        ),
+    ] = None
+    records_per_person: Annotated[
+        int | None,
+        _about("The most records of one person that count at a site, the first ones. With person."),
     ] = None
     records: Annotated[
         int | None,
@@ -196,6 +220,11 @@ class StudyFile:
             nodes=nodes,
             seconds_per_step=entries.seconds_per_step,
         )
+        if entries.where is not None:
+            condition = parse_condition(entries.where, study.schema)
+            study = study.replaced(where=condition.text)
+        if entries.person is not None and entries.records_per_person is not None:
+            study = study.replaced(person=Person(entries.person, entries.records_per_person))
         return checked(self.protocol.complete(study))
 
     def read_settings(self) -> Settings:
@@ -211,6 +240,12 @@ class StudyFile:
     def turned_to(self, protocol: StudyProtocol, settings: Mapping[str, Any]) -> StudyFile:
         """This file with another protocol or other settings, for the same statistic and nodes."""
         return replace(self, protocol=protocol, settings=settings)
+
+    def sampled_by(self, protocol: StudyProtocol) -> StudyFile:
+        """This file with the usual sampling, where the protocol does not take E in its way."""
+        if self.entries.sampling in (None, *protocol.samplings):
+            return self
+        return replace(self, entries=msgspec.structs.replace(self.entries, sampling=None))
 
     def in_grade(self, adversary: str) -> StudyFile:
         """This file with another grade of promise."""
@@ -228,7 +263,7 @@ class StudyFile:
                 "kernels": tuple(map(to_text, expressions)),
                 "degree": statistic.degree,
                 "estimator": statistic.estimator,
-                "sampling": statistic.sampling,
+                "sampling": entries.sampling or statistic.sampling,
             }
         place = entries.kernel or ""
         traced = self.traced or load_kernel(place, self.path.parent)
@@ -352,14 +387,26 @@ def _check_entries(path: Path, entries: _StudyFile) -> None:
             f"{path}: `columns` goes with `statistic`, and a kernel names its fields itself. "
             f"Correct that"
         )
-    if entries.statistic is not None and (entries.estimator or entries.sampling):
+    if entries.statistic is not None:
+        _check_statistic(path, entries, entries.statistic)
+    if (entries.person is None) != (entries.records_per_person is None):
         raise StudyError(
-            f"{path}: a `statistic` has its own estimator and sampling. Remove `estimator` and "
-            f"`sampling`"
+            f"{path}: `person` and `records_per_person` go together. Write both, or neither"
         )
     if entries.kernel is not None and entries.parameters:
         raise StudyError(
             f"{path}: `parameters` go with `statistic`; write numbers into the kernel. Correct that"
+        )
+
+
+def _check_statistic(path: Path, entries: _StudyFile, name: str) -> None:
+    """Raises: StudyError naming a key that a statistic of the library does not go with."""
+    if entries.estimator:
+        raise StudyError(f"{path}: a `statistic` has its own estimator. Remove `estimator`")
+    own = find_statistic(name).sampling
+    if entries.sampling and entries.sampling not in (own, *(UNBALANCED if own == BALANCED else ())):
+        raise StudyError(
+            f"{path}: the statistic {name!r} takes pairs of {own} sampling. Remove `sampling`"
         )
 
 

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from weakref import WeakValueDictionary
 
-from umpc import __version__, logs
+from umpc import logs
 from umpc.crypto.prg import digest
 from umpc.crypto.signing import Verify
 from umpc.dealer.session import DealerSession
@@ -29,6 +29,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocol_version import PROTOCOL
 from umpc.protocols.base.protocol import Dealing
 from umpc.protocols.registry import attempt_of, decode_study, protocol_of
 from umpc.study.attempt import check_openings
@@ -87,7 +88,7 @@ class DealerServer(rpc.DealerServicer):
 
     async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
         """Say who is there."""
-        return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=__version__)
+        return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=PROTOCOL)
 
     async def Deal(self, request: pb.DealRequest, context: AnyContext) -> AsyncIterator[pb.Frame]:
         """Send a node its material of one attempt."""

@@ -26,6 +26,7 @@ from umpc.study.interval import SETS
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.ustat.error_law import ErrorLaw, Noise
+from umpc.ustat.estimators import ENTROPIES
 from umpc.ustat.intervals import (
     ReleasedStatistic,
     ReleasedSum,
@@ -200,12 +201,12 @@ class Inference:
         theta = null
         if estimator == "total":
             theta = null / self.report.sets
-        elif estimator == "collision_entropy":
-            theta = 2.0**-null
+        elif estimator in ENTROPIES:
+            theta = ENTROPIES[estimator] ** -null
         weights, constant = contrast_of(estimator, means)[0](theta)
         whole = self._statistic(POPULATION).law(weights, constant)
         seen = float(np.dot(weights, means)) - constant
-        if estimator == "collision_entropy":  # it decreases in the mean
+        if estimator in ENTROPIES:  # it decreases in the mean
             alternative_of_mean = {GREATER: LESS, LESS: GREATER}.get(alternative, alternative)
         else:
             alternative_of_mean = alternative

@@ -12,7 +12,7 @@ import numpy as np
 
 from umpc.crypto.prg import FixedKeyHash, Stream, derive
 from umpc.crypto.ring import RINGS, Ring
-from umpc.mpc.chunks import Chunk, ChunkPlan, ChunkProgram, pattern_of
+from umpc.mpc.chunks import AFTER, Chunk, ChunkPlan, ChunkProgram, pattern_of, require
 from umpc.mpc.garbled.pair_noise import PairNoise
 from umpc.mpc.garbled.plan import garbled_program
 from umpc.mpc.masked.committee_coins import CoinToss, committee_size, noise_plan
@@ -20,11 +20,19 @@ from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.transfers.toss_plan import TossPlan
-from umpc.mpc.triples.plan import TriplesProgram, triples_program
+from umpc.mpc.triples.plan import TriplesPlan, TriplesProgram, triples_program
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.study.sizes import Member
-from umpc.ustat.hypergraph import Cell, Hypergraph, Owners, expand, expand_two_sample
+from umpc.study.sizes import Member, Sizes
+from umpc.ustat.hypergraph import (
+    Cell,
+    Hypergraph,
+    Owners,
+    expand,
+    expand_drawn,
+    expand_two_sample,
+)
+from umpc.ustat.sampling import UNBALANCED
 
 
 def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> Hypergraph:
@@ -32,7 +40,11 @@ def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> H
     words = Stream(derive(seed, "edges")).words
     if study.two_sample:
         return expand_two_sample(study.edges, classes, words)
-    return expand(study.edges, [sum(records) for records in classes], words, study.degree)
+    counts = [sum(records) for records in classes]
+    if study.sampling in UNBALANCED:
+        sizes = Sizes(study, sum(counts))
+        return expand_drawn(sizes.edges, sizes.max_degree, counts, words, study.degree)
+    return expand(study.edges, counts, words, study.degree)
 
 
 class SharedAttempt(Attempt):
@@ -92,7 +104,15 @@ class SharedAttempt(Attempt):
 
     def plan(self, chunk: Chunk) -> ChunkPlan:
         """The computation of the parties of a chunk."""
-        return self.noise_plan if chunk.noise else self.program.plans[pattern_of(chunk.owners)]
+        if chunk.noise:
+            return self.noise_plan
+        plan = self.program.plans[pattern_of(chunk.owners)]
+        return require(plan, TriplesPlan).only(chunk.part) if chunk.part else plan
+
+    @property
+    def makes_ahead(self) -> bool:
+        """Whether the owners can make material before the data: triples of random bits."""
+        return isinstance(self.program, TriplesProgram)
 
     @cached_property
     def committee(self) -> tuple[int, ...]:
@@ -172,6 +192,13 @@ class SharedAttempt(Attempt):
     def rounds(self) -> int:
         """The rounds on data: masked fields, openings, reveal. Noise is drawn before."""
         return self.program.rounds + 1
+
+    @property
+    def rounds_if_prepared(self) -> int:
+        """The rounds on data of a study that was prepared ahead."""
+        if not isinstance(self.program, TriplesProgram):
+            return self.rounds
+        return self.program.rounds_of(AFTER) + 1
 
     def peers(self, node: int) -> tuple[int, ...]:
         """The nodes with which a node exchanges messages: they share an edge, or draw noise."""

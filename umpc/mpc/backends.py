@@ -90,12 +90,13 @@ class Cells(Protocol):
 
     def protocol(
         self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
-    ) -> rounds.Protocol[ChunkShares] | Mesh[ChunkShares]:
+    ) -> rounds.Protocol[ChunkShares] | Mesh[ChunkShares] | Mesh[bytes]:
         """The rounds of a chunk, whose result is this node's share of each sum.
 
-        It is a mesh over the chunk's parties where the plan's messages are `addressed`.
+        It is a mesh over the chunk's parties where the plan's messages are `addressed`. The rounds
+        of part AHEAD have material as their result, for those of part AFTER.
 
-        material: the dealer's bytes for this node and chunk.
+        material: the dealer's bytes for this node and chunk, or what was made ahead.
         """
         ...
 

@@ -28,11 +28,16 @@ Where every edge is a result of its own, this is (sums, n) of the ring: one shar
 """
 
 
+AHEAD, AFTER = "ahead", "after"
+"""The parts of a chunk that is prepared: its rounds before the data, and those on the data."""
+
+
 @dataclass(frozen=True)
 class Chunk:
     """A range of the edges of a cell: the unit of dealing and of evaluation.
 
     noise: whether the "edges" are coins of sum `sum`; the owners are then the committee.
+    part: AHEAD or AFTER where the rounds before the data are done in another run; else all rounds.
     """
 
     owners: Owners
@@ -41,6 +46,7 @@ class Chunk:
     stop: int
     noise: bool = False
     sum: int = 0
+    part: str = ""
 
     @property
     def count(self) -> int:

@@ -6,6 +6,7 @@ Tests hold measured traffic equal to these numbers, byte for byte.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import permutations, product
 from typing import TypeAlias
 
@@ -13,7 +14,7 @@ from umpc.crypto.prg import SEED_BYTES
 from umpc.crypto.rounds import Message
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import backend_of
-from umpc.mpc.chunks import Chunk, ChunkPlan
+from umpc.mpc.chunks import AFTER, AHEAD, Chunk, ChunkPlan
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.study.cost import Cost, sent_by_round
 from umpc.study.frames import frame_bytes
@@ -23,8 +24,12 @@ SentBytes: TypeAlias = Counter[tuple[str, int]]
 """A node's bytes by (step, round)."""
 
 
-def predict(attempt: SharedAttempt) -> Cost:
-    """The cost of an attempt: online between nodes and to the coordinator, and offline."""
+def predict(attempt: SharedAttempt, *, prepared: bool = False) -> Cost:
+    """The cost of an attempt: online between nodes and to the coordinator, and offline.
+
+    Args: prepared: whether `umpc study prepare` did all that needs no data.
+    """
+    in_parts = prepared and attempt.makes_ahead
     nodes = range(len(attempt.members))
     sent: list[SentBytes] = [Counter() for _ in nodes]
     between = _links(attempt, sent) + _tosses(attempt)
@@ -32,6 +37,9 @@ def predict(attempt: SharedAttempt) -> Cost:
     if attempt.needs_dealer:
         dealt += len(nodes) * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES)
     for chunk, times in attempt.chunk_groups():
+        if in_parts and not chunk.noise:
+            between += _prepared(attempt, chunk, times)
+            chunk = replace(chunk, part=AFTER)
         plan = attempt.plan(chunk)
         for party in plan.everybody:
             between += _openings(plan, chunk, party, sent, times)
@@ -40,7 +48,18 @@ def predict(attempt: SharedAttempt) -> Cost:
     share = attempt.ring.bytes * attempt.sums
     revealed = tuple(attempt.released_values(node) * share for node in nodes)
     online = tuple(map(sent_by_round, sent))
-    return Cost(attempt.rounds, online, revealed, between + dealt, bytes_dealt=dealt)
+    rounds = attempt.rounds_if_prepared if prepared else attempt.rounds
+    return Cost(rounds, online, revealed, between + dealt, bytes_dealt=dealt)
+
+
+def _prepared(attempt: SharedAttempt, chunk: Chunk, times: int) -> int:
+    """Bytes of the rounds of a chunk that a preparation does. Args: as of `_openings`."""
+    ahead = replace(chunk, part=AHEAD)
+    plan = attempt.plan(ahead)
+    sent: list[SentBytes] = [Counter() for _ in attempt.members]
+    for party in plan.everybody:
+        _openings(plan, ahead, party, sent, times)
+    return sum(sum(own.values()) for own in sent)
 
 
 def _openings(plan: ChunkPlan, chunk: Chunk, party: int, sent: list[SentBytes], times: int) -> int:

@@ -14,5 +14,7 @@
 | `field_sets.py` | the sets of fields that coordinators have asked about |
 | `policy.py` | the administrator's rules |
 | `contact.py` | the processes of a study that this node reaches |
+| `audit/` | the audit trail: who asked what, who decided, what was charged and left |
 | `approvals.py` | studies that wait for a person's decision |
+| `approval_hook.py` | a site's own command that runs when a study begins to wait |
 """

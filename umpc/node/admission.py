@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from umpc.node.approvals import Approvals
+from umpc.node.audit.study_rows import Record, nothing, of_rules
 from umpc.node.config import NodeConfig, load_node_config
 from umpc.node.field_sets import FieldSets, field_sets_beside
 from umpc.node.policy import Policy
@@ -36,6 +37,7 @@ class Admission:
         config: the configuration at the node's start.
         name: the node's name.
         read: reads the configuration again.
+        record: appends to the audit trail.
     """
 
     def __init__(
@@ -44,12 +46,14 @@ class Admission:
         name: str,
         approvals: Approvals,
         read: Callable[[Path], NodeConfig] = load_node_config,
+        record: Record = nothing,
     ):
         self.config = config
         self.name = name
         self.approvals = approvals
         self.field_sets = FieldSets(field_sets_beside(config.ledger))
         self._read_again = read
+        self._record = record
         self._read = config
 
     def admit(self, study: Study) -> None:
@@ -67,7 +71,9 @@ class Admission:
         """
         self.field_sets.count(study, self.name)
         fields = [field.schema() for field in study.fields]
-        records = load_records(self.config.source, fields, node=self.name)
+        records = load_records(
+            self.config.source, fields, node=self.name, where=study.condition, person=study.people
+        )
         self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)
@@ -106,6 +112,8 @@ class Admission:
             read = now
             time.sleep(SETTLE_SECONDS)
         if now != before:
+            if now.policy != before.policy:
+                self._record(of_rules("policy", now.policy))
             self._read = now
             log.info("%s changed; its [policy] counts from now on", now.file)
             if stale := self.config.needs_restart(now):

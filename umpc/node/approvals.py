@@ -77,14 +77,27 @@ def approvals_beside(ledger: Path) -> Path:
     return Path(f"{ledger}.approvals")
 
 
+def tell_nobody(study: Study, known: str) -> None:
+    """Tell nobody of a study that waits."""
+
+
 class Approvals:
     """The file of approvals, which need not exist yet.
 
     Every method may be called from any thread and any process.
+
+    Args: tell: is told each study that begins to wait, and the hash that stands for it.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], str] | None = None):
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Callable[[], str] | None = None,
+        tell: Callable[[Study, str], None] = tell_nobody,
+    ):
         self._path = Path(path).resolve()
+        self._tell = tell
         self._clock = clock or (lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
     def require(
@@ -102,10 +115,14 @@ class Approvals:
             the rejection.
         """
         known = (identity or study.hash).hex()
+        is_new = False
         with self._transaction(create=approval) as db:
             found = _select(db, "hash = ?", known)
             if not found and approval:
                 self._add(db, study, known)
+                is_new = True
+        if is_new:
+            self._tell(study, known)
         if found and found[0].state == REJECTED:
             raise PolicyRefused(
                 f"{node}'s administrator rejected this study (approval under [policy]): "

@@ -48,8 +48,8 @@ class NodeConfig:
     Paths are absolute and exist, except that the files of ledger and anchor need not exist yet. An
     `anchor` of None means a file beside the ledger. At most `most_prepared` studies may wait that
     were prepared ahead, each for `prepared_seconds`. A run, and then its finished attempt, may
-    reserve budget for `hold_seconds`. With a `hub`, the node dials it and does not
-    listen.
+    reserve budget for `hold_seconds`. `hook` is the command that runs when a study waits. With a
+    `hub`, the node dials it and does not listen.
     """
 
     file: Path
@@ -68,6 +68,7 @@ class NodeConfig:
     prepared_seconds: float = 86_400
     hold_seconds: float = DEFAULT_HOLD_SECONDS
     hub: HubAddress | None = None
+    hook: tuple[str, ...] = ()
 
     def needs_restart(self, now: NodeConfig) -> list[str]:
         """Return the keys, other than the policy's, that a later reading changed."""
@@ -78,12 +79,12 @@ class NodeConfig:
 
 SECTIONS = {name: f"budget.{name}" for name in KEYS["budget"]}
 SECTIONS |= {
-    "source": "data.path, delimiter, missing, encoding, decimal or thousands",
+    "source": "data.path or sql, delimiter, missing, encoding, decimal or thousands",
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
 SECTIONS["composition"] = "budget.composition or composition_delta"
-SECTIONS |= {"hold_seconds": "budget.hold_hours"}
+SECTIONS |= {"hold_seconds": "budget.hold_hours", "hook": "notify.command"}
 """The place of a setting in the file, if it is not a key of its own name at the top."""
 
 
@@ -98,11 +99,10 @@ def load_node_config(path: Path) -> NodeConfig:
     budget = top.section("budget")
     policy = top.section("policy", optional=True)
     prepare = top.section("prepare", optional=True)
+    notify = top.section("notify", optional=True)
     data.always_clips()
     name = top.text("name", NAME, NAME_EXPECTED)
-    source = TableSource(
-        data.existing("path"), data.delimiter(), data.missing(), data.encoding(), data.numbers()
-    )
+    source = data.table()
     return NodeConfig(
         file=file,
         name=name,
@@ -110,7 +110,9 @@ def load_node_config(path: Path) -> NodeConfig:
         hub=top.hub(),
         identity=top.identity(),
         source=source,
-        dataset=data.text("name", r"[^\x00-\x1f]+", "a name", default=source.path.stem),
+        dataset=data.text(
+            "name", r"[^\x00-\x1f]+", "a name", default=None if source.sql else source.path.stem
+        ),
         epsilon=budget.epsilon("epsilon"),
         ledger=top.ledger(default=f"{name}-ledger.sqlite"),
         policy=_policy(policy),
@@ -120,6 +122,7 @@ def load_node_config(path: Path) -> NodeConfig:
         most_prepared=prepare.count("most", NodeConfig.most_prepared),
         prepared_seconds=prepare.hours("hours", NodeConfig.prepared_seconds),
         hold_seconds=budget.hours("hold_hours", NodeConfig.hold_seconds),
+        hook=notify.command(),
     )
 
 
@@ -137,6 +140,9 @@ def _policy(section: Section) -> Policy:
         fields=section.texts("fields", r"[^\x00]+", "a list of names of fields"),
         public_labels=section.texts("public_labels", r"[^\x00]+", "a list of names of fields")
         or frozenset(),
+        public_filters=section.texts("public_filters", r"[^\x00]+", "a list of names of fields")
+        or frozenset(),
+        person=section.text("person", r"[^\x00]*", "the name of a column", default=""),
         max_epsilon=section.epsilon("max_epsilon") if "max_epsilon" in section.values else None,
         max_delta=section.delta("max_delta") if "max_delta" in section.values else None,
         min_records=section.count("min_records"),

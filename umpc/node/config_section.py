@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from dataclasses import fields
 from decimal import Decimal
@@ -16,20 +17,26 @@ from umpc.node.policy import Policy
 from umpc.node.records import TableSource
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
 from umpc.node.table.plain_text import is_encoding
+from umpc.node.table.sql_source import SqlSource, wrong_password_file, wrong_query, wrong_url
 from umpc.transport.hub.address import HubAddress, parse_hub
 
 KEYS = {
-    "": ("name", "listen", "hub", "identity", "ledger", "data", "budget", "prepare", "policy"),
+    "": (
+        *("name", "listen", "hub", "identity", "ledger"),
+        *("data", "budget", "prepare", "notify", "policy"),
+    ),
     "hub": ("name", "address"),
     "data": (
         *("path", "delimiter", "missing", "clip", "name"),
         *("encoding", "decimal", "thousands"),
+        *("sql", "url", "password_file"),
     ),
     "budget": (
         *("epsilon", "delta", "composition", "composition_delta"),
         *("anchor", "hold_hours"),
     ),
     "prepare": ("most", "hours"),
+    "notify": ("command",),
     "policy": tuple(field.name for field in fields(Policy)),
 }
 """Section → its keys."""
@@ -184,6 +191,49 @@ class Section:
             raise self._wrong("missing", expected, words)
         return tuple(words)
 
+    def table(self) -> TableSource:
+        """Return the table: a file, or a query in a database."""
+        if "sql" in self.values or "url" in self.values:
+            return self._database()
+        if "password_file" in self.values:
+            raise self._apart("password_file", "goes with sql and url")
+        return TableSource(
+            self.existing("path"),
+            self.delimiter(),
+            self.missing(),
+            self.encoding(),
+            self.numbers(),
+        )
+
+    def _database(self) -> TableSource:
+        for key in ("path", "delimiter", "encoding"):
+            if key in self.values:
+                raise self._apart(key, "belongs to a file, and sql to a database")
+        url = self.text("url", r"(?s).*", 'an address, like "postgresql://reader@host/database"')
+        if wrong := wrong_url(url):
+            # The address may hold a password, so it is not shown.
+            raise ConfigError(
+                f"{self.file}: key {self._key('url')!r}: an address without a password was "
+                f'expected, like "postgresql://reader@host/database", and another one came: '
+                f"{wrong}. Correct it there"
+            )
+        query = self.text("sql", r"(?s).+", "one SELECT, or the name of a table or view")
+        if wrong := wrong_query(query):
+            raise self._wrong("sql", "one SELECT, or the name of a table or view", wrong)
+        password = None
+        if "password_file" in self.values:
+            password = self._path("password_file", "the path of a file")
+            if wrong := wrong_password_file(password):
+                raise self._wrong("password_file", "a file that only the node's user reads", wrong)
+        sql = SqlSource(url, query, password, self.file.parent)
+        return TableSource(self.file, None, self.missing(), numbers=self.numbers(), sql=sql)
+
+    def _apart(self, key: str, reason: str) -> ConfigError:
+        return ConfigError(
+            f"{self.file}: key {self._key(key)!r} {reason}: both were not expected together. "
+            "Correct it: write path for a file, or sql and url for a database"
+        )
+
     def encoding(self) -> str:
         """Return the encoding of a CSV file."""
         expected = 'the name of a text encoding, like "utf-8", "latin-1" or "cp1252"'
@@ -268,6 +318,16 @@ class Section:
         if not path.parent.is_dir() or path.is_dir():
             raise self._wrong("anchor", "a file in an existing folder", str(path))
         return path
+
+    def command(self) -> tuple[str, ...]:
+        """Return a program that exists, and its arguments; empty if the key is missing."""
+        expected = "a list of texts: the full path of a program that may run, and its arguments"
+        words: list[Any] = self._typed("command", list, expected, [])
+        if not all(isinstance(word, str) and "\0" not in word for word in words):
+            raise self._wrong("command", expected, words)
+        if words and not (Path(words[0]).is_absolute() and os.access(words[0], os.X_OK)):
+            raise self._wrong("command", expected, words[0])
+        return tuple(words)
 
     def _path(self, key: str, expected: str, default: str | None = None) -> Path:
         return (self.file.parent / self.text(key, r"[^\x00]+", expected, default)).resolve()

@@ -1,7 +1,8 @@
 """The sets of fields that coordinators have asked a node about, in a file beside its ledger.
 
 For each set of fields a node tells its number of complete records, and for a public label also the
-number of records of each class. These numbers cost no ε. Every further set tells a little more
+number of records of each class. With a condition it counts the records for which that holds, so
+each condition makes another set. These numbers cost no ε. Every further set tells a little more
 about which values are missing together, so a node answers for at most MOST sets. The count survives
 a restart. Bounds and resolutions do not count, because no number depends on them.
 
@@ -85,9 +86,14 @@ class FieldSets:
 
 
 def _name(study: Study) -> str:
-    """64 hexadecimal digits that stand for the study's fields, and the classes of its labels."""
+    """64 hexadecimal digits for the study's fields, classes of labels, and condition."""
     parts = []
     for field in sorted(study.fields, key=lambda each: each.name):
         classes = field.categories if field.public else ()
         parts.append(digest(b"umpc field 1", field.name.encode(), *map(str.encode, classes)))
+    if study.condition is not None:
+        parts.append(digest(b"umpc condition 1", study.condition.text.encode()))
+    if study.people is not None:
+        people = study.people
+        parts.append(digest(b"umpc person 1", people.column.encode(), b"%d" % people.records))
     return digest(b"umpc field set 1", *parts).hex()

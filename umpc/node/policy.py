@@ -9,6 +9,8 @@ The node checks them at every proposal.
 | `kernels` | its computation has one of these hashes, or `statistics` allows it |
 | `fields` | it uses no other fields |
 | `public_labels` | it takes no other field for a label that everybody may know |
+| `public_filters` | its condition on records (`where`) reads no other field |
+| `person` | it protects all records of one person together, told apart by this column |
 | `max_epsilon` | it asks for at most this ε |
 | `max_delta` | it costs at most this δ |
 | `min_nodes` | it has at least this number of nodes |
@@ -19,8 +21,9 @@ The node checks them at every proposal.
 | `trusted_curator` | it shows its coordinator no raw records, or this key is true |
 | `approval` | a person has accepted it (`approvals.py`) |
 
-Only `min_records` needs the table. Three missing keys refuse. Without `trusted_curator` a study
+Only `min_records` needs the table. Four missing keys refuse. Without `trusted_curator` a study
 that shows raw records is refused. Without `public_labels` no field is a public label. Without
+`public_filters` no study may have a condition on records. Without
 `min_colluding` the noise must withstand all nodes but one.
 
 *Reveals*: a refusal names the rule, what it allows and what the study has. A refusal for
@@ -40,6 +43,7 @@ from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
 from umpc.ustat.expression import Expression, Rebuild, interpret
+from umpc.ustat.sampling import BALANCED, UNBALANCED
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.text import MAX_DEPTH, to_text
 
@@ -53,8 +57,9 @@ SHOWN = 8
 class Policy:
     """The rules, by their keys.
 
-    None, 0 and False restrict nothing, with three exceptions. A `trusted_curator` of False refuses
-    studies that show raw records, an empty `public_labels` refuses public labels, and a
+    None, 0 and False restrict nothing, with four exceptions. A `trusted_curator` of False refuses
+    studies that show raw records, an empty `public_labels` refuses public labels, an empty
+    `public_filters` refuses conditions, and a
     `min_colluding` of None asks for all nodes but one.
     """
 
@@ -63,6 +68,8 @@ class Policy:
     kernels: frozenset[str] | None = None
     fields: frozenset[str] | None = None
     public_labels: frozenset[str] = frozenset()
+    public_filters: frozenset[str] = frozenset()
+    person: str = ""
     max_epsilon: Fraction | None = None
     max_delta: Fraction | None = None
     min_records: int = 0
@@ -124,7 +131,8 @@ class Policy:
                 "administrator add the name"
             )
         yield from self._broken_computation(study)
-        beyond = {field.name for field in study.fields} - (self.fields or frozenset())
+        people = {study.people.column} if study.people else set()
+        beyond = ({field.name for field in study.fields} | people) - (self.fields or frozenset())
         if self.fields is not None and beyond:
             yield (
                 f"the fields {_named(self.fields)} only (fields under [policy]), and "
@@ -137,6 +145,19 @@ class Policy:
                 f"as public labels {_named(self.public_labels)} only (public_labels under "
                 f"[policy]), and {_named(labels)} came; take another statistic, or have its "
                 "administrator add it"
+            )
+        read = set(study.condition.fields) if study.condition else set()
+        if hidden := read - self.public_filters:
+            yield (
+                f"conditions on {_named(self.public_filters)} only (public_filters under "
+                f"[policy]), and where reads {_named(hidden)}: the number of records that it keeps "
+                "would be told; leave that out of where, or have its administrator add it"
+            )
+        if self.person and people != {self.person}:
+            yield (
+                f"studies that protect people only, told apart by {self.person!r} (person under "
+                f"[policy]), and {_named(people)} came; write person = {self.person!r} and "
+                "records_per_person in the study"
             )
         yield from self._broken_number(study)
         yield from self._broken_delta(protocol_of(study).known_delta(study))
@@ -233,8 +254,10 @@ def computes(study: Study, statistic: Statistic) -> bool:
     The fields must differ: the covariance of a field with itself is its variance, which is allowed
     by its own name.
     """
+    # However E is drawn, the noise covers as many sets of a record as E has.
+    sampling = BALANCED if study.sampling in UNBALANCED else study.sampling
     facts = (statistic.degree, statistic.estimator, statistic.sampling)
-    if (study.degree, study.estimator, study.sampling) != facts:
+    if (study.degree, study.estimator, sampling) != facts:
         return False
     texts = [kernel.text for kernel in study.parsed_kernels]
     used = _order([kernel.expression for kernel in study.parsed_kernels])

@@ -14,11 +14,16 @@ Whether a value is missing depends on the table and on the administrator's `miss
 that a study says. Otherwise a coordinator could choose bounds or categories, and read a count of
 values from the number of complete records.
 
-*Reveals*: the number of complete records, and whether the file can be read and has the study's
-columns. The message of an error may travel to the coordinator. It names the node and the field, and
-never a value, a count, a row or a file. Counts, rows and the file are in `Records.misfits` and in
-the error's `detail`, which only this site's administrator reads. No number of a record is in
-either.
+A study may have a condition (`where`). Then the complete records for which it holds count, and no
+others. The condition sees values as this table has them: after bounds, steps and categories. Where
+a study protects people, a row without a person is dropped, and of each person's records that are
+left the first few count, as many as the study says.
+
+*Reveals*: the number of records that are left, and whether the file can
+be read and has the study's columns. The message of an error may travel to the coordinator. It names
+the node and the field, and never a value, a count, a row or a file. Counts, rows and the file are
+in `Records.misfits` and in the error's `detail`, which only this site's administrator reads. No
+number of a record is in either.
 """
 
 from __future__ import annotations
@@ -30,9 +35,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.errors import EmptyTable, NotNumeric
+from umpc.node.table.fingerprint import Cohort
+from umpc.node.table.people import places_among_own
 from umpc.node.table.reading import read_values
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.units import Misfit, check_resolution, find_misfit, to_units
+from umpc.study.parts import Person
+from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
 
 __all__ = ["Misfit", "Records", "TableSource", "load_records", "require_numbers"]
@@ -43,18 +52,30 @@ class Records:
     """A node's records.
 
     `columns[name]` is (count,) int64: value / resolution, rounded half to even. `misfits` has one
-    entry for each field with values that count as something else.
+    entry for each field with values that count as something else. `cohort` has hashes of the
+    values, for the site's ledger alone.
     """
 
     columns: dict[str, NDArray[np.int64]] = field(repr=False)
     count: int
     dropped: int = field(repr=False)
     misfits: tuple[Misfit, ...] = field(default=(), repr=False)
+    cohort: Cohort | None = field(default=None, repr=False)
 
 
-def load_records(source: TableSource, fields: Sequence[FieldSchema], *, node: str) -> Records:
+def load_records(
+    source: TableSource,
+    fields: Sequence[FieldSchema],
+    *,
+    node: str,
+    where: Condition | None = None,
+    person: Person | None = None,
+) -> Records:
     """Read the study's fields of every complete row, as integers in units of the resolution.
 
+    Args:
+        where: a condition; records for which it does not hold are left out.
+        person: at most so many records of one person count, the first ones that are left.
     Returns: Records in the table's order, with lower_units <= column <= upper_units. The count is 0
         if every row is dropped.
     Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
@@ -63,7 +84,7 @@ def load_records(source: TableSource, fields: Sequence[FieldSchema], *, node: st
     site = TableSite(node, source.path)
     for schema in fields:
         check_resolution(schema, site)
-    present, values = read_values(source, fields, site)
+    present, values, persons = read_values(source, fields, site, person.column if person else None)
     if not len(present):
         raise site.error(
             EmptyTable,
@@ -71,11 +92,22 @@ def load_records(source: TableSource, fields: Sequence[FieldSchema], *, node: st
             "Put the records into the file, or correct path under [data]",
         )
     rows = np.flatnonzero(present)
+    dropped = len(present) - len(rows)
     complete = {schema.name: values[schema.name].take(rows) for schema in fields}
     columns = {schema.name: to_units(complete[schema.name].numbers, schema) for schema in fields}
+    kept = np.arange(len(rows))
+    if where is not None:
+        kept = kept[where.holds(columns)]
+    if person is not None:
+        kept = kept[places_among_own(persons[rows[kept]]) < person.records]
+    if len(kept) < len(rows):
+        rows = rows[kept]
+        complete = {name: each.take(kept) for name, each in complete.items()}
+        columns = {name: column[kept] for name, column in columns.items()}
     found = (find_misfit(complete[schema.name], rows + 1, schema, source) for schema in fields)
     misfits = tuple(each for each in found if each)
-    return Records(columns, len(rows), len(present) - len(rows), misfits)
+    cohort = Cohort.of({name: each.numbers for name, each in complete.items()}, len(rows))
+    return Records(columns, len(rows), dropped, misfits, cohort)
 
 
 def require_numbers(records: Records, *, node: str) -> Records:

@@ -16,9 +16,10 @@ import logging
 import shutil
 from collections.abc import Awaitable, Callable
 
-from umpc import __version__, logs
+from umpc import logs
 from umpc.errors import (
     ApprovalError,
+    AuditError,
     ConfigError,
     LedgerError,
     LocalProtocolError,
@@ -30,6 +31,7 @@ from umpc.errors import (
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.node.admission import Admission
+from umpc.node.approval_hook import ApprovalHook
 from umpc.node.approvals import Approvals, approvals_beside
 from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links
@@ -37,11 +39,14 @@ from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.prepared_attempts import PreparedAttempts
 from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import StudyRun
+from umpc.node.audit import study_rows
+from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger import Ledger
 from umpc.node.config import NodeConfig
 from umpc.node.contact import ContactCheck
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocol_version import PROTOCOL
 from umpc.study import document
 from umpc.study import messages as m
 from umpc.transport.authority import Identity
@@ -82,8 +87,12 @@ class NodeServer(rpc.NodeServicer):
         self.identity = identity
         self.finished = finished
         self.links = Links(identity)
-        self.approvals = Approvals(approvals_beside(config.ledger))
-        self.admission = Admission(config, identity.name, self.approvals)
+        hook = ApprovalHook(config.hook, identity.name)
+        self.approvals = Approvals(approvals_beside(config.ledger), tell=hook.tell)
+        self.audit = AuditTrail(config.ledger)
+        study_rows.add_missing_charges(self.audit, ledger.history())
+        self.audit.append(study_rows.of_rules("start", config.policy))
+        self.admission = Admission(config, identity.name, self.approvals, record=self.audit.append)
         self._contact = ContactCheck(identity, self.approvals)
         self.parking = PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds)
         self.site = Site(
@@ -100,6 +109,7 @@ class NodeServer(rpc.NodeServicer):
             open_material=self._open_material,
             open_spool=self._open_spool,
             open_delivery=lambda delivery: delivery.open(identity),
+            record=self.audit.append,
         )
 
     def close(self) -> None:
@@ -110,7 +120,7 @@ class NodeServer(rpc.NodeServicer):
 
     async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
         """Say who is there."""
-        return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=__version__)
+        return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=PROTOCOL)
 
     async def Contact(self, request: pb.ContactRequest, context: AnyContext) -> pb.ContactReply:
         """Call the other processes of a study, and say which of them answer."""
@@ -225,11 +235,10 @@ class NodeServer(rpc.NodeServicer):
                 "run the study without preparation, or have its administrator make room",
                 detail=f"{free:,} bytes are free in {folder}, of which at most half are taken",
             )
-        if study.dealer is None:
-            raise LocalProtocolError("a spool was asked for in a study without a dealer")
-        return Spool(folder, study.dealer.name)
+        return Spool(folder, study.dealer.name if study.dealer else self.identity.name)
 
     def _log_failure(self, run: StudyRun, error: UmpcError) -> None:
+        self._record_failure(run, error)
         name = f"study {run.proposed.name!r}" if run.proposed else "a study"
         log.warning(
             "%s ended in step %s: %s: %s", name, run.step, type(error).__name__, error.message
@@ -238,6 +247,13 @@ class NodeServer(rpc.NodeServicer):
             log.warning("for the administrator only: %s", error.detail)
         if run.proposed is not None and self.site.ledger.holds(run.proposed.hash):
             log.info("its finished attempt is held here, and another run of it can finish it")
+
+    def _record_failure(self, run: StudyRun, error: UmpcError) -> None:
+        row = study_rows.of_failure(error, run.proposed, run.coordinator, run.step)
+        try:
+            self.audit.append(row)
+        except AuditError as failure:
+            log.error("%s", failure.message)
 
 
 Listener = asyncio.Task[UmpcError | None]
@@ -311,7 +327,7 @@ def public_error(error: UmpcError, node: str) -> UmpcError:
             "see the node's own log",
             culprit=node,
         )
-    if isinstance(error, LedgerError | ApprovalError):
+    if isinstance(error, LedgerError | ApprovalError | AuditError):
         return type(error)(
             f"{node}: its {type(error).__name__} is for its administrator; see the node's own log",
             culprit=node,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from umpc.errors import ConfigError
@@ -20,6 +21,37 @@ def template(name: str) -> str:
     return TEMPLATE.replace("@name@", name)
 
 
+def configured(
+    name: str, *, table: str, epsilon: str, listen: str, ledger: str | None = None
+) -> str:
+    """Return the example with a site's own values in the keys that have no default.
+
+    Args: table: a path, relative to the file's folder or absolute. epsilon: exact text.
+    """
+    changed = template(name)
+    values = {
+        'path = "data.csv"': f"path = {_quoted(table)}",
+        "epsilon = 5 ": f"epsilon = {_number(epsilon)} ",
+        'listen = "0.0.0.0:7100"': f"listen = {_quoted(listen)}",
+    }
+    if ledger is not None:
+        values[f'# ledger = "{name}-ledger.sqlite"'] = f"ledger = {_quoted(ledger)}"
+    for example, own in values.items():
+        changed = changed.replace(example, own, 1)
+    return changed
+
+
+def _number(text: str) -> str:
+    """Return an exact number as TOML writes it, a fraction in quotes."""
+    is_plain = re.fullmatch(r"(0|[1-9][0-9]*)(\.[0-9]+)?", text)
+    return text if is_plain else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as TOML writes it. JSON's escapes are among TOML's."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 TEMPLATE = """\
 # The configuration of one umpc node. Paths are relative to this file's folder.
 
@@ -33,6 +65,8 @@ identity = "site"                  # the folder of `umpc ca request`: ca.pem, ce
 [data]
 path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; the column names
 #                                  # are in the first line
+#                                  # or a query in a database in place of path, with the extra
+#                                  # umpc[sql]: the keys sql, url and password_file (docs/sql.md)
 # delimiter = ";"                  # default: the one of , ; tab | that splits the first line most
 # missing = ["", "NA"]             # a row with one of these in a field of the study is left out;
 #                                  # default: "", "nan" and "NaN". Other values that do not fit
@@ -62,6 +96,10 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 #                                  # epsilon is reserved
 # hours = 24                       # how long one waits; then its epsilon is free again
 
+[notify]
+# command = ["/bin/true"]          # a program of yours that runs when a study begins to wait for a
+#                                  # person: it gets one JSON object on its standard input
+
 [policy]                           # read at every proposal, without a restart; a missing key
 #                                  # allows anything, except where a default is named here
 # coordinators = ["coordinator"]   # names in the certificates of those who may ask
@@ -74,6 +112,10 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # public_labels = ["treatment"]    # fields whose value of each record everybody may know; then a
 #                                  # study may ask for the number of records of each class;
 #                                  # default: none
+# public_filters = ["age"]         # fields by which a study may choose records (where); then it is
+#                                  # told how many of them this site has; default: none
+# person = "patient_id"            # the column that tells people apart: then a study must protect
+#                                  # all records of one person together; default: one record
 # max_epsilon = 1                  # of one study; exact, as under [budget]
 # max_delta = "1e-9"               # of one study; exact, as under [budget]
 # min_records = 100                # complete records in this node's table, for the study's fields

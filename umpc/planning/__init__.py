@@ -11,5 +11,6 @@
 | `study_plan.py` | a study's plan, beside the plan of the other way to run it |
 | `cores.py` | independent pieces on all cores |
 | `alternatives.py` | the same statistic by every protocol, and the best one for given targets |
+| `tuning.py` | the bins, levels or pairings with the least error over a table |
 | `forecast.py` | what a run that is about to begin will take |
 """

@@ -18,6 +18,7 @@ from umpc.planning.machine import Machine
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.planning.seconds import Network, Seconds, seconds_of
+from umpc.planning.tuning import tune
 from umpc.protocols.base.protocol import StudyProtocol, Variant
 from umpc.protocols.base.trust import GRADES
 from umpc.protocols.registry import PROTOCOLS, checked, delta_of, protocol_of
@@ -150,6 +151,8 @@ def _study_of(
 ) -> Study:
     """The study of one variant. Raises: UmpcError where it cannot be."""
     study = turned(file, protocol, variant)
+    if variant.is_tuned:
+        return tune(attempt_over(study, records), table).study
     if variant.edges is None:
         return study
     sizes = attempt_over(study, records).sizes
@@ -170,7 +173,7 @@ def turned(file: StudyFile, protocol: StudyProtocol, variant: Variant) -> Study:
     settings = {**protocol.carried(file.settings, own=own), **variant.entries}
     if settings.get("preprocessing") == "none":
         settings.pop("dealer", None)
-    return file.turned_to(protocol, settings).study("coordinator")
+    return file.sampled_by(protocol).turned_to(protocol, settings).study("coordinator")
 
 
 def _predicted(

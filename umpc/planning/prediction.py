@@ -53,7 +53,8 @@ def reference_table_of(
     source = TableSource(file, delimiter)
     if missing:
         source = replace(source, missing=(*source.missing, *missing))
-    table = require_numbers(load_records(source, fields, node=file.stem), node=file.stem)
+    loaded = load_records(source, fields, node=file.stem, where=study.condition)
+    table = require_numbers(loaded, node=file.stem)
     for misfit in table.misfits:
         tell(f"{file.name}: {misfit}")
     if table.dropped:

@@ -8,7 +8,8 @@ and their squares add up to the mean squared error:
 - *sampling*: the error from taking E instead of all sets. E is a fixed graph whose vertices are
   numbered at random. So the variance of a mean over E follows exactly from two things: the degrees
   of the graph, and the variances of the kernel's parts over all pairs (`umpc/ustat/moments.py`).
-  For sets of three and more records both variances are estimated from sets drawn at random.
+  For sets of three and more records both variances are estimated from sets drawn at random. An E
+  without regard to degrees keeps an equal share of both parts.
 - *bins*: the bias where records become cells.
 
 Sampling, bins and the noise of randomised records depend on the data, which nobody has beforehand.
@@ -32,8 +33,8 @@ from umpc.study.document import Study
 from umpc.study.sizes import ClassCounts, Sizes
 from umpc.ustat.clear import Columns
 from umpc.ustat.estimators import estimate
-from umpc.ustat.moments import Moments, Spread
-from umpc.ustat.sampling import pairings_of
+from umpc.ustat.moments import LargerMoments, Moments, Spread
+from umpc.ustat.sampling import UNBALANCED, pairings_of
 
 Floats = NDArray[np.float64]
 MOST_RECORDS = 2000
@@ -52,14 +53,12 @@ STEP = 1e-6
 class PredictedError:
     """The three parts of an error, in the unit of the estimate.
 
-    noise, sampling: standard deviations. bins: a bias. sampling_is_bound: whether `sampling` is an
-    upper bound, as for a curator's sets of three and more records.
+    noise, sampling: standard deviations. bins: a bias.
     """
 
     noise: float
     sampling: float = 0.0
     bins: float = 0.0
-    sampling_is_bound: bool = False
 
     @property
     def mse(self) -> float:
@@ -242,18 +241,24 @@ class ReferenceTable:
         kernels = self.study.parsed_kernels
         return np.stack([kernel.evaluate(records) * float(kernel.unit) for kernel in kernels])
 
-    def _larger_sets_std(self, sizes: Sizes) -> float:
-        """The standard deviation from taking E, for sets of three and more records.
-
-        The variance of single records cancels where all records are in equally many edges. The
-        covariance of sets that share one record shows how much that is.
-        """
+    @cached_property
+    def larger_moments(self) -> LargerMoments:
+        """The moments of the estimator's linearisation over sets of three and more records."""
         first, second = (self.slopes @ values for values in self.drawn_sets)
         variance = float(np.var(np.concatenate([first, second])))
         shared = float(np.mean((first - first.mean()) * (second - second.mean())))
-        linear = min(variance, max(0.0, sizes.study.degree * shared))
-        left = 1 - sizes.edges / sizes.sets
-        return sqrt(max(0.0, variance - linear) * left / sizes.edges)
+        degree, n = self.study.degree, self.records
+        # Of Σ g(x) over a set: variance k·σ²·(n − k)/(n − 1), and covariance σ²·(n − k²)/(n − 1)
+        # with a set that shares one record. Few records do not tell the two apart.
+        scale = (n - degree) / (n - degree**2) if n > 2 * degree**2 else 1.0
+        linear = min(variance, max(0.0, degree * shared * scale))
+        return LargerMoments(degree, linear, variance - linear)
+
+    def _larger_sets_std(self, sizes: Sizes) -> float:
+        """The standard deviation from taking E, for sets of three and more records."""
+        if sizes.study.sampling in UNBALANCED:
+            return sqrt(self.larger_moments.variance * _left(sizes) / sizes.edges)
+        return sqrt(self.larger_moments.over_balanced(sizes.edges, sizes.records))
 
     @property
     def statistic(self) -> float | None:
@@ -300,6 +305,8 @@ class ReferenceTable:
             return sqrt(spread / sizes.edges * (1 - sizes.edges / n))
         if sizes.study.degree > 2:
             return self._larger_sets_std(sizes)
+        if sizes.study.sampling in UNBALANCED:
+            return sqrt(self.moments.same * _left(sizes) / sizes.edges)
         first = sizes.first_class
         classes = (first, n - first) if sizes.study.two_sample else (n,)
         return sqrt(self.moments.variance(sizes.edges // draws, classes) / draws)
@@ -308,6 +315,11 @@ class ReferenceTable:
     def moments(self) -> Moments:
         """The moments of the estimator's linearisation over pairs."""
         return self.small.spread.moments(self.slopes)
+
+
+def _left(sizes: Sizes) -> float:
+    """The part of a kernel's variance that a mean over random distinct sets keeps, per set."""
+    return (sizes.sets - sizes.edges) / max(1, sizes.sets - 1)
 
 
 def _spread_over(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ from umpc.protocols.vector.protocol import VectorProtocol
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study, decode_document
 from umpc.study.grades import ADVERSARIES
-from umpc.study.rules import check_common, check_rest
+from umpc.study.rules import check_common, check_people, check_rest
 from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes
 
@@ -86,7 +86,9 @@ def checked(study: Study) -> Study:
     """The study, if it fulfils all rules that need no data. Raises: StudyError and its kinds."""
     check_common(study)
     protocol = protocol_of(study)
+    check_people(study, is_possible=protocol.protects_people)
     protocol.check_grade(study)
+    protocol.check_sampling(study)
     protocol.check(study)
     check_rest(study)
     return study

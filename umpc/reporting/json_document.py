@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from umpc.errors import ConfigError
 from umpc.inference.report_inference import ErrorSource, NullTest, ReportInterval
 from umpc.reporting.words import errors_of, intervals_of, usual_test_of
 from umpc.study.report import Report
@@ -33,7 +34,7 @@ Extra = Mapping[str, float | None]
 class InferenceDocument:
     """Inference from the report at no further epsilon.
 
-    intervals: 95 %, of each kind that has ends: noise, records, population, hoeffding.
+    intervals: 95 % in a report, of each kind that has ends: noise, records, population, hoeffding.
     test: of the statistic's own hypothesis; null where its law is not known.
     errors: the four sources of error, each by itself.
     """
@@ -62,15 +63,21 @@ class _ReportDocument(Report):
 
 def document(report: Report, extra: Extra | None = None) -> dict[str, Any]:
     """The report as plain values: those of `Report.to_dict`, with `schema` and `inference`."""
-    inference = asdict(inference_of(report))
+    inference = inference_document(inference_of(report))
     values = {"schema": VERSION, **report.to_dict(), **(extra or {}), "inference": inference}
     found: dict[str, Any] = _finite(values)
     return found
 
 
-def inference_of(report: Report) -> InferenceDocument:
+def inference_of(report: Report, level: float = 0.95) -> InferenceDocument:
     """Inference from a report; empty where it has no value."""
-    return InferenceDocument(intervals_of(report), usual_test_of(report), errors_of(report))
+    return InferenceDocument(intervals_of(report, level), usual_test_of(report), errors_of(report))
+
+
+def inference_document(inference: InferenceDocument) -> dict[str, Any]:
+    """Inference as plain values, as the key `inference` of a document."""
+    found: dict[str, Any] = _finite(asdict(inference))
+    return found
 
 
 def check_document(values: Mapping[str, Any]) -> None:
@@ -79,6 +86,19 @@ def check_document(values: Mapping[str, Any]) -> None:
     Raises: msgspec.ValidationError naming the place.
     """
     msgspec.convert(dict(values), type=_ReportDocument, strict=True)
+
+
+def read_report(file: Path) -> Report:
+    """The report of a file that holds a document. Raises: ConfigError for another file."""
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+        check_document(values)
+    except (OSError, ValueError, TypeError, msgspec.ValidationError) as error:
+        raise ConfigError(
+            f"{file}: a report of the schema {VERSION} was expected, which `umpc study run "
+            f"--format json` prints: {error}"
+        ) from error
+    return Report.from_dict(values)
 
 
 def make_schema() -> str:

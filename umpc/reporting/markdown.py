@@ -10,6 +10,7 @@ from umpc.reporting.words import (
     KIND_WORDS,
     MOST_SUMS,
     describe_fields,
+    describe_records,
     describe_test,
     evaluated,
     intervals_of,
@@ -81,6 +82,8 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     yield "records", f"{report.records:,} at {report.nodes} sites"
     yield "sets", f"{report.edges:,} of {report.sets:,}"
     yield "protocol", f"{report.protocol}, {evaluated(report)}"
+    if told := describe_records(report):
+        yield "condition", told
     yield "study hash", report.study_hash
     for name, values in describe_fields(report):
         yield f"field {name}", values

@@ -18,6 +18,7 @@ from umpc.reporting.words import (
     KIND_WORDS,
     MOST_SUMS,
     describe_fields,
+    describe_records,
     describe_test,
     errors_of,
     evaluated,
@@ -143,7 +144,10 @@ def _privacy(report: Report) -> list[tuple[str, str]]:
         )
     coins = protocol.describe_coins(report.coins)
     return [
-        ("epsilon, delta", f"{report.epsilon:g}, {report.delta:.3g}, against replacing one record"),
+        (
+            "epsilon, delta",
+            f"{report.epsilon:g}, {report.delta:.3g}, against replacing {report.protected}",
+        ),
         (f"adversary: {report.adversary}", f"{report.promise}{cost}"),
         (f"of {report.nodes} nodes", protocol.describe_collusion(report.max_colluding)),
         ("most sets of a record", f"{report.max_degree:,}"),
@@ -163,6 +167,8 @@ def _sets(report: Report) -> list[tuple[str, str]]:
     for number, entry in enumerate(report.sums[:MOST_SUMS], 1):
         shown = f"{entry.mean:.6g} ± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
         rows.append((f"mean of sum {number}" if len(report.sums) > 1 else "released mean", shown))
+    if told := describe_records(report):
+        rows.append(("records", told))
     return rows + [(f"field {name}", values) for name, values in describe_fields(report)]
 
 

@@ -41,6 +41,14 @@ def describe_fields(report: Report) -> Iterator[tuple[str, str]]:
         yield field.name, textwrap.shorten(field.values(), WIDEST_FIELD, placeholder=" …")
 
 
+def describe_records(report: Report) -> str:
+    """Which records counted, in words; empty where all complete ones did."""
+    told = [f"only where {report.where}"] if report.where else []
+    if report.protected != "one record":
+        told.append("p-values and intervals for the population take records for independent")
+    return "; ".join(told)
+
+
 def evaluated(report: Report) -> str:
     """How sets of records of several owners were evaluated."""
     return find_protocol(report.protocol).describe_evaluation(report.backend)

@@ -15,7 +15,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable
 
-from umpc import __version__, logs
+from umpc import logs
 from umpc.crypto.signing import Verify
 from umpc.errors import (
     EncodingError,
@@ -28,6 +28,7 @@ from umpc.errors import (
 from umpc.failpoints import failpoint
 from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocol_version import PROTOCOL
 from umpc.protocols.ghazi_shuffle.shuffler import Seen, ShufflerSession, place_of, run_id
 from umpc.protocols.registry import attempt_of, decode_study
 from umpc.shuffler.run import Run
@@ -82,7 +83,7 @@ class ShufflerServer(rpc.ShufflerServicer):
     async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
         """Say who is there."""
         failpoint("greeted")
-        return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=__version__)
+        return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=PROTOCOL)
 
     # ---- a node ------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Sequence
+from dataclasses import replace
 
 from umpc.crypto.prg import SEED_BYTES, digest
 from umpc.errors import LocalProtocolError, RemoteProtocolError
@@ -47,6 +48,12 @@ class Attempt:
     def counts(self) -> list[tuple[int, int]]:
         """Each node's records: of the first class, and all others."""
         return [member.classes for member in self.members]
+
+    def with_study(self, study: Study) -> Attempt:
+        """The attempt of another study over the same records, for estimates."""
+        rows = zip(self.members, self.openings, strict=True)
+        members = [replace(m, commitment=commit(study.hash, m.name, o)) for m, o in rows]
+        return Attempt(study, members, self.openings)
 
 
 def check_openings(

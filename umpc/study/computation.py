@@ -29,6 +29,8 @@ class Computation:
     kernels: their canonical texts, in the study's order; of a loss its name and parameters, without
         the weights, so that all steps of a training are one computation.
     fields: with bounds and public labels.
+    where: the condition on records in its canonical spelling; empty without one.
+    person, records_per_person: the column that tells people apart; empty and 0 without one.
     """
 
     protocol: str
@@ -38,6 +40,9 @@ class Computation:
     degree: int
     kernels: tuple[str, ...]
     fields: tuple[FieldText, ...]
+    where: str = ""
+    person: str = ""
+    records_per_person: int = 0
 
     @classmethod
     def of(cls, study: Study) -> Self:
@@ -50,12 +55,18 @@ class Computation:
             degree=study.degree,
             kernels=study.settings.computed(tuple(each.text for each in study.parsed_kernels)),
             fields=study.fields,
+            where=study.condition.text if study.condition else "",
+            person=study.people.column if study.people else "",
+            records_per_person=study.people.records if study.people else 0,
         )
 
     @property
     def hash(self) -> str:
         """SHA-256, in hex. The order of the fields and the spelling of numbers do not matter."""
         facts = {**vars(self), "fields": _canonical(self.fields)}
+        for later in ("where", "person", "records_per_person"):
+            if not facts[later]:
+                del facts[later]  # so that earlier allow-lists hold
         covered = json.dumps([HASH_TAG, facts], sort_keys=True)
         return hashlib.sha256(covered.encode()).hexdigest()
 

@@ -14,7 +14,6 @@ from typing import Any, Self, TypeVar, Union
 
 import msgspec
 
-from umpc import __version__
 from umpc.crypto.prg import digest
 from umpc.errors import (
     EncodingError,
@@ -23,9 +22,11 @@ from umpc.errors import (
     StudyError,
     VersionMismatch,
 )
+from umpc.protocol_version import PROTOCOL
 from umpc.study.grades import HONEST, promise
-from umpc.study.parts import FieldText, Participant, exact
+from umpc.study.parts import FieldText, Participant, Person, exact
 from umpc.study.settings import Settings, keys_of, named, without_addresses
+from umpc.ustat.condition import Condition, parse_condition
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
@@ -48,9 +49,15 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     settings: the protocol, and everything that only this protocol needs.
     estimator: what is computed from the released means.
     split: each sum's part of epsilon, as exact text; equal parts if empty.
-    sampling: "balanced" over all records; or "two_sample", where the first record of an edge has
+    sampling: "balanced" over all records; "uniform" or "bernoulli", which draw edges without
+        regard to how many a record is in; or "two_sample", where the first record of an edge has
         the first of a public label's two values, and the second record has the second value.
     adversary: the grade of the promise, one of `grades.ADVERSARIES`.
+    version: of the protocol, and not of the package.
+    where: a condition on a record; each node leaves out the records for which it does not hold.
+        Without a condition the key is not in the document, whose identity is then as before.
+    person: the column that tells people apart, where all records of one person are protected
+        together. Without it the key is not in the document.
     """
 
     name: str
@@ -68,7 +75,9 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     sampling: str = "balanced"
     adversary: str = HONEST
     seconds_per_step: int = 600
-    version: str = __version__
+    version: str = PROTOCOL
+    where: str | msgspec.UnsetType = msgspec.UNSET
+    person: Person | msgspec.UnsetType = msgspec.UNSET
 
     def encode(self) -> bytes:
         """The canonical bytes of the document."""
@@ -166,6 +175,23 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             Kernel.from_text(text, self.schema, self.degree, symmetric) for text in self.kernels
         )
 
+    @cached_property
+    def condition(self) -> Condition | None:
+        """The condition on records, parsed and checked; None without one. Raises: StudyError."""
+        if isinstance(self.where, msgspec.UnsetType):
+            return None
+        return parse_condition(self.where, self.schema)
+
+    @property
+    def people(self) -> Person | None:
+        """The column that tells people apart; None where each record is protected by itself."""
+        return None if isinstance(self.person, msgspec.UnsetType) else self.person
+
+    @property
+    def protected(self) -> str:
+        """The protected records in words: one record, or the records of one person."""
+        return "one record" if self.people is None else str(self.people)
+
     @property
     def two_sample(self) -> bool:
         return self.sampling == "two_sample"
@@ -256,10 +282,10 @@ def decode_document(data: bytes, kinds: Sequence[type[Settings]]) -> Study:
 
     try:
         version = msgspec.json.decode(data, type=_Version).version
-        if version != __version__:
+        if version != PROTOCOL:
             raise VersionMismatch(
-                f"the study is for umpc {version}, this process runs umpc {__version__}; install "
-                f"the same version everywhere"
+                f"the study is for protocol {version}, this process speaks protocol {PROTOCOL}; "
+                "install versions of umpc with the same protocol"
             )
         study = msgspec.json.decode(data, type=Study, dec_hook=settings)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

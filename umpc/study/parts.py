@@ -89,6 +89,20 @@ class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.lower} to {self.upper}, {step}"
 
 
+class Person(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The column that tells people apart, and how many records of one person count at a site.
+
+    column: its name. No value of it leaves a site. records: the most that count, from 1.
+    """
+
+    column: str
+    records: int
+
+    def __str__(self) -> str:
+        count = "the one record" if self.records == 1 else f"all records, at most {self.records},"
+        return f"{count} of one {self.column!r} at a site"
+
+
 class FieldBins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The bins of a field's values: `count` bins of equal width, or the cut points between them.
 

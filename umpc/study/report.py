@@ -126,6 +126,8 @@ class Report:
     joint_seed, records_by_node, first_class_by_node: E follows from these, for whoever checks it.
     fields: each field as the study has it: its bounds, and its resolution or that it is whole, or
         its categories. A value between two steps counted as the nearer one.
+    where: the condition on records, which others were left out by; empty without one.
+    protected: what epsilon is for: one record, or all records of one person.
     timeline: when the coordinator asked which node for what, and was answered, in tenths of a
         second; node after node.
     """
@@ -183,6 +185,8 @@ class Report:
     records_by_node: list[int]
     first_class_by_node: list[int]
     fields: list[dict[str, Any]]
+    where: str
+    protected: str
     timeline: list[Moment]
 
     def to_dict(self) -> dict[str, Any]:
@@ -190,6 +194,7 @@ class Report:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Report:
+        values = {"where": "", "protected": "one record", **values}  # which earlier reports lack
         known = {each.name: values[each.name] for each in fields(cls)}
         known["sums"] = [SumReport(**entry) for entry in values["sums"]]
         known["timeline"] = [Moment(**entry) for entry in values["timeline"]]
@@ -272,6 +277,8 @@ def report_of(
         records_by_node=[member.records for member in members],
         first_class_by_node=[member.first_class for member in members],
         fields=[field_text.to_dict() for field_text in study.fields],
+        where=study.condition.text if study.condition else "",
+        protected=study.protected,
         timeline=list(measured.timeline),
     )
 

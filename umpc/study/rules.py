@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from umpc import __version__
 from umpc.errors import DuplicateParticipant, InvalidEpsilon, StudyError, VersionMismatch
+from umpc.protocol_version import PROTOCOL
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
 from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR
-from umpc.ustat.sampling import read_rule
+from umpc.ustat.sampling import SAMPLINGS, UNBALANCED, read_rule
 
 MAX_DEGREE = 8
 MAX_SUMS = 16
 MAX_VECTOR = 4096
 """The most sums of a vector, which are released under one joint sensitivity."""
+MOST_OF_PERSON = 1000
 SHOWN = 8
 """Largest number of unused fields that a refusal names."""
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -23,10 +24,10 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 def check_common(study: Study) -> None:
     """The rules that come before those of the protocol. Raises: StudyError and its kinds."""
-    if study.version != __version__:
+    if study.version != PROTOCOL:
         raise VersionMismatch(
-            f"the study is for umpc {study.version}, this process runs umpc {__version__}; "
-            f"install the same version everywhere"
+            f"the study is for protocol {study.version}, this process speaks protocol {PROTOCOL}; "
+            "install versions of umpc with the same protocol"
         )
     check_choice("adversary", study.adversary, ADVERSARIES)
     _check_participants(study)
@@ -49,7 +50,7 @@ def check_rest(study: Study) -> None:
         raise StudyError(
             f"seconds_per_step must be between 1 and 86400, got {study.seconds_per_step}"
         )
-    read_rule(study.edges)
+    _check_drawn(study)
     _ = study.epsilons
     _check_fields_are_used(study)
 
@@ -80,12 +81,46 @@ def _check_statistic(study: Study) -> None:
             f"the estimator {study.estimator!r} takes {ESTIMATORS[study.estimator].sums} sum(s), "
             f"the study has {len(study.kernels)} kernel(s)"
         )
-    if study.sampling not in ("balanced", "two_sample"):
-        raise StudyError(f'sampling must be "balanced" or "two_sample", got {study.sampling!r}')
+    check_choice("sampling", study.sampling, SAMPLINGS)
     if study.two_sample:
         _ = study.label
     if study.two_sample and study.degree != 2:
         raise StudyError(f"two_sample sampling is of pairs, got degree {study.degree}")
+
+
+def _check_drawn(study: Study) -> None:
+    """Raises: StudyError where the rule of edges is unreadable, or pairs records that are drawn."""
+    _, unit = read_rule(study.edges)
+    if unit == "p" and study.sampling in UNBALANCED:
+        raise StudyError(
+            f'edges = "{study.edges}" pairs all records, and sampling = "{study.sampling}" draws '
+            f'edges without regard to records; take edges = "2n", or sampling = "balanced"'
+        )
+
+
+def check_people(study: Study, *, is_possible: bool) -> None:
+    """Refuse people where a protocol's noise is for one record, or a column that is a field.
+
+    Args: is_possible: whether the noise follows from `Sizes.sensitivities`.
+    Raises: StudyError.
+    """
+    people = study.people
+    if people is None:
+        return
+    if not is_possible:
+        raise StudyError(
+            f"person takes a protocol whose noise can be for several records together, and "
+            f"{study.protocol!r} has noise for one; leave person out, or leave protocol out"
+        )
+    if not 1 <= people.records <= MOST_OF_PERSON:
+        raise StudyError(
+            f"records_per_person is a whole number from 1 to {MOST_OF_PERSON}, got {people.records}"
+        )
+    if people.column in [field.name for field in study.fields]:
+        raise StudyError(
+            f"person names {people.column!r}, which is a field of the study; no value of such a "
+            f"column may be used, so leave it out of the fields"
+        )
 
 
 def _check_fields_are_used(study: Study) -> None:
@@ -96,12 +131,14 @@ def _check_fields_are_used(study: Study) -> None:
     used = {name for kernel in study.parsed_kernels for name in kernel.fields}
     if study.two_sample:
         used.add(study.label)
+    if study.condition is not None:
+        used.update(study.condition.fields)
     unused = [field.name for field in study.fields if field.name not in used]
     if unused:
         raise StudyError(
-            f"every field of a study must occur in a kernel or be the label of two_sample "
-            f"sampling, and {', '.join(map(repr, unused[:SHOWN]))} does not; leave it out of the "
-            f"study's fields"
+            f"every field of a study must occur in a kernel, in where, or be the label of "
+            f"two_sample sampling, and {', '.join(map(repr, unused[:SHOWN]))} does not; leave it "
+            f"out of the study's fields"
         )
 
 

@@ -11,10 +11,14 @@ from functools import cached_property
 from math import ceil, comb
 from typing import Protocol
 
+from umpc.crypto.prg import digest
 from umpc.errors import RangeError
 from umpc.study.document import Study
 from umpc.study.grades import HONEST, edge_change
+from umpc.ustat.drawn_edges import bernoulli_count, greatest_degree
 from umpc.ustat.sampling import (
+    BERNOULLI,
+    UNBALANCED,
     edge_count,
     max_degree,
     pairings_of,
@@ -25,6 +29,7 @@ from umpc.ustat.sampling import (
 ClassCounts = tuple[int, int]
 """A node's records of the first class, and all others; without classes all are others."""
 
+COUNT_TAG = b"umpc bernoulli edges 1"
 MAX_RECORDS = 1 << 26
 """The most records that all nodes may have together."""
 MAX_PAIRINGS = 1 << 16
@@ -32,7 +37,16 @@ MAX_PAIRINGS = 1 << 16
 MAX_SAMPLED = 1 << 26
 """The most edges that are listed one by one. All sets of records are never listed."""
 MAX_SAMPLED_LARGER = 1 << 23
-"""The limit for edges of three and more records, whose drawing takes far more memory."""
+"""The limit for edges of three and more records, whose drawing takes far more memory.
+
+It also holds for edges that are drawn without regard to degrees.
+"""
+
+
+def most_sampled(study: Study) -> int:
+    """The most edges of a study that can be listed one by one."""
+    larger = study.degree > 2 or study.sampling in UNBALANCED
+    return MAX_SAMPLED_LARGER if larger else MAX_SAMPLED
 
 
 class Counted(Protocol):
@@ -117,12 +131,15 @@ class Sizes:
             count = two_sample_edge_count(rule, *self.classes)
         else:
             count = edge_count(rule, self.records, study.degree)
+        if study.sampling == BERNOULLI and count < self.sets:
+            seed = digest(COUNT_TAG, study.name.encode(), f"{count} of {self.sets}".encode())
+            count = bernoulli_count(count, self.sets, seed)
         if self.records > MAX_RECORDS:
             raise RangeError(
                 f"the nodes have {self.records} records together, at most {MAX_RECORDS} are "
                 f"possible"
             )
-        most = MAX_SAMPLED if study.degree <= 2 else MAX_SAMPLED_LARGER
+        most = most_sampled(study)
         pairings = pairings_of(rule)
         if pairings is not None and pairings > MAX_PAIRINGS:
             raise RangeError(
@@ -147,16 +164,21 @@ class Sizes:
         pairings = pairings_of(self.study.edges)
         if pairings is not None:
             return pairings
+        if self.study.sampling in UNBALANCED and self.study.degree > 1:
+            return greatest_degree(self.edges, self.records, self.study.degree)
         return max_degree(self.edges, self.records, self.study.degree)
 
     @cached_property
     def sensitivities(self) -> tuple[int, ...]:
         """δ_max·Δf in units of each kernel: the most that replacing one record changes its sum.
 
-        Δf is that of the study's grade: against lying nodes it is the robust sensitivity.
+        Δf is that of the study's grade: against lying nodes it is the robust sensitivity. Where a
+        study protects people, this is for all records of one: as often as one person may have any.
         """
+        people = self.study.people
+        most = people.records if people else 1
         changes = (
             edge_change(kernel, self.study.adversary) / kernel.unit
             for kernel in self.study.parsed_kernels
         )
-        return tuple(self.max_degree * ceil(change) for change in changes)
+        return tuple(most * self.max_degree * ceil(change) for change in changes)

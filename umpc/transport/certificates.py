@@ -22,11 +22,11 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as pem
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from umpc.errors import CertificateError, ConfigError
-from umpc.transport.files import read_file
+from umpc.transport.files import check_private, read_file
 from umpc.transport.revoked import Revoked
 
 ROLES = ("node", "dealer", "shuffler", "coordinator", "hub")
@@ -250,18 +250,38 @@ def parse_certificate(content: bytes, what: str, how: str = REMAKE) -> x509.Cert
 
 
 def load_key(path: Path, how: str = REMAKE) -> Key:
-    """Read a P-256 key in PEM. Raises: CertificateError if the file holds none."""
+    """Read a P-256 key in PEM.
+
+    Raises: CertificateError if the file holds none, or if others can read it.
+    """
+    check_private(path)
     return parse_key(read_file(path, how), str(path), how)
 
 
 def parse_key(content: bytes, what: str, how: str = REMAKE) -> Key:
     """Return the P-256 key that is in PEM. Raises: CertificateError."""
     key: object = None
+    if is_encrypted(content):
+        raise CertificateError(
+            f"{what} is encrypted, and no person is there to type its passphrase when a process "
+            "starts: decrypt it with `openssl pkey -in OLD -out key.pem`, chmod 600, and keep it "
+            "on an encrypted disk"
+        )
     with contextlib.suppress(*MALFORMED):
         key = pem.load_pem_private_key(content, password=None)
+    if isinstance(key, rsa.RSAPrivateKey):
+        raise CertificateError(
+            f"{what} is not an unencrypted ECDSA P-256 key in PEM, but an RSA key: move it away, "
+            "make a new key with `umpc enrol join`, and get a certificate for it"
+        )
     if not isinstance(key, Key) or not isinstance(key.curve, ec.SECP256R1):
         raise CertificateError(f"{what} is not an unencrypted ECDSA P-256 key in PEM: {how}")
     return key
+
+
+def is_encrypted(content: bytes) -> bool:
+    """Whether a key in PEM is encrypted, in the form of PKCS 8 or of OpenSSL."""
+    return b"BEGIN ENCRYPTED PRIVATE KEY" in content or b"Proc-Type: 4,ENCRYPTED" in content
 
 
 def load_request(csr: bytes) -> x509.CertificateSigningRequest:

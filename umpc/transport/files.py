@@ -31,6 +31,28 @@ def read_file(path: Path, how: str) -> bytes:
     return content
 
 
+def check_private(path: Path) -> None:
+    """Check that nobody else can read a secret file. Raises: CertificateError.
+
+    A file of root may be readable for its group, because root gives secrets to services that way.
+    """
+    try:
+        found = path.stat()
+    except OSError:
+        return  # reading it says why
+    if not stat.S_ISREG(found.st_mode):
+        return
+    open_to = stat.S_IRWXO | stat.S_IRWXG
+    if found.st_uid == 0 != os.geteuid():
+        open_to = stat.S_IRWXO | stat.S_IWGRP | stat.S_IXGRP
+    if found.st_mode & open_to:
+        raise CertificateError(
+            f"{path} is a secret key that others can read (mode {stat.S_IMODE(found.st_mode):03o}, "
+            f"600 was expected): run `chmod 600 {path}`, and if somebody may have read it, make a "
+            "new key"
+        )
+
+
 def write_durably(
     path: Path,
     content: bytes,

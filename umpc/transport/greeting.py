@@ -1,12 +1,12 @@
-"""A short call to another process: who is there, and which version of umpc it runs."""
+"""A short call to another process: who is there, and which version of the protocol it speaks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from umpc import __version__
 from umpc.errors import UmpcError, VersionMismatch
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocol_version import PROTOCOL
 from umpc.transport.dialling import connect
 from umpc.transport.identity import Identity
 from umpc.transport.services import Channel, Greeted, dealer_stub, grpc, node_stub, shuffler_stub
@@ -22,7 +22,7 @@ STUBS: dict[str, Callable[[Channel], Greeted]] = {
 
 
 async def greet(identity: Identity, role: str, name: str, address: str) -> str:
-    """Return the version of the process at an address, which is also ours.
+    """Return the protocol's version of the process at an address, which is also ours.
 
     Raises: PeerUnavailable, CertificateError, ConfigError; StepTimeout, PeerLost; VersionMismatch.
     """
@@ -34,10 +34,11 @@ async def greet(identity: Identity, role: str, name: str, address: str) -> str:
     finally:
         await channel.close(None)
     version = str(reply.version)[:40]
-    if version != __version__:
+    if version != PROTOCOL:
         raise VersionMismatch(
-            f"{role} {name!r} runs umpc {version!r}, {identity.role} {identity.name!r} runs umpc "
-            f"{__version__!r}; install the same version everywhere",
+            f"{role} {name!r} speaks protocol {version!r}, {identity.role} {identity.name!r} "
+            f"speaks protocol {PROTOCOL!r}; install versions of umpc with the same protocol, which "
+            "`umpc --version` prints",
             culprit=name,
         )
     return version

@@ -10,7 +10,9 @@ event loop sends them. So they stop where Python hangs although gRPC's own threa
 and gRPC's own pings are not used. Beats may wait behind data on a slow line. Data that arrive
 therefore count as life, also those of a message that is not yet complete (`received.py`).
 
-Silence is counted in beats of this process. While it does not run itself, no silence grows.
+Silence is counted in beats of this process. While it does not run itself, no silence grows. Where
+more threads than two a processor wait for this machine, silence grows more slowly, down to a
+quarter: a peer on the same machine may wait longer than this process.
 
     client                              server
     Beat(stream of empty messages) -->
@@ -29,6 +31,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Protocol
 
 from umpc.transport.diagnose import split_address
+from umpc.transport.patience import processor_share
 from umpc.transport.received import Address, address_of, numeric, received_bytes
 from umpc.transport.tls import grpc
 
@@ -104,7 +107,7 @@ async def beat(stream: Ends, count: Count) -> str:
             await asyncio.wait({listening}, timeout=BEAT_SECONDS)
             if listening.done():
                 return ENDED
-            silence.passed(BEAT_SECONDS)
+            silence.passed(BEAT_SECONDS * processor_share())
             if silence.is_suspect:
                 silence.counted(await count())
         return f"nothing came from it for {SILENT_SECONDS:g} s"

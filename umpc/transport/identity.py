@@ -34,7 +34,7 @@ from umpc.transport.certificates import (
     parse_certificate,
     parse_key,
 )
-from umpc.transport.files import read_file
+from umpc.transport.files import check_private, read_file
 from umpc.transport.revocation import check_follows, load_revoked
 from umpc.transport.revoked import Revoked
 
@@ -171,6 +171,7 @@ def _read_pair(folder: Path, now: datetime | None) -> Identity:
     """Return the identity without its list. Every file is read once. Raises: CertificateError."""
     paths = [folder / name for name in FILES[:3]]
     ca_path, cert_path, key_path = paths
+    check_private(key_path)
     ca_pem, cert_pem, key_pem = [read_file(path, REMAKE) for path in paths]
     ca = parse_certificate(ca_pem, str(ca_path))
     cert = parse_certificate(cert_pem, str(cert_path))

@@ -9,14 +9,21 @@ processors, where the process itself was stopped, and where a computation holds 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 TICK = 0.25
 """Seconds between two looks at the clock."""
 UNNOTICED = 0.02
 """Seconds that a timer may be late on an idle machine. They do not count as lag."""
+
+RUN_QUEUE = Path("/proc/loadavg")
+"""Linux: its fourth field has the number of threads that run or wait for a processor now."""
+LEAST_SHARE = 0.25
+"""However busy the machine is, a peer's time goes on at least this fast."""
 
 Loop = asyncio.AbstractEventLoop
 
@@ -74,6 +81,20 @@ def own_lag() -> OwnLag:
     if loop not in _OF_LOOPS:
         _OF_LOOPS[loop] = OwnLag(loop)
     return _OF_LOOPS[loop]
+
+
+def processor_share() -> float:
+    """Return the speed at which a peer's time goes on, at most 1: less where this machine is busy.
+
+    Our own timers may be in time while a peer on the same machine waits for a processor: the
+    system prefers threads that sleep most of the time. It is 1 for up to two threads a processor.
+    """
+    try:
+        waiting = int(RUN_QUEUE.read_text().split()[3].partition("/")[0])
+    except (OSError, ValueError, IndexError):
+        return 1.0
+    share = 2 * (os.cpu_count() or 1) / max(1, waiting)
+    return max(LEAST_SHARE, min(1.0, share))
 
 
 @asynccontextmanager

@@ -24,8 +24,10 @@
 | `local.py` | polynomials of one owner's records, which the owner evaluates alone |
 | `words.py` | uniform numbers from the joint seed's stream |
 | `sampling.py` | edge sets from a seed: balanced, pairings, or across two classes |
+| `drawn_edges.py` | edge sets without regard to degrees: uniform and Bernoulli |
 | `levelling.py` | edges of three and more records, with degrees as equal as possible |
 | `combinations.py` | all subsets of a given size, by number |
+| `condition.py` | a condition on one record, such as age >= 40 |
 | `cells.py` | the edges of the same owners, listed or numbered |
 | `hypergraph.py` | the edge set of a study, divided into cells by owners |
 

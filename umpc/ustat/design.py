@@ -27,9 +27,9 @@ NONE = Fraction(0)
 def largest_factor(edges: int, records: int, degree: int) -> Fraction:
     """The factor of a balanced E over records without classes, for any degree.
 
-    For three and more records the pairs of edges that share two records depend on the search of
-    `levelling.py`. Their part is bounded by that of sets drawn one by one without repetition, times
-    1 + (k + 1)/n (`tests/ustat/test_design.py` compares it with the sampler's own edges).
+    For three and more records see `factors_of_larger`. The search of `levelling.py` may leave some
+    parts more than others, by less than 1/n of them (`tests/ustat/test_design.py` compares the
+    factor with the sampler's own edges).
     """
     sets = comb(records, degree)
     if edges >= sets:
@@ -40,9 +40,46 @@ def largest_factor(edges: int, records: int, degree: int) -> Fraction:
         return Fraction(records - edges, records - 1)
     if degree == 2:
         return max(factors_of_pairs(edges, records))
-    linear = _linear(edges, records, degree)
-    drawn = Fraction(sets - edges, sets - 1)
-    return max(linear, drawn * (1 + Fraction(degree + 1, records)))
+    single, rest = factors_of_larger(edges, records, degree)
+    if degree * edges <= records:
+        return max(single, rest)
+    return max(single, rest * (1 + Fraction(1, records)))
+
+
+def factors_of_larger(edges: int, records: int, degree: int) -> tuple[Fraction, Fraction]:
+    """The factors of both parts of a kernel of three and more records: single records, the rest.
+
+    Edges up to n/k share no record, and the rest's factor is that of the worst kernel, exactly.
+    Otherwise the factors of all functions on the N sets, each of variance 1, add up to N − |E|,
+    because the edges are distinct. Functions of single records are n − 1 dimensions of them. The
+    search changes no other part on purpose, so these share the remainder equally.
+    """
+    sets = comb(records, degree)
+    if edges >= sets:
+        return NONE, NONE
+    single = _linear(edges, records, degree)
+    if degree * edges <= records:
+        orders = range(2, min(degree, records - degree) + 1)
+        apart = [1 + (edges - 1) * _apart(records, degree, order) for order in orders]
+        return single, max(apart, default=NONE)
+    if sets == records:
+        # k = n − 1: every kernel adds up functions of single records
+        return single, NONE
+    return single, (sets - edges - (records - 1) * single) / (sets - records)
+
+
+def _apart(records: int, degree: int, order: int) -> Fraction:
+    """The correlation of a kernel's values on two disjoint sets, for a part of this order.
+
+    Paper: Delsarte 1973, An algebraic approach to the association schemes of coding theory, 4.2:
+    the eigenvalue of disjointness in the Johnson scheme, over the number of disjoint sets.
+    """
+    if records < 2 * degree:
+        return NONE
+    sign = -1 if order % 2 else 1
+    return Fraction(
+        sign * comb(records - degree - order, degree - order), comb(records - degree, degree)
+    )
 
 
 def largest_factor_two_sample(edges: int, zeros: int, ones: int) -> Fraction:

@@ -16,6 +16,7 @@ never added up:
 | ratio | s0 / s1 | numerator, denominator |
 | geometric_ratio | s0 / √(s1·s2) | numerator, two factors |
 | collision_entropy | −log2 s0 | pairs that collide |
+| collision_entropy_nats | −ln s0 | pairs that collide |
 | means | no single number: the means themselves | any number of kernels |
 
 `sets` is the number of possible edges. A value is withheld where its denominator cannot be told
@@ -26,7 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isfinite, log, log2, sqrt
+from functools import partial
+from math import e, isfinite, log, log2, sqrt
 
 from umpc.errors import KernelError
 
@@ -207,19 +209,28 @@ def _fieller(numerator: Sum, denominator: Sum) -> Estimate:
     return Estimate(value, noise, centre - half, centre + half, sampling)
 
 
-def _collision_entropy(sums: Sequence[Sum], sets: int) -> Estimate:
-    """−log2 of the share of pairs that collide.
+ENTROPIES = {"collision_entropy": 2.0, "collision_entropy_nats": e}
+"""The estimators that are minus the logarithm of a mean, with their bases: bits and nats."""
+
+
+def log_of(number: float, base: float) -> float:
+    """The logarithm to one of the bases of `ENTROPIES`, exact for powers of 2 where it is 2."""
+    return log2(number) if base == 2 else log(number)
+
+
+def _collision_entropy(base: float, sums: Sequence[Sum], sets: int) -> Estimate:
+    """−log of the share of pairs that collide.
 
     It decreases in the mean, so its interval is the mean's interval, transformed.
     """
     if withheld := _drowned(sums):
         return withheld
     (share,) = sums
-    slope = 1 / (share.mean * log(2))
+    slope = 1 / (share.mean * log(base))
     # 0.0 − x is never −0.0
-    value = 0.0 - log2(share.mean)
-    low = 0.0 - log2(share.mean + QUANTILE * share.noise)
-    high = 0.0 - log2(share.mean - QUANTILE * share.noise)
+    value = 0.0 - log_of(share.mean, base)
+    low = 0.0 - log_of(share.mean + QUANTILE * share.noise, base)
+    high = 0.0 - log_of(share.mean - QUANTILE * share.noise, base)
     return Estimate(value, slope * share.noise, low, high, slope * share.sampling)
 
 
@@ -256,7 +267,10 @@ ESTIMATORS = {
         Estimator("total", 1, "the mean times the number of possible sets", _total),
         Estimator("ratio", 2, "sum 1 / sum 2", _ratio),
         Estimator("geometric_ratio", 3, "sum 1 / sqrt(sum 2 * sum 3)", _geometric_ratio),
-        Estimator("collision_entropy", 1, "-log2 of the mean", _collision_entropy),
+        *(
+            Estimator(name, 1, f"-{log_name} of the mean", partial(_collision_entropy, base))
+            for (name, base), log_name in zip(ENTROPIES.items(), ("log2", "ln"), strict=True)
+        ),
         Estimator(VECTOR, ANY, "the means themselves", _vector),
     )
 }

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from umpc.errors import RangeError
 from umpc.ustat.cells import Cell, CompleteCell, RecordBlock, SampledCell
+from umpc.ustat.drawn_edges import uniform
 from umpc.ustat.sampling import (
     Words,
     balanced,
@@ -39,6 +40,7 @@ __all__ = [
     "RecordBlock",
     "SampledCell",
     "expand",
+    "expand_drawn",
     "expand_two_sample",
 ]
 
@@ -128,12 +130,33 @@ def expand(rule: str, counts: Sequence[int], words: Words, degree: int = 2) -> H
         drawn = matchings(records, pairings, words)
     else:
         drawn = balanced(records, count, words, degree)
+    return _over_nodes(drawn, counts, degree)
+
+
+def expand_drawn(
+    count: int, most: int, counts: Sequence[int], words: Words, degree: int = 2
+) -> Hypergraph:
+    """An edge set of so many random edges; all sets where there are no more.
+
+    Args: most: the most edges of a record. counts, words, degree: as of `expand`.
+
+    Raises: RangeError where the edges are too many to be numbered.
+    """
+    records = sum(counts)
+    if count == comb(records, degree):
+        _check_countable(count, f"sets of {degree} of {records} records")
+        return Hypergraph(tuple(counts), degree, count, _all_sets(counts, degree))
+    return _over_nodes(uniform(records, count, most, words, degree), counts, degree)
+
+
+def _over_nodes(drawn: NDArray[np.int64], counts: Sequence[int], degree: int) -> Hypergraph:
+    """The cells of edges over records that are numbered through all nodes. Args: drawn: rows."""
     edges = np.ascontiguousarray(drawn.T)
     # from numbers through all nodes to numbers inside the owners' tables
     node, first = _numbering(counts)
     owners = node[edges]
     cells = _by_owners(owners, edges - first[owners], len(counts))
-    return Hypergraph(tuple(counts), degree, count, cells)
+    return Hypergraph(tuple(counts), degree, len(drawn), cells)
 
 
 def expand_two_sample(

@@ -37,19 +37,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from math import inf, isfinite, log, log2, sqrt
+from math import inf, isfinite, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from umpc.ustat.error_law import Draws, ErrorLaw, Noise, whole_draws
-from umpc.ustat.estimators import QUANTILE
+from umpc.ustat.estimators import ENTROPIES, QUANTILE, log_of
 
 Floats = NDArray[np.float64]
 
 TAIL = 0.025
 """Each tail of a 95 % interval."""
-DENOMINATORS = {"ratio": (1,), "geometric_ratio": (1, 2), "collision_entropy": (0,)}
+DENOMINATORS = {"ratio": (1,), "geometric_ratio": (1, 2)} | dict.fromkeys(ENTROPIES, (0,))
 """The sums that must be told from zero, or the value is withheld."""
 LEAST_SHOWN = 0.02
 """A value is taken to be shown with at least this probability."""
@@ -250,9 +250,10 @@ def covering_interval(
     if not (isfinite(low) and isfinite(high)):
         least, most = possible_values(estimator, statistic.points)
         low, high = max(low, least), min(high, most)
-    if estimator == "collision_entropy":
+    if estimator in ENTROPIES:
         # it decreases in the mean, and 0.0 − x is never −0.0
-        return 0.0 - log2(high), 0.0 - log2(low) if low > 0 else inf
+        base = ENTROPIES[estimator]
+        return 0.0 - log_of(high, base), 0.0 - log_of(low, base) if low > 0 else inf
     return low, high
 
 
@@ -281,8 +282,8 @@ def is_covered(estimator: str, statistic: ReleasedStatistic, sets: int, value: f
     Args: as of `covering_interval`.
     """
     theta = value / sets if estimator == "total" else value
-    if estimator == "collision_entropy":
-        theta = 2.0**-value
+    if estimator in ENTROPIES:
+        theta = ENTROPIES[estimator] ** -value
     means = [entry.mean for entry in statistic.sums]
     contrast, _ = contrast_of(estimator, means)
     return _holds(statistic, contrast, means, theta, TAIL * statistic.shown(estimator))
@@ -315,8 +316,9 @@ def _slope(estimator: str, means: Sequence[float], sets: int) -> float:
         "total": lambda: float(sets),
         "ratio": lambda: 1 / means[1],
         "geometric_ratio": lambda: 1 / (sqrt(means[1]) * sqrt(means[2])),
-        "collision_entropy": lambda: 1 / (means[0] * log(2)),
     }
+    if estimator in ENTROPIES:
+        return 1 / (means[0] * log(ENTROPIES[estimator]))
     return slopes[estimator]()
 
 

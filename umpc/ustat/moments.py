@@ -16,7 +16,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.ustat.design import factors_of_pairs, factors_two_sample
+from umpc.ustat.design import factors_of_larger, factors_of_pairs, factors_two_sample
 
 
 @dataclass(frozen=True)
@@ -106,3 +106,41 @@ class Moments:
         edges = comb(part, 2)
         left = 1 - 2 * (part - 2) / (n - 2) + comb(part - 2, 2) / comb(n - 2, 2)
         return varying + self.rest * max(0.0, left) / edges
+
+
+@dataclass(frozen=True)
+class LargerMoments:
+    """The variances of a kernel's parts over all sets of three and more records of one table.
+
+    Args:
+        degree: the records of a set.
+        linear: of the functions of one record.
+        rest: of the other parts, whose means given any single record are 0.
+    """
+
+    degree: int
+    linear: float
+    rest: float
+
+    @property
+    def variance(self) -> float:
+        """The variance of the kernel over all sets."""
+        return self.linear + self.rest
+
+    def over_balanced(self, edges: int, records: int) -> float:
+        """The variance of the mean over distinct random sets with degrees as equal as possible.
+
+        Equal degrees leave of single records only what those with one set more contribute.
+        """
+        single, rest = map(float, factors_of_larger(edges, records, self.degree))
+        return (self.linear * single + self.rest * rest) / edges
+
+    def over_part(self, part: int, records: int) -> float:
+        """The variance of the mean over all sets of `part` of the records, chosen at random.
+
+        The other parts count as functions of two records, as which they matter most.
+        """
+        n, k = records, self.degree
+        single = self.linear * k / part * (n - part) / max(1, n - k)
+        left = (1 - part / n) ** 2 * comb(k, 2) / comb(part, 2) if part > 1 else 1.0
+        return single + self.rest * left

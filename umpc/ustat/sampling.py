@@ -13,7 +13,7 @@ construction depends on how records are numbered, so every edge is equally likel
 - Two samples, `biregular`: as for pairs, with a numbering of each class (docs/decisions/0007).
 
 `matchings` are the pairs of Bell et al. 2020, section 5: P random pairings of all records. A pair
-may come twice.
+may come twice. `drawn_edges.py` has edges that are drawn without regard to degrees.
 """
 
 from __future__ import annotations
@@ -30,6 +30,12 @@ from umpc.ustat.levelling import complement, level, random_edges
 from umpc.ustat.words import Words, below, random_order
 
 __all__ = [
+    "BALANCED",
+    "BERNOULLI",
+    "SAMPLINGS",
+    "TWO_SAMPLE",
+    "UNBALANCED",
+    "UNIFORM",
     "Words",
     "balanced",
     "below",
@@ -44,6 +50,11 @@ __all__ = [
 ]
 
 _RULE = re.compile(r"0*[1-9][0-9]{0,17}[np]?")
+BALANCED, UNIFORM, BERNOULLI, TWO_SAMPLE = "balanced", "uniform", "bernoulli", "two_sample"
+UNBALANCED = (UNIFORM, BERNOULLI)
+"""The samplings of edges without regard to degrees (`drawn_edges.py`)."""
+SAMPLINGS = (BALANCED, UNIFORM, BERNOULLI, TWO_SAMPLE)
+"""The ways to take E from all sets; the last is for two classes, all others for any records."""
 UP_TO = "up to "
 """A rule that begins so asks for all edges, or for about as many as the number that follows."""
 

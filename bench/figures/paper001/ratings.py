@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def _banded(table: DemoTable, source: str) -> Ratings:
 def tripadvisor() -> Ratings:
     """The given ratings. Raises: SystemExit if no file was given, or if it holds other data."""
     file = file_of("tripadvisor")
-    names, rows = read_table(file, ",")
+    names, rows = _reviews(file) if _is_tagged(file) else read_table(file, ",")
     if not {"rooms", "cleanliness"} <= set(names):
         raise SystemExit(
             f"{file}: columns `rooms` and `cleanliness` were expected; it has "
@@ -110,6 +111,26 @@ def tripadvisor() -> Ratings:
             f"{file}: ratings must be whole numbers of 0 to {VALUES - 1}, or -1 where missing"
         )
     return Ratings("TripAdvisor data", dict(zip("xy", columns, strict=True)))
+
+
+def _is_tagged(file: Path) -> bool:
+    """Whether a file is of the data's own form: reviews of lines such as `<Rooms>4`."""
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        return next((line for line in lines if line.strip()), "").startswith("<")
+
+
+def _reviews(file: Path) -> tuple[list[str], list[list[str]]]:
+    """The ratings of the reviews of one or more hotels. A review begins with `<Author>`."""
+    names = ["rooms", "cleanliness"]
+    rows: list[list[str]] = []
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            tag, _, value = line.strip().removeprefix("<").partition(">")
+            if tag == "Author":
+                rows.append(["", ""])
+            elif tag.lower() in names and line.startswith("<") and rows:
+                rows[-1][names.index(tag.lower())] = value
+    return names, rows
 
 
 def label_of(name: str) -> str:

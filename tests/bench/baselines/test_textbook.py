@@ -14,6 +14,7 @@ from bench.baselines.textbook import (
     discrete_gaussian,
     exponential,
     gaussian,
+    local_mean,
     randomised_response,
 )
 from tests.support.statistical import ALPHA, WRONG_SCALES, N, SeededBits
@@ -37,6 +38,16 @@ def test_gaussian_is_near_the_continuous_law():
     p = stats.kstest(np.array(drawn) / noise.std, "norm").pvalue
     assert p > ALPHA
     assert discrete_gaussian(7, 0, EPSILON, DELTA, bits) == 7
+
+
+def test_a_local_mean_has_the_slides_variance_and_clips():
+    """Bellet 2021: "with the Laplace mechanism, we get an estimate with variance 2/nε²"."""
+    bits, zero, one = SeededBits("local mean"), Fraction(0), Fraction(1)
+    values = [Fraction(number, 4) for number in (0, 1, 2, 3, 9, -2)]
+    clipped = Fraction(0 + 1 + 2 + 3 + 4 + 0, 24)
+    drawn = np.array([float(local_mean(values, zero, one, EPSILON, bits)) for _ in range(150)])
+    ratio = drawn.var() / (2 / (6 * float(EPSILON) ** 2))
+    assert 0.5 < ratio < 1.8 and abs(drawn.mean() - clipped) < 6 * drawn.std() / 150**0.5
 
 
 @pytest.mark.parametrize("answers", [2, 5])

@@ -26,7 +26,8 @@ TWO_SAMPLE = {
         *(
             (
                 {"noise": noise},
-                'noise of "bell-2pc" must be one of pair_laplace, randomised_response, got',
+                'noise of "bell-2pc" must be one of pair_laplace, randomised_response, '
+                "group_laplace, got",
             )
             for noise in ("distributed", "in_mpc", "skellam", "local", "")
         ),

@@ -30,7 +30,8 @@ from umpc.protocols.local.bell_ldp import (
     theorem_2_lipschitz,
     theorem_2_smooth,
 )
-from umpc.protocols.local.quantisation import Bins
+from umpc.protocols.local.quantisation import Bins, Quantiser
+from umpc.ustat.kernel import Kernel
 
 DATA = records(60)
 
@@ -127,6 +128,26 @@ def test_the_variance_is_that_of_all_outcomes():
     assert second - first**2 == pytest.approx(
         response_variance(cells.matrix, rows, weights, protocol.truth)
     )
+
+
+def test_the_answers_say_how_far_the_bins_can_be_off():
+    """Remark 4: Δ is a U-statistic of the cells, so its estimate takes no further ε."""
+    kernel = Kernel.from_text("abs(a.x - b.x)", SCHEMA)
+    for chosen in ("midpoint", "average"):
+        cells = Quantiser(kernel, (Bins.equal(SCHEMA["x"], 4),), chosen)
+        protocol, columns = BellLdp(Fraction(60), cells), records(200)
+        message = protocol.randomise(columns, SeededBits("remark 4"))
+        most = protocol.error_of_bins([message], [200])
+        assert 3 < most <= 7 * (1 + (chosen == "average"))
+        pairs = np.abs(np.subtract.outer(columns["x"], columns["x"]))
+        exact = float(pairs.sum() / (200 * 199))
+        assert abs(cells.quantised(columns) - exact) < most
+        noisy = BellLdp(Fraction(3), cells)
+        drawn = [
+            noisy.error_of_bins([noisy.randomise(columns, SeededBits(f"4 {k}"))], [200])
+            for k in range(20)
+        ]
+        assert np.mean(np.square(drawn)) == pytest.approx(most**2, rel=0.3)
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,24 @@ REFUSED = [
         {"kernels": (KENDALL, GINI), "estimator": "ratio"},
         "mean of one kernel.*the ratio of 2 sum",
     ),
+    (LDP, {"cell_kernel": "mean"}, "cell_kernel must be one of average, midpoint, middle"),
+    (
+        LDP,
+        {"rounding": "randomised", "cell_kernel": "average"},
+        'makes points.*write cell_kernel = "middle"',
+    ),
+    (BELL_AUC, {"levels_by": "both"}, "levels_by must be one of users, budget, got 'both'"),
+    (BELL_AUC, {"discarded": "third"}, "discarded must be one of half, zero, got 'third'"),
+    (BELL_AUC, {"delta": "1e-9"}, 'share a record.s budget; write levels_by = "budget"'),
+    (
+        BELL_AUC,
+        {"levels_by": "budget", "delta": "2"},
+        "delta must be between 0 and 1, got '2'",
+    ),
     (LDP, {"estimator": "total"}, "mean of one kernel.*the total of 1 sum"),
     (
         BELL_AUC,
-        {"protocol": "bell-ldp", "bins": bins(x=2)},
+        {"protocol": "ghazi-ldp", "bins": bins(x=2)},
         'without classes.*"two_sample"',
     ),
     (
@@ -125,7 +139,7 @@ ALL_CELLS = [local_study(protocol) for protocol in ("bell-ldp", "ghazi-ldp", "gh
     ],
 )
 def test_no_local_study_has_settings_of_edges_or_helpers(key, value):
-    for study in (*ALL_CELLS, BELL_AUC):
+    for study in ALL_CELLS if key == "delta" else (*ALL_CELLS, BELL_AUC):
         assert_not_a_setting(study, key, value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from math import comb
 
@@ -26,6 +27,8 @@ from tests.support.studies import (
 from tests.support.triples import BY_TRIPLES, triples_study
 from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError, LocalProtocolError, StudyError
+from umpc.mpc.chunks import AFTER, AHEAD
+from umpc.mpc.transfers.committee_links import CommitteeLinks
 from umpc.mpc.triples import plan as plans
 from umpc.protocols.base.trust import NOBODY
 from umpc.protocols.registry import checked, protocol_of
@@ -44,9 +47,9 @@ def ideal():
         yield
 
 
-def check(study, tables, label: str) -> Simulated:
+def check(study, tables, label: str, **changes) -> Simulated:
     """The exact sum over the published E, at the predicted cost, and nobody deals."""
-    run = simulate(study, tables, Entropy(label))
+    run = simulate(study, tables, Entropy(label), **changes)
     report = run.report
     expected = clear_sums(study, tables, graph_of(study, report))
     assert noisy_sums(run.transcript.shares, len(study.kernels)) == expected
@@ -112,6 +115,55 @@ def test_many_chunks_of_a_cell_are_exact_and_have_transfers_of_their_own(monkeyp
         if frame.round == 2 and frame.owners == (0, 1, 2)
     }
     assert len(firsts) == len(chunks) * 3, "two chunks had the same corrections"
+
+
+@pytest.mark.parametrize("kernel", [SKEWNESS, SPEARMAN, "a.x + b.x + c.x"])
+def test_triples_made_ahead_leave_the_gates_to_the_run(kernel):
+    study = triples_study(kernel, 3, degree=3, epsilon=LOUD)
+    tables = random_tables((3, 3, 2), "ahead")
+    whole = check(study, tables, f"ahead {kernel}")
+    split = check(study, tables, f"ahead {kernel}", prepared=True)
+    assert split.report.estimate == whole.report.estimate and split.report.prepared
+    program = split.attempt.program
+    ahead, after = program.rounds_of(AHEAD), program.rounds_of(AFTER)
+    assert (ahead, whole.report.rounds) == (2 * (kernel[0] != "a"), ahead + after + 1)
+    assert split.report.rounds == after + 1
+    made = [frame for *_, frame in split.transcript.offline if frame.step == "triples"]
+    both = (run.report.bytes_online + run.report.bytes_offline for run in (whole, split))
+    assert bool(made) == bool(ahead) and abs(next(both) - next(both)) < 4 * len(made) + 1
+
+
+def test_both_parts_of_a_chunk_have_channels_of_their_own(monkeypatch):
+    """Two parts over one fork would ask for the same hashes twice."""
+    asked: list[tuple[object, ...]] = []
+    forked = CommitteeLinks.forked
+
+    def noted(links, places, *labels):
+        asked.append((links, *labels))
+        return forked(links, places, *labels)
+
+    monkeypatch.setattr(CommitteeLinks, "forked", noted)
+    study = triples_study(SPEARMAN, 3, degree=3, epsilon=LOUD)
+    run = check(study, random_tables((2, 2, 2), "forks"), "forks", prepared=True)
+    chunks = sum(len(chunk.parties) for chunk in run.attempt.chunks())
+    assert len(asked) == len(set(asked)) == 2 * chunks
+
+
+def test_triples_made_ahead_serve_one_chunk_once_and_have_its_size():
+    run = begun().set_up()
+    (node, *_), tree_hash = run.nodes, run.attempt.tree_hash()
+    chunk = first_chunk(run, 3)
+    ahead, after = (replace(chunk, part=part) for part in (AHEAD, AFTER))
+    with pytest.raises(EncodingError, match="bytes of triples were due, 1 bytes came"):
+        node.protocol(after, b"x", tree_hash)
+    with pytest.raises(EncodingError, match="take no material"):
+        node.protocol(ahead, b"x", tree_hash)
+    due = run.attempt.plan(after).triples_bytes(chunk.parties.index(0), chunk.count)
+    node.protocol(ahead, b"", tree_hash)
+    node.protocol(after, bytes(due), tree_hash)
+    for again, material in ((ahead, b""), (after, bytes(due)), (chunk, b"")):
+        with pytest.raises(LocalProtocolError, match="once"):
+            node.protocol(again, material, tree_hash)
 
 
 @pytest.mark.parametrize(

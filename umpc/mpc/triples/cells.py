@@ -3,7 +3,9 @@
 Before the data, every two nodes whose records decide a gate together set up transfers. No records
 are sent: a node's bits are its own shares. Each chunk has channels of its own, forked from those of
 its owners, and makes its triples right before it uses them (`evaluation.py`). So a node holds the
-triples of a few chunks only. A committee's coins take forks of the same channels.
+triples of a few chunks only. In a study that is prepared ahead a chunk makes them in the
+preparation; they wait on the node's disk, and its run has other channels. A committee's coins take
+forks of the same channels.
 """
 
 from __future__ import annotations
@@ -18,10 +20,15 @@ from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import Chunk, require
+from umpc.mpc.chunks import AFTER, AHEAD, Chunk, require
 from umpc.mpc.transfers.coins_from_transfers import toss
 from umpc.mpc.transfers.committee_links import CommitteeLinks, link_shapes
-from umpc.mpc.triples.evaluation import ChunkOwner, evaluate_chunk
+from umpc.mpc.triples.evaluation import (
+    ChunkOwner,
+    evaluate_chunk,
+    prepare_chunk,
+    unpack_triples,
+)
 from umpc.mpc.triples.plan import TriplesPlan
 from umpc.ustat.clear import Columns
 
@@ -86,15 +93,29 @@ class TriplesCells:
         """Nothing of other nodes is waited for."""
         return True
 
-    def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Mesh[list[int]]:
-        """The rounds of a chunk. Raises: EncodingError where material came, which nobody deals."""
-        if material:
+    def protocol(
+        self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
+    ) -> Mesh[list[int]] | Mesh[bytes]:
+        """The rounds of a chunk; of part AHEAD the result is its triples, packed.
+
+        Args: material: the triples, for part AFTER; else nothing.
+
+        Raises: EncodingError where other material came.
+        """
+        if material and chunk.part != AFTER:
             raise EncodingError(f"edges by triples take no material, {len(material)} bytes came")
         plan = require(self.attempt.plan(chunk), TriplesPlan)
         place = (len(chunk.owners), *chunk.owners, chunk.number)
-        seat = self._links.forked(chunk.parties, "chunk", *place)
+        # Each part has channels of its own, so that no hash is asked for twice.
+        seat = self._links.forked(chunk.parties, chunk.part or "chunk", *place)
         seed = self.attempt.chunk_seed(self._seed, chunk)
-        return evaluate_chunk(ChunkOwner(plan, seat, self._shares(plan, chunk), seed))
+        if chunk.part == AHEAD:
+            nothing = np.zeros((0, chunk.count), dtype=np.uint8)
+            return prepare_chunk(ChunkOwner(plan, seat, nothing, seed))
+        owner = ChunkOwner(plan, seat, self._shares(plan, chunk), seed)
+        if chunk.part != AFTER:
+            return evaluate_chunk(owner)
+        return evaluate_chunk(owner, unpack_triples(owner, material))
 
     def _shares(self, plan: TriplesPlan, chunk: Chunk) -> BitArray:
         """This node's shares of the input wires: its own records' bits, and 0 elsewhere."""

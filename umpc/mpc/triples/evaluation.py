@@ -40,7 +40,7 @@ import numpy as np
 from umpc.crypto.mesh import Incoming, Mesh, Outgoing, side_by_side
 from umpc.crypto.prg import Stream, derive
 from umpc.crypto.rounds import Finished, Protocol, Result, check_reply, resume
-from umpc.errors import LocalProtocolError
+from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, WordArray
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
 from umpc.mpc.transfers.ot_products import (
@@ -87,13 +87,15 @@ class ChunkOwner:
         return self.plan.output_rows(self.seat.number, peer)
 
 
-def evaluate_chunk(owner: ChunkOwner) -> Mesh[list[int]]:
+def evaluate_chunk(owner: ChunkOwner, triples: BitTriples | None = None) -> Mesh[list[int]]:
     """This party's additive share of each sum over the chunk's edges, as ring elements.
+
+    Args: triples: those that `prepare_chunk` made; None to make them in the first rounds.
 
     Raises: RemoteProtocolError on a message of another shape.
     """
     plan = owner.plan
-    bits = yield from evaluate_bits(owner)
+    bits = yield from evaluate_bits(owner, triples)
     ring = plan.ring
     rows = {wire: row for row, wire in enumerate(plan.outputs)}
     totals = bits.sum(axis=1, dtype=np.uint64)
@@ -106,19 +108,33 @@ def evaluate_chunk(owner: ChunkOwner) -> Mesh[list[int]]:
     return shares
 
 
-def evaluate_bits(owner: ChunkOwner) -> Mesh[WordArray]:
-    """Additive shares of the bits that sums read, edge by edge: (outputs, n) uint64."""
-    return (yield from _in_rounds(owner, _evaluated(owner)))
+def prepare_chunk(owner: ChunkOwner) -> Mesh[bytes]:
+    """The triples of a chunk, before any data: packed, as `unpack_triples` takes them.
+
+    Raises: RemoteProtocolError on a message of another shape.
+    """
+    if not owner.plan.ands:
+        return b""
+    return _packed(owner, (yield from _in_rounds(owner, make_triples(owner))))
 
 
-def _evaluated(owner: ChunkOwner) -> Mesh[WordArray]:
+def evaluate_bits(owner: ChunkOwner, triples: BitTriples | None = None) -> Mesh[WordArray]:
+    """Additive shares of the bits that sums read, edge by edge: (outputs, n) uint64.
+
+    Args: triples: as of `evaluate_chunk`.
+    """
+    return (yield from _in_rounds(owner, _evaluated(owner, triples)))
+
+
+def _evaluated(owner: ChunkOwner, triples: BitTriples | None) -> Mesh[WordArray]:
     """The gates level by level, and then the numbers."""
     plan = owner.plan
     wires = np.empty((len(plan.supports), owner.count), dtype=np.uint8)
     wires[: len(owner.inputs)] = owner.inputs
     _local(plan, wires, 0)
     if plan.ands:
-        triples = yield from make_triples(owner)
+        if triples is None:
+            triples = yield from make_triples(owner)
         for stage, level in enumerate(plan.levels, 1):
             gates = [plan.circuit.gates[wire - len(owner.inputs)] for wire in plan.ands[level]]
             x = wires[[gate.left for gate in gates]]
@@ -155,6 +171,33 @@ def make_triples(owner: ChunkOwner) -> Mesh[BitTriples]:
         first, second = half.astype(np.uint8).reshape(2, -1, owner.count)
         c[owner.and_rows(peer)] ^= first ^ second
     return BitTriples(a, b, c)
+
+
+def _packed(owner: ChunkOwner, triples: BitTriples) -> bytes:
+    """A party's triples of the ANDs that concern it. Its shares of the others are 0."""
+    rows = owner.plan.rows(owner.plan.ands, owner.seat.number)
+    bits = np.stack([part[rows] for part in (triples.a, triples.b, triples.c)])
+    return np.packbits(bits, bitorder="little").tobytes()
+
+
+def unpack_triples(owner: ChunkOwner, packed: bytes) -> BitTriples:
+    """The triples that `prepare_chunk` packed.
+
+    Raises: EncodingError where their number is not that of the chunk.
+    """
+    plan, number = owner.plan, owner.seat.number
+    due = plan.triples_bytes(number, owner.count)
+    if len(packed) != due:
+        raise EncodingError(f"{due} bytes of triples were due, {len(packed)} bytes came")
+    rows = plan.rows(plan.ands, number)
+    bits = np.unpackbits(
+        np.frombuffer(packed, dtype=np.uint8),
+        count=3 * len(rows) * owner.count,
+        bitorder="little",
+    )
+    whole = np.zeros((3, len(plan.ands), owner.count), dtype=np.uint8)
+    whole[:, rows] = bits.reshape(3, len(rows), owner.count)
+    return BitTriples(*whole)
 
 
 def _crossed(owner: ChunkOwner, peer: int, a: BitArray, b: BitArray) -> Protocol[WordArray]:

@@ -21,6 +21,9 @@ Rounds of a chunk, in all pairs of parties at once:
 | next m − 1 | all before a party → that party, in turn | corrections |
 
 L is the number of ANDs with several parties on a path. A party with nothing to say is silent.
+
+Rounds 1 and 2 need no data. A study that is prepared ahead does them in the preparation (part
+AHEAD), keeps the triples, and begins its run with the ANDs (part AFTER).
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ import numpy as np
 from umpc.crypto.ring import Ring, packed_size
 from umpc.crypto.rounds import Message
 from umpc.mpc.arrays import IndexArray
-from umpc.mpc.chunks import Pattern
+from umpc.mpc.chunks import AFTER, AHEAD, Pattern
 from umpc.mpc.garbled.circuits import Circuit
 from umpc.mpc.garbled.plan import circuit_of_kernels
 from umpc.mpc.transfers.base_ot import silence
@@ -56,12 +59,24 @@ CHUNKS_IN_FLIGHT = 4
 
 @dataclass(frozen=True)
 class TriplesPlan:
-    """The computation of the owners of a cell of one pattern, for each of its edges."""
+    """The computation of the owners of a cell of one pattern, for each of its edges.
+
+    part: AHEAD or AFTER for the rounds before or after the triples; empty for all.
+    """
 
     circuit: Circuit
     ring: Ring
     pattern: Pattern
+    part: str = ""
     addressed = True
+
+    def only(self, part: str) -> TriplesPlan:
+        """The plan of one part of the rounds."""
+        return self._parts[part]
+
+    @cached_property
+    def _parts(self) -> dict[str, TriplesPlan]:
+        return {part: replace(self, part=part) for part in (AHEAD, AFTER)}
 
     @property
     def parties(self) -> int:
@@ -174,12 +189,18 @@ class TriplesPlan:
     @property
     def rounds(self) -> int:
         """The rounds of a chunk."""
-        triples = 2 + len(self.levels) if self.ands else 0
-        return triples + (self.parties if self.converts else 0)
+        triples = 2 if self.ands and self.part != AFTER else 0
+        if self.part == AHEAD:
+            return triples
+        return triples + len(self.levels) + (self.parties if self.converts else 0)
 
     def dealt_bits(self, party: int) -> int:
         """Nothing is dealt."""
         return 0
+
+    def triples_bytes(self, party: int, count: int) -> int:
+        """The bytes of a party's triples for so many edges: three bits an AND that concerns it."""
+        return packed_size(3 * len(self.rows(self.ands, party)) * count, 1)
 
     @property
     def edge_bits(self) -> int:
@@ -198,10 +219,12 @@ class TriplesPlan:
         ands = 2 * len(self.and_rows(sender, receiver)) * count
         shapes: list[Message] = []
         batch = 0
-        if self.ands:
+        if self.ands and self.part != AFTER:
             batch += bool(ands)
             shapes += self._triples(sender, receiver, ands, batch)
-            shapes += [self._opened(sender, receiver, level, count) for level in self.levels]
+        if self.part == AHEAD:
+            return shapes
+        shapes += [self._opened(sender, receiver, level, count) for level in self.levels]
         if self.converts:
             outputs = len(self.output_rows(sender, receiver)) * count
             shapes += self._numbers(sender, receiver, outputs, batch + 1)
@@ -256,6 +279,10 @@ class TriplesProgram:
     def rounds(self) -> int:
         """The rounds before the reveal: those of the longest plan."""
         return max((plan.rounds for plan in self.plans.values()), default=0)
+
+    def rounds_of(self, part: str) -> int:
+        """The rounds of one part of the longest plan."""
+        return max((plan.only(part).rounds for plan in self.plans.values()), default=0)
 
 
 def triples_program(

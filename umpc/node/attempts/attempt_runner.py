@@ -1,7 +1,8 @@
 """The runner of an attempt at one node: threads, links, material, shufflers, and rounds over them.
 
     ready(side, openings)   prepare: seed, links, transfers, noise; the material read ahead up to a
-                            window, or with ahead=True all of it onto the disk, for a later run
+                            window, or with ahead=True all of it onto the disk, for a later run,
+                            be it dealt or made by the nodes
     resume(prepared)        prepare, for what an earlier run prepared: links only
     evaluate()              evaluate: records, then chunk by chunk
 
@@ -17,17 +18,18 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from umpc.crypto.prg import SEED_BYTES, digest
 from umpc.crypto.signing import Credentials
 from umpc.errors import LocalProtocolError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import Chunk
+from umpc.mpc.chunks import AFTER, AHEAD, Chunk
 from umpc.mpc.masked.material import dealt_bytes
+from umpc.mpc.triples.plan import TriplesPlan
 from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.guard import ViolationGuard
@@ -36,6 +38,7 @@ from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttempts
 from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds
 from umpc.node.attempts.spool import TAG_BYTES, Spool
+from umpc.node.audit.study_rows import Record, nothing
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import Records
 from umpc.protocols.base.node import MeshSide, NodeSide
@@ -66,6 +69,7 @@ class Site:
     open_material: the stream from the dealer; it takes openings, and signatures of all members.
     open_spool: room on disk for so many bytes.
     open_delivery: opens the streams to the shufflers.
+    record: appends rows to the audit trail, on disk when it returns.
     """
 
     name: str
@@ -84,6 +88,7 @@ class Site:
     ]
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[[ShufflerStreams], Awaitable[None]]
+    record: Record = nothing
 
 
 class AttemptRunner:
@@ -163,7 +168,9 @@ class AttemptRunner:
         await together(rounds.set_up(peer) for peer in mesh.peers)
         failpoint("after-set-up")
         await self._draw_noise(rounds)
-        if self._spool:
+        if ahead and attempt.makes_ahead:
+            await self._make_ahead(mesh, rounds)
+        elif self._spool:
             await self._fetch_all(self._spool)
         elif self._reader:
             await self._reader.prefetched()
@@ -174,7 +181,7 @@ class AttemptRunner:
         if not attempt.needs_dealer:
             return os.urandom(SEED_BYTES)
         if ahead:
-            self._spool = await self.in_thread(self._open_spool, mesh)
+            self._spool = await self.in_thread(self._open_spool, mesh, dealt_bytes)
         self._reader = await self.site.open_material(
             attempt, self._openings, self.side.signatures, self._chunks
         )
@@ -183,12 +190,14 @@ class AttemptRunner:
         self._pump = asyncio.create_task(self._reader.pump())
         return seed
 
-    def _open_spool(self, mesh: MeshSide) -> Spool:
-        """Room for this node's material, except that of the noise, which is used at once."""
+    def _open_spool(self, mesh: MeshSide, size_of: Callable[[Any, int, int], int]) -> Spool:
+        """Room for this node's material, except that of the noise, which is used at once.
+
+        Args: size_of: the bytes of a chunk's material, from its plan, party and number of edges.
+        """
         attempt = mesh.attempt
         sizes = (
-            dealt_bytes(attempt.plan(chunk), chunk.parties.index(mesh.index), chunk.count)
-            + TAG_BYTES
+            size_of(attempt.plan(chunk), chunk.parties.index(mesh.index), chunk.count) + TAG_BYTES
             for chunk in self._chunks
             if not chunk.noise
         )
@@ -215,7 +224,18 @@ class AttemptRunner:
         self._chunks = self._chunks[len(noise) :]
         await rounds.evaluate(noise)
         await rounds.toss()
-        self._sent_before = self._sent()
+        self._count_as_prepared()
+
+    async def _make_ahead(self, mesh: MeshSide, rounds: Rounds) -> None:
+        """The rounds of all chunks that need no data. The run then does the others only."""
+        self._spool = await self.in_thread(self._open_spool, mesh, TriplesPlan.triples_bytes)
+        await rounds.make_ahead([replace(each, part=AHEAD) for each in self._chunks], self._spool)
+        self._chunks = [replace(each, part=AFTER) for each in self._chunks]
+        self._count_as_prepared()
+
+    def _count_as_prepared(self) -> None:
+        """All that was sent to other nodes so far needed no data."""
+        self._sent_before += self._sent()
         for link in self._links.values():
             link.rounds_used.clear()
             link.sent.clear()

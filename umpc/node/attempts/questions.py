@@ -19,6 +19,7 @@ from umpc.errors import AlreadyReleased, LocalProtocolError
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner, Site
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
+from umpc.node.audit.study_rows import about
 from umpc.node.budget.ledger import Ledger, StoredAnswer, StoredRelease
 from umpc.proto import codec
 from umpc.protocols.base.node import NodeSide
@@ -77,6 +78,7 @@ class Questions:
             answer = await self.runner.in_thread(side.answer, question)
         asked = question_digest(study, attempt, question)
         await asyncio.to_thread(self.site.ledger.answer, study.hash, attempt, asked, answer)
+        await asyncio.to_thread(self.site.record, about("answer", study, self.stream.coordinator))
         failpoint("after-answer")
         return answer
 

@@ -17,6 +17,7 @@ from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner, Site
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.node.attempts.questions import kept_table
+from umpc.node.audit.study_rows import about
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.proto import codec
 from umpc.protocols.base.node import NodeSide
@@ -55,6 +56,7 @@ class Ending:
         failpoint("before-charge")
         await asyncio.to_thread(self.site.ledger.charge, study.hash, held.attempt)
         failpoint("after-charge")
+        await asyncio.to_thread(self._record, held)
         log.info(
             "study %s: epsilon %s, delta %.3g charged, the share leaves",
             self.stream.label,
@@ -71,6 +73,21 @@ class Ending:
         else:
             await self.stream.send_last(message)
         failpoint("after-send")
+
+    def _record(self, held: HeldAttempt) -> None:
+        """Append the rows of the charge and of what leaves. Nothing leaves without them."""
+        study, coordinator = self.stream.study, self.stream.coordinator
+        cost = (held.epsilon, held.delta)
+        self.site.record(
+            about("charge", study, coordinator, cost=cost),
+            about("release", study, coordinator, disclosed(study), cost=cost),
+        )
+
+
+def disclosed(study: Study) -> str:
+    """Return the note of a release: the columns of raw records that leave, or that none do."""
+    raw = protocol_of(study).discloses(study)
+    return f"raw records of {', '.join(raw)}, to a trusted curator" if raw else ""
 
 
 def kept_of(held: HeldAttempt, study: Study) -> m.Released | m.Delivery:

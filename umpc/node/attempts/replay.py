@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from umpc.errors import AlreadyReleased
 from umpc.node.attempts.attempt_runner import AttemptRunner, Site
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.node.attempts.questions import Questions
-from umpc.node.attempts.release import announced
+from umpc.node.attempts.release import announced, disclosed
+from umpc.node.audit.study_rows import about
 from umpc.node.budget.ledger import StoredRelease
 from umpc.proto import checks, codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -19,6 +21,7 @@ from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.former import former_hashes
 
+NO_COST = (Fraction(0), Fraction(0))
 log = logging.getLogger("umpc.node")
 
 
@@ -34,6 +37,9 @@ class Replay:
         """Send what was released. Raw records leave again only while the site's rules allow it."""
         study = self.stream.study
         self.stream.step = "release"
+        note = f"again, nothing charged; {disclosed(study)}".rstrip("; ")
+        row = about("release", study, self.stream.coordinator, note, cost=NO_COST)
+        await asyncio.to_thread(self.site.record, row)
         if study.shufflers:
             await self._deliver(codec.decode_delivery(stored.share))
         else:

@@ -6,6 +6,7 @@ A protocol is a generator that yields this node's message of a round and gets it
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -27,7 +28,7 @@ Out = TypeVar("Out")
 In = TypeVar("In")
 Said = Message | Outgoing
 """A chunk's message of a round to all its other parties, or one for each of them."""
-Step = tuple[Generator[Any, Any, list[int]], Said | None, list[int] | None]
+Step = tuple[Generator[Any, Any, Any], Said | None, Any]
 """A chunk's protocol after one step: itself, its next message, and its result at the end."""
 
 PROGRESS_EVERY = 64
@@ -153,20 +154,8 @@ class Rounds:
         own = self.session.attempt.members[self.session.index].name
         room = asyncio.Semaphore(self.session.attempt.program.chunks_in_flight)
 
-        async def finish(
-            chunk: Chunk,
-            protocol: Generator[Any, Any, list[int]],
-            message: Said | None,
-            result: list[int] | None,
-        ) -> None:
-            round_number = 0
-            while message is not None:
-                round_number += 1
-                replies = await self._exchange(chunk, round_number, message)
-                message, result = await self.in_thread(resume, protocol, replies)
-            if result is None:
-                raise LocalProtocolError("a chunk's protocol ended without a result")
-            self.session.add(chunk, result)
+        async def finish(chunk: Chunk, step: Step) -> None:
+            self.session.add(chunk, await self._finish(chunk, step))
             room.release()
 
         async with task_group() as group:
@@ -174,10 +163,44 @@ class Rounds:
                 await room.acquire()
                 payload = await self.material.next() if self.material else b""
                 with blaming(self.material.dealer if self.material else own, self.step):
-                    protocol, message, result = await self.in_thread(self._start, chunk, payload)
-                group.create_task(finish(chunk, protocol, message, result))
+                    step = await self.in_thread(self._start, chunk, payload)
+                group.create_task(finish(chunk, step))
                 if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
                     await self.tell(done + 1, len(chunks))
+
+    async def make_ahead(self, chunks: Sequence[Chunk], spool: Spool) -> None:
+        """Do the rounds of these chunks that need no data; their results wait on the disk.
+
+        Chunks start in the common order. Their results are kept in it, for a run takes them so.
+        """
+        at_once = self.session.attempt.program.chunks_in_flight
+        begun: deque[asyncio.Task[bytes]] = deque()
+
+        async def make(chunk: Chunk) -> bytes:
+            made = await self._finish(chunk, await self.in_thread(self._start, chunk, b""))
+            return bytes(made)
+
+        async with task_group() as group:
+            for done, chunk in enumerate(chunks):
+                begun.append(group.create_task(make(chunk)))
+                if len(begun) == at_once:
+                    await self.in_thread(spool.add, await begun.popleft())
+                if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
+                    await self.tell(done + 1, len(chunks))
+            while begun:
+                await self.in_thread(spool.add, await begun.popleft())
+
+    async def _finish(self, chunk: Chunk, step: Step) -> Any:
+        """The rounds of a chunk after its first step, and its result."""
+        protocol, message, result = step
+        round_number = 0
+        while message is not None:
+            round_number += 1
+            replies = await self._exchange(chunk, round_number, message)
+            message, result = await self.in_thread(resume, protocol, replies)
+        if result is None:
+            raise LocalProtocolError("a chunk's protocol ended without a result")
+        return result
 
     async def _exchange(
         self, chunk: Chunk, round_number: int, said: Said
@@ -212,7 +235,7 @@ class Rounds:
         return _begun(self.session.protocol(chunk, payload, self._tree_hash))
 
 
-def _begun(protocol: Generator[Any, Any, list[int]]) -> Step:
+def _begun(protocol: Generator[Any, Any, Any]) -> Step:
     """The first step of a chunk's rounds."""
     return protocol, *resume(protocol, None)
 

@@ -32,7 +32,8 @@ _fallocate = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)  # Li
 
 
 class Spool:
-    """Payloads on disk. Args: folder: the file's folder. dealer: its sender's name, for errors."""
+    """Payloads on disk. Args: folder: the file's folder. dealer: its sender's name, for errors;
+    the node's own where nothing is dealt."""
 
     def __init__(self, folder: Path, dealer: str):
         self.dealer = dealer

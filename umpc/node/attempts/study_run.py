@@ -30,6 +30,7 @@ from umpc.node.attempts.questions import Questions
 from umpc.node.attempts.release import Ending
 from umpc.node.attempts.replay import Replay, refuse_former
 from umpc.node.attempts.total import add_up
+from umpc.node.audit.study_rows import about
 from umpc.node.budget.budget_limits import exact_delta
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import decode_study, protocol_of
@@ -108,6 +109,9 @@ class StudyRun(CoordinatorStream):
         propose = await self.expect(m.Propose, PROPOSE_SECONDS)
         self.proposed = await asyncio.to_thread(decode_study, propose.study)
         study = self.study
+        ahead = "to be prepared ahead" if propose.ahead else ""
+        proposal = about("proposal", study, self.coordinator, ahead)
+        await asyncio.to_thread(self.site.record, proposal)
         self.check_caller()
         released = await asyncio.to_thread(self.site.ledger.released, study.hash)
         parked = self.site.parking.take(study.hash)
@@ -145,6 +149,8 @@ class StudyRun(CoordinatorStream):
         failpoint("after-reserve")
         try:
             records = await asyncio.to_thread(self.site.load, study)
+            if records.cohort is not None:
+                await asyncio.to_thread(ledger.note_cohort, study.hash, records.cohort)
             own = self.site.credentials()
             side = protocol.node(own, study, records.columns, records.count, os.urandom)
             await self._log_study(records.count, records.dropped)

@@ -62,7 +62,7 @@ from fractions import Fraction
 from umpc.dp.event_text import encode_events
 from umpc.dp.events import Event
 from umpc.errors import AlreadyReleased, LedgerError
-from umpc.node.budget import charge_events
+from umpc.node.budget import charge_events, cohort_records
 from umpc.node.budget import held_attempts as holds
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget.anchor import disagreement, read_anchor
@@ -76,6 +76,7 @@ from umpc.node.budget.budget_account import (
 from umpc.node.budget.budget_limits import check_delta, check_epsilon, insufficient
 from umpc.node.budget.held_attempts import MOST_HELD, HeldAttempt
 from umpc.node.budget.ledger_store import LedgerStore
+from umpc.node.table.fingerprint import Cohort, Fingerprint
 from umpc.study.course import Course
 
 NOTHING = BudgetCost(Fraction(0), Fraction(0))
@@ -196,6 +197,7 @@ class Ledger(LedgerStore):
             if study not in self._until:
                 self._account.open.pop(study, None)
                 self._names.pop(study, None)
+                self._cohorts.pop(study, None)
 
     def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes = b"") -> HeldAttempt:
         """Keep the finished share of a reserved study, on disk when this returns.
@@ -224,6 +226,9 @@ class Ledger(LedgerStore):
             if text := encode_events(cost.events):
                 entry = charge_events.sealed_events(self._key, held, text)
                 changes.append((charge_events.INSERT, entry))
+            if cohort := self._cohorts.get(study):
+                entry = cohort_records.sealed_cohort(self._key, held, cohort)
+                changes.append((cohort_records.INSERT, entry))
             self._change("hold", *changes)
             self._account.mechanisms[study, attempt[:ATTEMPT_BYTES]] = cost.events
             self._until[study] = until
@@ -290,6 +295,7 @@ class Ledger(LedgerStore):
             )
             self._until.pop(study, None)
             self._names.pop(study, None)
+            self._cohorts.pop(study, None)
             return self._release_of(study)
 
     def released(self, study: bytes) -> StoredRelease | None:
@@ -334,6 +340,18 @@ class Ledger(LedgerStore):
         """Return 32 bytes that stand for data of this site. Without the key they say nothing."""
         with self._alone():
             return hmac.new(self._key, b"umpc table 1" + data, hashlib.sha256).digest()
+
+    def note_cohort(self, study: bytes, cohort: Cohort) -> None:
+        """Remember a running study's records. Their fingerprint is kept with the held attempt."""
+        fingerprint = cohort.fingerprint(self.fingerprint)
+        with self._alone():
+            if study in self._account.open:
+                self._cohorts[study] = fingerprint
+
+    def cohort(self, study: bytes) -> Fingerprint | None:
+        """Return the fingerprint of the records of a study that was held or released, or None."""
+        with self._alone():
+            return cohort_records.read_cohorts(self._db, self._key).get(study)
 
     def history(self) -> list[Row]:
         """Return every row, the oldest first."""

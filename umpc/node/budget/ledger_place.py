@@ -12,7 +12,7 @@ from pathlib import Path
 
 from umpc.errors import LedgerError
 
-COMPANIONS = (".key", ".lock", ".new", "-wal", "-shm", "-journal")
+COMPANIONS = (".key", ".lock", ".new", ".audit", "-wal", "-shm", "-journal")
 """Endings of the names of the ledger's other files."""
 
 

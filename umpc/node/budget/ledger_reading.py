@@ -31,8 +31,10 @@ from umpc.node.budget.budget_account import (
     row_of,
 )
 from umpc.node.budget.charge_events import read_events
+from umpc.node.budget.cohort_records import read_cohorts
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.budget.ledger_place import Place, connect, system_refuses
+from umpc.node.table.fingerprint import Fingerprint
 
 READINGS = 20
 """Number of tries of `read_beside` to see ledger and anchor at one time while a node writes."""
@@ -57,7 +59,8 @@ class Snapshot:
     """A ledger that was read while its node ran.
 
     `fault` says why its anchor does not agree, and is "" if it agrees. `held` are the attempts that
-    wait to be released; `damaged` are studies with an entry there whose seal is wrong.
+    wait to be released; `damaged` are studies with an entry there whose seal is wrong. `cohorts`
+    are the fingerprints of studies' records.
     """
 
     account: Account
@@ -66,6 +69,7 @@ class Snapshot:
     fault: str
     held: list[HeldAttempt]
     damaged: list[bytes]
+    cohorts: dict[bytes, Fingerprint]
 
 
 def read_beside(
@@ -92,12 +96,13 @@ def read_beside(
             content = replay(db, place, key, composition)
             rows = history(db)
             entries = list(held_attempts.read_held(db, key))
+            cohorts = read_cohorts(db, key)
             db.execute("COMMIT")
             if read_anchor(place.anchor) == mark:
                 reason = disagreement(mark, content.hashes)
                 held = waiting(content.account, entries, now())
                 damaged = [study for study, entry in entries if entry is None]
-                return Snapshot(content.account, rows, content.head, reason, held, damaged)
+                return Snapshot(content.account, rows, content.head, reason, held, damaged, cohorts)
     raise LedgerError(
         f"ledger {place.ledger}: a moment without writes was expected, and none came. Ask again"
     )

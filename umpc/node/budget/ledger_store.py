@@ -21,7 +21,7 @@ from typing import Self
 from umpc.dp.composition import BASIC, Composition
 from umpc.errors import LedgerError
 from umpc.failpoints import failpoint
-from umpc.node.budget import charge_events
+from umpc.node.budget import charge_events, cohort_records
 from umpc.node.budget import held_attempts as holds
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget import ledgerfile as file
@@ -40,6 +40,7 @@ from umpc.node.budget.budget_limits import (
     check_epsilon,
 )
 from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses
+from umpc.node.table.fingerprint import Fingerprint
 
 log = logging.getLogger("umpc.node")
 TOTAL_NOTE = "the configured total"
@@ -89,6 +90,8 @@ class LedgerStore:
         self._is_closed = False
         self._is_broken = False
         self._names: dict[bytes, str] = {}
+        self._cohorts: dict[bytes, Fingerprint] = {}
+        """The records of each study that runs, until its attempt is held."""
         self._until: dict[bytes, float] = {}
         """When the time of each held attempt is up."""
         with ExitStack() as opened:
@@ -131,6 +134,7 @@ class LedgerStore:
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute(holds.TABLE)
         self._db.execute(charge_events.TABLE)
+        self._db.execute(cohort_records.TABLE)
         file.settle(self._db, self._place)
         if astray:
             reason = astray.partition(",")[0]
@@ -222,10 +226,11 @@ class LedgerStore:
             file.change_held(self._db, changes, lambda step: self._at_step(f"{kind}-{step}"))
 
     def _forget(self, study: bytes) -> None:
-        """Remove a held attempt from the disk, and its mechanism if no charge needs it."""
+        """Remove a held attempt from the disk, and what belongs to it if there is no charge."""
         changes = [(holds.DELETE, (study,))]
         if study not in self._account.charged:
             changes.append((charge_events.DELETE, (study,)))
+            changes.append((cohort_records.DELETE, (study,)))
         self._change("drop", *changes)
 
     def _expire(self) -> None:
@@ -240,6 +245,7 @@ class LedgerStore:
         self._until.pop(study, None)
         self._account.open.pop(study, None)
         self._names.pop(study, None)
+        self._cohorts.pop(study, None)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

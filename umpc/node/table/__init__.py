@@ -1,13 +1,17 @@
-"""A site's table: its file, its text, its columns in SQL, and the integers that they become.
+"""A site's table: its file or query, its text, its columns in SQL, and the integers they become.
 
 | file | what it holds |
 |---|---|
 | `source.py` | the file and its format; errors that name the node and show no value |
+| `sql_source.py` | the address and the query of a table in a database |
+| `database.py` | a query's columns, read from a database |
 | `plain_text.py` | a CSV file's text: encoding, compression, and line ends |
-| `columns.py` | the columns of a CSV or Parquet file, as expressions in SQL |
+| `columns.py` | the columns of a file or of a query, as expressions in SQL |
 | `number_format.py` | the texts that are numbers, with decimal comma and thousands separators |
 | `reading.py` | the query that reads the study's fields with DuckDB |
 | `survey.py` | a table's columns, rows and types, for its own administrator |
 | `units.py` | values as integers in units of the resolution, and the values that do not fit |
+| `people.py` | records of the same person |
+| `fingerprint.py` | whether two studies asked about the same data |
 | `resolution.py` | the resolution that holds every value of a column |
 """

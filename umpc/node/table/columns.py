@@ -1,4 +1,4 @@
-"""The columns of a CSV or Parquet file: exact names, and the text of each as SQL."""
+"""The columns of a file or of a database's query: exact names, and the text of each as SQL."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ from functools import cache
 from pathlib import Path
 
 import duckdb
+import numpy as np
 
 from umpc.errors import DataError, EmptyTable, UnknownField
+from umpc.node.table.database import read_query
 from umpc.node.table.number_format import PLAIN, NumberFormat
 from umpc.node.table.plain_text import UNREADABLE, TextPipe, read_header
 from umpc.node.table.source import DELIMITERS, TableSite, TableSource, check_file
+from umpc.node.table.sql_source import SqlSource
 
 PLACE = re.compile(r"Error on Line: \d+|Expected Number of Columns: \d+ Found: \d+")
 """The parts of DuckDB's errors that say where a text is wrong, and quote nothing of it."""
 Schema = Sequence[tuple[str, int | None]]
 """The nodes of a Parquet file's schema: a name, and its number of children; the root is first."""
+
+RELATION = "site_table"
+"""The name of a query's rows in DuckDB. It is known to one connection, which reads one table."""
 
 WHOLE_KINDS = (
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
@@ -38,16 +44,24 @@ class Column:
     numbers: NumberFormat
     whole: str = ""
     """The column itself where its type is of whole numbers, whose text need not be parsed."""
+    typed: str = ""
+    """Where values have types of their own: the number of those that are numbers, else NaN."""
 
     @property
     def number(self) -> str:
         """The expression of the column's number, DOUBLE or NULL."""
-        return f"CAST({self.whole} AS DOUBLE)" if self.whole else self.numbers.sql(self.text)
+        if self.whole:
+            return f"CAST({self.whole} AS DOUBLE)"
+        number = self.numbers.sql(self.text)
+        if self.typed:
+            is_none = f"{self.typed} IS NULL OR isnan({self.typed})"  # DuckDB may take NaN for NULL
+            return f"CASE WHEN {is_none} THEN {number} ELSE {self.typed} END"
+        return number
 
 
 @dataclass(frozen=True)
 class Table:
-    """A file as a relation in SQL: the exact names of its columns, and an expression of each."""
+    """A table as a relation in SQL: the exact names of its columns, and an expression of each."""
 
     names: list[str]
     columns: list[Column]
@@ -76,12 +90,17 @@ class Table:
 
 @contextmanager
 def open_table(
-    source: TableSource, site: TableSite
+    source: TableSource, site: TableSite, wanted: Sequence[str] = ()
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Table]]:
-    """Open a file for one query, by the format that its suffix names.
+    """Open a file for one query, by the format that its suffix names; or a database's query.
 
+    Args: wanted: the columns that will be read; a database sends no others.
     Raises: ConfigError, DataError, EmptyTable; also where the query could not read the file.
     """
+    if source.sql is not None:
+        with _cursor() as connection:
+            yield connection, _database_table(connection, source, source.sql, site, wanted)
+        return
     check_file(source, site)
     try:
         if source.is_csv:
@@ -229,6 +248,34 @@ def _parquet_column(name: str, kind: str, numbers: NumberFormat) -> Column:
         text = f"CASE WHEN isnan({reference}) THEN NULL ELSE {text} END"
     whole = reference if kind in WHOLE_KINDS else ""
     return Column(_trimmed(text), numbers if kind == "VARCHAR" else PLAIN, whole)
+
+
+# --- databases --------------------------------------------------------------------------------
+
+
+def _database_table(
+    connection: duckdb.DuckDBPyConnection,
+    source: TableSource,
+    sql: SqlSource,
+    site: TableSite,
+    wanted: Sequence[str],
+) -> Table:
+    """Read the columns from the database, whose connection is then closed again.
+
+    Raises: as `read_query`; DataError by a column's type.
+    """
+    with read_query(sql, site) as reading:
+        fetched = reading.fetch(wanted)
+        names, rows = reading.names, reading.rows
+    arrays: dict[str, object] = {"row": np.arange(rows)}
+    columns = [Column("NULL::VARCHAR", PLAIN)] * len(names)
+    for name, found in fetched.items():
+        place = names.index(name)
+        arrays |= {f"t{place}": found.texts, f"k{place}": found.known, f"n{place}": found.numbers}
+        text = f"CASE WHEN k{place} THEN CAST(t{place} AS VARCHAR) END"
+        columns[place] = Column(_trimmed(text), source.numbers, typed=f"n{place}")
+    connection.register(RELATION, arrays)
+    return Table(names, columns, RELATION, {})
 
 
 def _literal(path: Path) -> str:

@@ -33,16 +33,22 @@ class Values:
 
 
 def read_values(
-    source: TableSource, fields: Sequence[FieldSchema], site: TableSite
-) -> tuple[NDArray[np.bool_], dict[str, Values]]:
+    source: TableSource, fields: Sequence[FieldSchema], site: TableSite, person: str | None = None
+) -> tuple[NDArray[np.bool_], dict[str, Values], NDArray[np.object_]]:
     """Read the fields of all rows.
 
-    Returns: `present`, (rows,) bool, true where no field is missing; and each field's values.
+    Args: person: the column that tells people apart, whose texts are read too.
+    Returns: `present`, (rows,) bool, true where neither a field nor the person is missing; each
+        field's values; and the people's texts, (rows,) or, without a person, (0,).
     Raises: as `open_table`; UnknownField.
     """
-    with open_table(source, site) as (connection, table):
+    people = [person] if person is not None else []
+    wanted = [*(each.name for each in fields), *people]
+    with open_table(source, site, wanted) as (connection, table):
         columns = [table.column(schema.name, site) for schema in fields]
-        chosen = [_present(columns)]
+        of_people = [table.column(name, site) for name in people]
+        chosen = [_present([*columns, *of_people])]
+        chosen += [f"{column.text} AS person" for column in of_people]
         for index, (schema, column) in enumerate(zip(fields, columns, strict=True)):
             chosen += _expressions(index, schema, column)
         labels = {
@@ -56,7 +62,8 @@ def read_values(
         schema.name: Values(np.ma.asarray(found[f"v{i}"]), np.asarray(found[f"m{i}"]))
         for i, schema in enumerate(fields)
     }
-    return np.asarray(found["present"]), values
+    persons = np.ma.getdata(found["person"]) if people else np.empty(0, dtype=object)
+    return np.asarray(found["present"]), values, np.asarray(persons, dtype=object)
 
 
 def read_texts(source: TableSource, names: Sequence[str], site: TableSite) -> dict[str, list[str]]:
@@ -64,7 +71,7 @@ def read_texts(source: TableSource, names: Sequence[str], site: TableSite) -> di
 
     This is for commands of the table's own owner. Raises: as `open_table`; UnknownField.
     """
-    with open_table(source, site) as (connection, table):
+    with open_table(source, site, names) as (connection, table):
         columns = [table.column(name, site) for name in names]
         chosen = [_present(columns), *(f"{each.text} AS t{i}" for i, each in enumerate(columns))]
         parameters = {**table.parameters, **_words(source)}

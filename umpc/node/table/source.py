@@ -1,4 +1,4 @@
-"""A table's file and format, and errors about it that name the node and never show a value."""
+"""A table's file or query, and errors about it that name the node and never show a value."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError
 from umpc.node.table.number_format import PLAIN, NumberFormat
+from umpc.node.table.sql_source import SqlSource
 
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet",)
@@ -26,7 +27,8 @@ class TableSource:
 
     A `delimiter` of None means the one that splits the header most. A row with a word of `missing`
     in a field of the study is dropped, and so is a row with a NaN of a Parquet file. `encoding` is
-    that of a CSV file, by Python's name. `numbers` says how texts write numbers.
+    that of a CSV file, by Python's name. `numbers` says how texts write numbers. If the
+    table is in a database, `sql` is the query, and `path` is the file that has it.
     """
 
     path: Path
@@ -34,6 +36,7 @@ class TableSource:
     missing: tuple[str, ...] = ("", "nan", "NaN")
     encoding: str = ENCODING
     numbers: NumberFormat = field(default=PLAIN)
+    sql: SqlSource | None = None
 
     @property
     def is_csv(self) -> bool:

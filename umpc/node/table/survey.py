@@ -42,7 +42,7 @@ def survey_table(source: TableSource, names: Sequence[str], site: TableSite) -> 
     This is for commands of the table's own owner. A name that is no column has no kind.
     Raises: as `open_table`; DataError (name not unique).
     """
-    with open_table(source, site) as (connection, table):
+    with open_table(source, site, names) as (connection, table):
         there = [name for name in dict.fromkeys(names) if name in table.names]
         counts = ["count(*)"]
         for name in there:

@@ -85,6 +85,10 @@ class OneMessage(ABC):
         """The value that the report's interval covers; None for the value on all sets."""
         return None
 
+    def limits_by(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> Limits | None:
+        """The limits, with what the messages themselves say of them."""
+        return self.limits()
+
     @abstractmethod
     def predicted_std(self, columns: Columns, first: int) -> float:
         """The standard deviation of the randomisation, see `Predictable.predicted_std`."""

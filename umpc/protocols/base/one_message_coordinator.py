@@ -55,14 +55,16 @@ class OneMessageCoordinator(CoordinatorSide):
         cost: Cost,
     ) -> Report:
         """The report, from messages that were checked."""
-        estimate = self._estimate([answer.share for answer in answers], counts)
+        shares = [answer.share for answer in answers]
+        estimate = self._estimate(shares, counts)
         low, high = self._messages.possible(counts)
         # also false for a value that is no number
         if not low <= estimate.value <= high:
             raise impossible(self.study, f"every possible estimate {within(low, high)}")
         one = sum_report(self.study, estimate)
         delta = self.study.exact_delta
-        return report_of(self.study, [one], run, delta, measured, cost, self._messages.limits())
+        limits = self._messages.limits_by(shares, counts)
+        return report_of(self.study, [one], run, delta, measured, cost, limits)
 
     def _estimate(
         self, messages: Sequence[bytes], counts: Sequence[ClassCounts]

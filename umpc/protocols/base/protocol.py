@@ -10,7 +10,7 @@ folder of its own, and register it with one line.
 | What leaves a node? | `discloses`, `questions`, `trust` |
 | How private is it? | `delta` |
 | Who does what? | `attempt`, `node`, `coordinator`, `dealing` |
-| What will it cost, and miss? | `cost`, `describe_run`, `error`, `trial`, `variants` |
+| What will it cost, and miss? | `cost`, `describe_run`, `error`, `tuned`, `trial`, `variants` |
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from umpc.study.grades import HONEST
 from umpc.study.settings import Settings, name_of, read_settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
+from umpc.ustat.sampling import BALANCED, TWO_SAMPLE
 
 EVALUATED = {
     "shared": "evaluated under secret sharing",
@@ -85,11 +86,13 @@ class Variant:
     label: the protocol, and what it runs with.
     entries: settings for a study file, beside those that are carried over from the user's file.
     edges: a number of edges for these sizes and a table like the sites'; None keeps the file's.
+    is_tuned: whether the study takes the settings that `StudyProtocol.tuned` finds for the table.
     """
 
     label: str
     entries: Mapping[str, Any]
     edges: Callable[[Sizes, ReferenceTable], int | None] | None = None
+    is_tuned: bool = False
 
 
 class StudyProtocol(ABC):
@@ -99,10 +102,14 @@ class StudyProtocol(ABC):
     """The settings that a study of this protocol has; its tag is the protocol's name."""
     adversaries: tuple[str, ...] = (HONEST,)
     """The grades of promise for which docs/privacy.md has an argument."""
+    samplings: tuple[str, ...] = (BALANCED, TWO_SAMPLE)
+    """The ways to take E that a study of this protocol may ask for."""
     chosen_by: Mapping[str, str] = MappingProxyType({})
     """Settings by which a study file that names the usual protocol, or none, chooses this one."""
     questions: int = 0
     """How many questions a node answers after its release, each once."""
+    protects_people: bool = False
+    """Whether all noise follows from `Sizes.sensitivities`, which may be those of one person."""
 
     @property
     def name(self) -> str:
@@ -140,6 +147,14 @@ class StudyProtocol(ABC):
                 f"protocol = {self.name!r} makes no promise if nodes lie, and the study asks for "
                 f'adversary = "{study.adversary}"; take protocol = "u-mpc" with a statistic of '
                 f'comparisons such as kendall_tau, or "bell-ldp", or adversary = "{HONEST}"'
+            )
+
+    def check_sampling(self, study: Study) -> None:
+        """Raises: StudyError where the protocol does not take E in the study's way."""
+        if study.sampling not in self.samplings:
+            raise StudyError(
+                f'sampling = "{study.sampling}" draws the sets of protocol = "u-mpc", and '
+                f"{self.name!r} takes none that way; leave sampling out"
             )
 
     @abstractmethod
@@ -285,6 +300,19 @@ class StudyProtocol(ABC):
 
         Raises: StudyError where that cannot be told.
         """
+
+    def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
+        """The study with the settings of the least error over a table like the sites' own.
+
+        None where the protocol has no setting that trades one error for another.
+
+        Raises: StudyError where errors cannot be told.
+        """
+        return None
+
+    def describe_tuned(self, attempt: Attempt, table: ReferenceTable) -> Iterator[Line]:
+        """Lines for people about the choices that `tuned` compares, beside the best one."""
+        yield from ()
 
     def sets_used(self, attempt: Attempt) -> int:
         """How many sets of records the estimate averages over."""

@@ -19,13 +19,15 @@ def error_of_curator(sizes: Sizes, table: ReferenceTable) -> PredictedError:
     curator = CuratorMessages(study)
     noise = curator.usual_std(n)
     bound = curator.choice(n).sampling_bound(n)
-    if bound == 0 or study.degree > 2 or study.settings_as(CentralSettings).chunks > 1:
-        return PredictedError(noise, bound, sampling_is_bound=bound != 0)
+    if bound == 0:
+        return PredictedError(noise)
+    if study.settings_as(CentralSettings).chunks > 1:
+        return PredictedError(noise, bound)  # of a median, an upper bound
     return PredictedError(noise, sqrt(_sampling_variance(sizes, table)))
 
 
 def _sampling_variance(sizes: Sizes, table: ReferenceTable) -> float:
-    """The variance from taking the mechanism's sets instead of all, for degree 1 or 2."""
+    """The variance from taking the mechanism's sets instead of all."""
     noise = sizes.study.noise
     n = sizes.records
     if sizes.study.degree == 1:
@@ -34,6 +36,13 @@ def _sampling_variance(sizes: Sizes, table: ReferenceTable) -> float:
             return spread / sizes.edges
         part = n - n // 2 if noise == "hajek_split" else n
         return spread / part * (n - part) / max(1, n - 1)
+    if sizes.study.degree > 2:
+        moments = table.larger_moments
+        if noise in SUBSAMPLED:
+            return moments.variance / sizes.edges
+        if noise == "hajek_split":
+            return moments.over_part(n - n // 2, n)
+        return moments.over_balanced(n // sizes.study.degree, n)
     if noise in SUBSAMPLED:
         return table.moments.same / sizes.edges
     if noise == "hajek_split":

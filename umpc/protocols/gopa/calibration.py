@@ -1,4 +1,4 @@
-"""GOPA between nodes that all share noise with each other: the amount of noise, and a node's part.
+"""GOPA between nodes that share noise, all or along a graph: how much noise makes it private.
 
 Node i publishes y_i = x_i + Σ_{j≠i} ±Δ_ij + η_i, all integers. Δ_ij is a discrete Gaussian of
 parameter σ_Δ² that both nodes draw from one seed; one node adds it and the other subtracts it. η_i
@@ -23,6 +23,14 @@ satisfies, for every |v| <= steps,
 These bounds give `rho` as an exact fraction. For large q and steps >> h² it is near
 steps²/(2 h σ_η²), the value for a trusted curator who adds the honest nodes' noise. Fewer colluding
 nodes see less, so h = N - t holds for up to t colluding nodes.
+
+*Other graphs* (`graph.py`). No t nodes can cut the graph, so the h honest nodes are connected. Let
+v flow from r along a spanning tree, so that v/h stays at each node. An arc to a part of z nodes
+carries v·z/h. Rounded to integers, |s_e| <= steps·z_e/h + 1/2, and |t_i| <= steps/h + d_i/2 for a
+node of d_i arcs. The i-th largest z of any tree is at most h - i: the smallest of i such parts
+holds neither the root nor the tops of the others. So Σ s² is largest on a path, with z = 1..h-1.
+Σ d_i is 2(h - 1), and Σ d_i² is largest on a star, h(h - 1). These bounds hold for every tree, and
+ρ depends on h alone. For q = 2^16 and 64 honest nodes it is 2 % above that of all pairs.
 
 Paper: Bellet 2021 (slides); Sabater, Bellet, Ramon 2022; Canonne, Kamath, Steinke 2020, theorem 4
 (shifts of integers).
@@ -58,6 +66,7 @@ class PairwiseNoise:
         nodes: N.
         honest: h, the least number of honest nodes.
         own: σ_η² >= 1, an integer.
+        complete: whether all nodes share noise; else along a graph that the others cannot cut.
 
     Raises:
         StudyError: a parameter is out of its range.
@@ -67,6 +76,7 @@ class PairwiseNoise:
     nodes: int
     honest: int
     own: int
+    complete: bool = True
 
     def __post_init__(self) -> None:
         check_nodes(self.nodes, self.honest)
@@ -84,7 +94,7 @@ class PairwiseNoise:
     @property
     def rho(self) -> Fraction:
         """ρ, an exact fraction that is never too small."""
-        return rho_for_own_one(self.steps, self.honest) / self.own
+        return _rho_for_own_one(self.steps, self.honest, self.complete) / self.own
 
     def epsilon(self, delta: Fraction) -> Fraction:
         """The epsilon that holds with this delta, rounded up."""
@@ -116,13 +126,18 @@ class PairwiseNoise:
 
 @lru_cache(maxsize=64)
 def calibrate_pairwise(
-    epsilon: Fraction, delta: Fraction, steps: int, nodes: int, honest: int
+    epsilon: Fraction,
+    delta: Fraction,
+    steps: int,
+    nodes: int,
+    honest: int,
+    complete: bool = True,
 ) -> PairwiseNoise:
     """Nearly the least noise for (epsilon, delta), rounded up.
 
     Args:
         epsilon, delta: exact; delta > 0.
-        steps, nodes, honest: the arguments of `PairwiseNoise`.
+        steps, nodes, honest, complete: the arguments of `PairwiseNoise`.
 
     Raises:
         InvalidEpsilon: epsilon or delta is not exact or not in its range.
@@ -131,11 +146,26 @@ def calibrate_pairwise(
     epsilon = check_epsilon(epsilon)
     delta = check_delta(delta)
     check_nodes(nodes, honest)
-    one = rho_for_own_one(steps, honest)
+    one = _rho_for_own_one(steps, honest, complete)
     own = least_scale(
         lambda own: satisfies(gaussian_curve(one / own), epsilon, delta), Fraction(math.ceil(one))
     )
-    return PairwiseNoise(steps, nodes, honest, math.ceil(own))
+    return PairwiseNoise(steps, nodes, honest, math.ceil(own), complete)
+
+
+def _rho_for_own_one(steps: int, honest: int, complete: bool) -> Fraction:
+    return rho_for_own_one(steps, honest) if complete else rho_of_tree(steps, honest)
+
+
+def rho_of_tree(steps: int, honest: int) -> Fraction:
+    """ρ for σ_η² = 1 along any spanning tree of the honest nodes."""
+    h = honest
+    half = Fraction(1, 2)
+    # Σ (steps·z/h + 1/2)² over z = 1..h-1
+    along = sum(((Fraction(steps * z, h) + half) ** 2 for z in range(1, h)), Fraction(0))
+    # Σ (steps/h + d/2)², with Σ d = 2(h - 1) and Σ d² <= h(h - 1)
+    left = Fraction(steps**2, h) + Fraction(2 * steps * (h - 1), h) + Fraction(h * (h - 1), 4)
+    return (along / RATIO + left) / 2
 
 
 def rho_for_own_one(steps: int, honest: int) -> Fraction:

@@ -20,6 +20,7 @@ from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, LocalProtocolError, RangeError, StudyError
 from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.gopa.calibration import PairwiseNoise, calibrate_pairwise
+from umpc.protocols.gopa.settings import GopaSettings
 from umpc.protocols.local.estimate import LocalEstimate
 from umpc.study.document import Study
 from umpc.study.sizes import ClassCounts
@@ -130,7 +131,12 @@ def gopa_messages(study: Study) -> GopaMessages:
         )
     scale = 1 << (-(-LEAST_STEPS // change) - 1).bit_length()
     noise = calibrate_pairwise(
-        study.exact_epsilon, study.exact_delta, change * scale, len(study.nodes), study.honest
+        study.exact_epsilon,
+        study.exact_delta,
+        change * scale,
+        len(study.nodes),
+        study.honest,
+        complete=not study.settings_as(GopaSettings).neighbours,
     )
     return GopaMessages(kernel, scale, noise)
 

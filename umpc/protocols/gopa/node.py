@@ -1,6 +1,6 @@
-"""A node's side of `gopa`: noise shared with each other node, noise of its own, and its sum.
+"""A node's side of `gopa`: noise shared with its neighbours, noise of its own, and its sum.
 
-    begin      draws all noise: Δ with every other node from a seed that only both know, η from the
+    begin      draws all noise: Δ with every neighbour from a seed that only both know, η from the
                node's own entropy
     own_steps  adds it to the sum over the node's records
     release    the message
@@ -18,6 +18,7 @@ from umpc.crypto.prg import Stream, derive
 from umpc.dp.random_bits import RandomBits
 from umpc.protocols.base.one_message_node import OneMessageNode
 from umpc.protocols.gopa.messages import GopaMessages
+from umpc.protocols.gopa.settings import graph_of
 from umpc.study.attempt import Attempt
 
 
@@ -29,7 +30,7 @@ class GopaNode(OneMessageNode):
     def begin(self, openings: Sequence[bytes]) -> Attempt:
         """Check everybody's opening, then draw. Raises: RemoteProtocolError."""
         attempt = super().begin(openings)
-        others = [peer for peer in range(len(attempt.members)) if peer != self.index]
+        others = sorted(graph_of(self.study)[self.index])
         self._noise = sum(self.shared_noise(attempt, peer) for peer in others)
         self._noise += self._messages.noise.own_law.draw(self._random_bits)
         return attempt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from umpc.crypto.signing import Credentials
 from umpc.dp.events import ConcentratedEvent, Event
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
+from umpc.protocols.base.protocol import Line
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.gopa.messages import GopaMessages, gopa_messages
 from umpc.protocols.gopa.node import GopaNode
-from umpc.protocols.gopa.settings import GopaSettings, check_settings
+from umpc.protocols.gopa.settings import GopaSettings, check_settings, graph_of
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
 from umpc.study.settings import Settings
@@ -31,6 +32,11 @@ class GopaProtocol(OneMessageProtocol):
 
     def check(self, study: Study) -> None:
         check_settings(study)
+
+    def describe(self, study: Study) -> Iterator[Line]:
+        if study.settings_as(GopaSettings).neighbours:
+            shared = [len(others) for others in graph_of(study)]
+            yield "noise", f"a node shares it with {min(shared)} to {max(shared)} others"
 
     def describe_noise(self, noise: str) -> str:
         return "discrete Gaussian; the nodes' shared noise cancels, their own remains"

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from umpc.errors import StudyError
+from umpc.protocols.gopa.graph import Graph, complete_graph, k_out_graph
 from umpc.study.document import Study
 from umpc.study.settings import Settings, describe
 
@@ -26,6 +27,25 @@ class GopaSettings(
     """Each node's sum is released under noise, most of which cancels."""
 
     delta: Annotated[str, describe("δ of the release, such as 1e-9. A study must give it.")] = ""
+    neighbours: Annotated[
+        int,
+        describe(
+            "How many others each node chooses at random to share noise with. With 0, the default, "
+            "all nodes share noise."
+        ),
+    ] = 0
+
+    @property
+    def newer(self) -> tuple[str, ...]:
+        return ("neighbours",)
+
+
+def graph_of(study: Study) -> Graph:
+    """The nodes that share noise. Raises: StudyError where max_colluding nodes may cut it."""
+    nodes, neighbours = len(study.nodes), study.settings_as(GopaSettings).neighbours
+    if not neighbours:
+        return complete_graph(nodes)
+    return k_out_graph(study.name, nodes, neighbours, study.max_colluding)
 
 
 def check_settings(study: Study) -> None:
@@ -33,9 +53,15 @@ def check_settings(study: Study) -> None:
     settings = study.settings_as(GopaSettings)
     if not LEAST_NODES <= len(study.nodes) <= MOST_NODES:
         raise StudyError(
-            f'"gopa" is for {LEAST_NODES} to {MOST_NODES} nodes, each of which shares noise with '
-            f"all others; got {len(study.nodes)}"
+            f'"gopa" is for {LEAST_NODES} to {MOST_NODES} nodes, which share noise; got '
+            f"{len(study.nodes)}"
         )
+    if not 0 <= settings.neighbours < len(study.nodes):
+        raise StudyError(
+            f"neighbours must be 0 for all, or 1 to {len(study.nodes) - 1} of "
+            f"{len(study.nodes)} nodes; got {settings.neighbours}"
+        )
+    graph_of(study)
     facts = (study.degree, study.sampling, study.estimator, len(study.kernels))
     if facts != (1, "balanced", "mean", 1):
         raise StudyError(

@@ -108,7 +108,7 @@ class GridCoordinator(UMpcCoordinator):
     def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
         return grid_attempt(self.study, members, openings)
 
-    def _cost(self, attempt: SharedAttempt) -> Cost:
+    def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
         return cost_of(require(attempt, GridAttempt))
 
     def _limits(self, sums: Sequence[SumReport]) -> Limits | None:

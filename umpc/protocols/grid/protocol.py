@@ -14,7 +14,7 @@ from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
-from umpc.protocols.base.protocol import Dealing, ExactKind, Line, Trial, Variant
+from umpc.protocols.base.protocol import Dealing, ExactKind, Line, StudyProtocol, Trial, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_attempt, grid_of, statistic_of_grid
@@ -49,6 +49,7 @@ class GridProtocol(UMpc):
     """Noisy sums over all sets, from one masked histogram; chosen by backend = grid."""
 
     settings: type[Settings] = GridSettings
+    samplings = StudyProtocol.samplings
     adversaries = (HONEST,)
     chosen_by: Mapping[str, str] = MappingProxyType({"backend": BACKEND})
 

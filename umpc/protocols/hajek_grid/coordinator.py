@@ -60,7 +60,7 @@ class HajekGridCoordinator(GridCoordinator):
     def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
         return hajek_attempt(self.study, members, openings)
 
-    def _cost(self, attempt: SharedAttempt) -> Cost:
+    def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
         return cost_of_steps(require(attempt, GridAttempt))
 
     def _delta(self, sizes: Sizes) -> Fraction:

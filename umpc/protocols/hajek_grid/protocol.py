@@ -50,6 +50,7 @@ class HajekGridProtocol(GridProtocol):
     settings: type[Settings] = HajekGridSettings
     chosen_by: Mapping[str, str] = MappingProxyType({})
     questions = 1
+    protects_people = False  # the bound is of one replaced record
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return super().read_settings({"noise": "distributed", **entries}, nodes, epsilon)

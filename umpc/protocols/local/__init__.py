@@ -6,12 +6,16 @@
 | `settings.py` | the settings of a study, and their rules |
 | `messages.py` | a node's message, and what the coordinator makes of all of them |
 | `bell_ldp.py` | randomised response on cells: any pair kernel from the histogram of answers |
+| `bell_ldp_classes.py` | the same for a kernel of two public classes |
 | `bell_auc.py` | the AUC from hierarchical histograms |
 | `ghazi_ldp.py` | one-bit vectors that factor the kernel |
 | `quantisation.py` | records as cells, and the kernel as a matrix |
+| `cell_kernels.py` | the average and the midpoint of a kernel between two cells |
+| `answers.py` | the ε of each of several answers of a record, by exact composition |
 | `hadamard.py` | the frequency oracle of one bit |
 | `auc_tree.py` | the walk down the tree of counts, and its error |
 | `auc_theory.py` | the bounds of theorem 3 |
+| `tuning.py` | the bins and levels with the least error over a table |
 | `factors.py` | A = V' G V, and its projection |
 | `sphere.py` | the unbiased randomiser of vectors |
 | `estimate.py` | an estimate, and the cost of a local protocol |

@@ -19,7 +19,8 @@ walk follows a node if h~+ h~- >= tau = a sqrt(v+ v-). Departures:
 
 `split` says how a record spends its epsilon. With *users* a record sends one bit about one level.
 With *budget* it sends one bit about each level, with epsilon/alpha each. Then the levels are
-independent (condition 4 of theorem 3).
+independent (condition 4 of theorem 3). With a delta > 0 the alpha bits are composed exactly, which
+gives each of them more (second row of table 1, `answers.py`).
 
 Classes are public: a node sends one message for its negatives and one for its positives.
 
@@ -43,6 +44,7 @@ from umpc.dp.exact_sampling import SEED_BYTES, ShakeStream, draw_seed, truth_thr
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import OutOfBounds, StudyError
 from umpc.protocols.arrays import Floats, Integers, Words
+from umpc.protocols.local.answers import epsilon_of_answers
 from umpc.protocols.local.auc_theory import best_constant
 from umpc.protocols.local.auc_tree import Prediction, Tree, exact_levels
 from umpc.protocols.local.estimate import LocalCost, LocalEstimate
@@ -72,6 +74,7 @@ class BellAuc:
         variant: `half` or `zero`, the value of a discarded node's pairs.
         constant: a > 1; None takes the value that minimises theorem 3's bound.
         ties: the value of a pair of equal scores.
+        delta: exact; with `budget`, the delta of all levels together, or 0 for basic composition.
 
     Raises:
         InvalidEpsilon: epsilon is not exact, or so small that no record would tell the truth.
@@ -85,6 +88,7 @@ class BellAuc:
     variant: str = "half"
     constant: float | None = None
     ties: float = 0.5
+    delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
@@ -108,7 +112,12 @@ class BellAuc:
     @cached_property
     def threshold(self) -> int:
         """A record's bit is the truth with probability threshold/2^64, else a fair coin."""
-        return truth_threshold(self.epsilon / self.answers_per_record, 2)
+        return truth_threshold(self.epsilon_of_answer, 2)
+
+    @cached_property
+    def epsilon_of_answer(self) -> Fraction:
+        """The epsilon of one bit, so that all bits of a record cost (epsilon, delta)."""
+        return epsilon_of_answers(self.epsilon, self.delta, self.answers_per_record)
 
     @property
     def truth(self) -> float:

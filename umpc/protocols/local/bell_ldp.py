@@ -126,14 +126,25 @@ class BellLdp:
             )
         return np.bincount(numbers.astype(np.int64), minlength=self.cells.size)
 
-    def value(self, told: Floats, n: int) -> float:
+    def error_of_bins(self, messages: Sequence[bytes], counts: Sequence[int]) -> float:
+        """About the most that the bins can be off, by the answers themselves (remark 4).
+
+        The root of the estimated mean of `Quantiser.spread` over all pairs. It takes no further ε.
+        """
+        told = np.zeros(self.cells.size)
+        for message, count in zip(messages, counts, strict=True):
+            told += self._decode(message, count)
+        return sqrt(max(0.0, self.value(told, sum(counts), self.cells.spread)))
+
+    def value(self, told: Floats, n: int, matrix: Floats | None = None) -> float:
         """The unbiased estimate U from the histogram of all cells that were sent.
 
         Args:
             told: h, (t,) float64, whole numbers.
             n: the number of records, at least 2.
+            matrix: the kernel between cells, (t, t) and symmetric; by default the study's own.
         """
-        matrix = self.cells.matrix
+        matrix = self.cells.matrix if matrix is None else matrix
         b = (1 - self.truth) / self.cells.size
         centred = told - n * b
         rows = matrix.sum(axis=1)

@@ -15,6 +15,7 @@ from umpc.dp.random_bits import RandomBits
 from umpc.protocols.base.one_message import OneMessage, by_classes
 from umpc.protocols.local.bell_auc import BellAuc
 from umpc.protocols.local.bell_ldp import BellLdp
+from umpc.protocols.local.bell_ldp_classes import BellLdpClasses, Received
 from umpc.protocols.local.estimate import LocalEstimate
 from umpc.protocols.local.ghazi_ldp import GhaziLdp
 from umpc.protocols.local.quantisation import limits_of_bins
@@ -50,15 +51,25 @@ class CellMessages(OneMessage):
     def limits(self) -> Limits | None:
         return self.protocol.cells.limits()
 
+    def limits_by(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> Limits | None:
+        limits = self.limits()
+        if limits is None or not self.protocol.cells.has_spread:
+            return limits
+        if not isinstance(self.protocol, BellLdp):
+            return limits
+        most = self.protocol.error_of_bins(messages, [sum(both) for both in counts])
+        said = f"by the answers themselves it is about {most:.2g} at most"
+        return Limits(limits.covers, f"{limits.note}; {said}")
+
     def quantised(self, columns: Columns, first: int) -> float:
         return self.protocol.cells.quantised(columns)
 
 
 @dataclass(frozen=True)
-class ClassMessages(OneMessage):
-    """An AUC: the answers of the first class, the positives, and then those of the second."""
+class _OfClasses(OneMessage):
+    """The answers of the first class, and then those of the second, in one message."""
 
-    protocol: BellAuc
+    protocol: BellAuc | BellLdpClasses
 
     def randomise(self, columns: Columns, counts: ClassCounts, bits: RandomBits) -> bytes:
         parts = by_classes(columns, counts[0])
@@ -71,10 +82,51 @@ class ClassMessages(OneMessage):
         for part, count in zip(self._split(message, counts), counts, strict=True):
             self.protocol.check(part, count)
 
-    def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> LocalEstimate:
+    def _of_both(
+        self, messages: Sequence[bytes], counts: Sequence[ClassCounts]
+    ) -> tuple[Received, Received]:
+        """The parts of all messages: of the first class, and of the second."""
         parts = [self._split(message, both) for message, both in zip(messages, counts, strict=True)]
-        positives = [part[0] for part in parts], [both[0] for both in counts]
-        negatives = [part[1] for part in parts], [both[1] for both in counts]
+        first = [part[0] for part in parts], [both[0] for both in counts]
+        second = [part[1] for part in parts], [both[1] for both in counts]
+        return first, second
+
+    def _split(self, message: bytes, counts: ClassCounts) -> tuple[bytes, bytes]:
+        cut = self.protocol.message_bytes(counts[0])
+        return message[:cut], message[cut:]
+
+
+@dataclass(frozen=True)
+class CellClassMessages(_OfClasses):
+    """A kernel of two public classes, from the cells of both classes' records."""
+
+    protocol: BellLdpClasses
+
+    def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> LocalEstimate:
+        return self.protocol.aggregate_classes(*self._of_both(messages, counts))
+
+    def possible(self, counts: Sequence[ClassCounts]) -> tuple[float, float]:
+        first, second = (sum(both[place] for both in counts) for place in (0, 1))
+        return self.protocol.possible_of_classes(first, second)
+
+    def predicted_std(self, columns: Columns, first: int) -> float:
+        return sqrt(self.protocol.predicted_mse_of_classes(*by_classes(columns, first)))
+
+    def limits(self) -> Limits | None:
+        return self.protocol.cells.limits()
+
+    def quantised(self, columns: Columns, first: int) -> float:
+        return self.protocol.cells.quantised_classes(*by_classes(columns, first))
+
+
+@dataclass(frozen=True)
+class ClassMessages(_OfClasses):
+    """An AUC from trees of counts: the first class is the positives."""
+
+    protocol: BellAuc
+
+    def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> LocalEstimate:
+        positives, negatives = self._of_both(messages, counts)
         return self.protocol.aggregate(negatives, positives)
 
     def predicted_std(self, columns: Columns, first: int) -> float:
@@ -93,7 +145,3 @@ class ClassMessages(OneMessage):
         )
         pairs = float(above.sum() * below.sum())
         return float(above @ (np.cumsum(below) - below / 2)) / pairs
-
-    def _split(self, message: bytes, counts: ClassCounts) -> tuple[bytes, bytes]:
-        cut = self.protocol.message_bytes(counts[0])
-        return message[:cut], message[cut:]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from umpc.errors import StudyError
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
-from umpc.protocols.base.protocol import ExactKind, Line
+from umpc.protocols.base.protocol import ExactKind, Line, Variant
 from umpc.protocols.local.bell_auc import BellAuc
 from umpc.protocols.local.bell_ldp import BellLdp
+from umpc.protocols.local.bell_ldp_classes import BellLdpClasses
 from umpc.protocols.local.ghazi_ldp import GhaziLdp
-from umpc.protocols.local.messages import CellMessages, ClassMessages
+from umpc.protocols.local.messages import CellClassMessages, CellMessages, ClassMessages
 from umpc.protocols.local.settings import (
     BellAucSettings,
     BellLdpSettings,
@@ -26,6 +28,7 @@ from umpc.protocols.local.settings import (
     read_bins,
     with_usual_bins,
 )
+from umpc.protocols.local.tuning import best_bins, best_levels
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
@@ -61,6 +64,11 @@ class LocalProtocol(OneMessageProtocol):
             bins=bias_of_bins(messages.quantised(small.columns, small.first), small),
         )
 
+    def _predicted_mse(self, attempt: Attempt, table: ReferenceTable, study: Study) -> float:
+        """The mean squared error of another study over the same records and table."""
+        self.check(study)
+        return self.error(attempt.with_study(study), table).mse
+
     def quantised(
         self, study: Study, columns: Columns, first: int, counts: Sequence[ClassCounts]
     ) -> float | None:
@@ -85,8 +93,11 @@ class CellProtocol(LocalProtocol):
     def describe(self, study: Study) -> Iterator[Line]:
         yield "bins", described(study)
 
+    def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
+        return best_bins(attempt.study, partial(self._predicted_mse, attempt, table))
+
     def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
-        return {key: entries[key] for key in ("bins", "rounding") if key in entries}
+        return {key: entries[key] for key in ("bins", "rounding", "cell_kernel") if key in entries}
 
 
 class BellLdpProtocol(CellProtocol):
@@ -94,8 +105,15 @@ class BellLdpProtocol(CellProtocol):
 
     settings: type[Settings] = BellLdpSettings
 
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        yield Variant(self.name, {})
+        yield Variant(f"{self.name}, best bins", {}, is_tuned=True)
+
     def messages(self, study: Study) -> OneMessage:
-        return CellMessages(BellLdp(study.exact_epsilon, quantiser_of(study)))
+        cells = quantiser_of(study)
+        if study.two_sample:
+            return CellClassMessages(BellLdpClasses(study.exact_epsilon, cells))
+        return CellMessages(BellLdp(study.exact_epsilon, cells))
 
 
 class GhaziLdpProtocol(CellProtocol):
@@ -116,12 +134,30 @@ class BellAucProtocol(LocalProtocol):
         check_auc(study)
 
     def describe(self, study: Study) -> Iterator[Line]:
-        levels = study.settings_as(BellAucSettings).levels
-        yield "bins", f"{1 << levels} bins of {auc_field(study)!r}"
+        settings = study.settings_as(BellAucSettings)
+        yield "bins", f"{1 << settings.levels} bins of {auc_field(study)!r}"
+        if settings.levels_by == "budget":
+            yield "levels", f"every record answers for all {settings.levels}, which share its ε"
+
+    def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
+        return best_levels(attempt.study, partial(self._predicted_mse, attempt, table))
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        yield Variant(self.name, {})
+        yield Variant(f"{self.name}, best levels", {}, is_tuned=True)
 
     def messages(self, study: Study) -> OneMessage:
-        levels = study.settings_as(BellAucSettings).levels
-        return ClassMessages(BellAuc(study.exact_epsilon, study.schema[auc_field(study)], levels))
+        settings = study.settings_as(BellAucSettings)
+        return ClassMessages(
+            BellAuc(
+                study.exact_epsilon,
+                study.schema[auc_field(study)],
+                settings.levels,
+                settings.levels_by,
+                settings.discarded,
+                delta=study.exact_delta,
+            )
+        )
 
 
 def bias_of_bins(quantised: float | None, table: ReferenceTable) -> float:

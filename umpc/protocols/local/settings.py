@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from umpc.errors import StudyError
-from umpc.protocols.local.quantisation import Bins, Points, Quantiser
+from umpc.errors import StudyError, UmpcError
+from umpc.protocols.local.cell_kernels import has_average, has_extremes
+from umpc.protocols.local.quantisation import CELL_KERNELS, MIDDLE, Bins, Points, Quantiser
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins
-from umpc.study.rules import check_choice
+from umpc.study.rules import check_between_0_and_1, check_choice
 from umpc.study.settings import Settings, describe
 from umpc.ustat.schema import FieldSchema
 from umpc.ustat.statistics import find_statistic
@@ -28,6 +29,8 @@ USUAL_BINS = 4
 FEW_VALUES = 8
 """A field of at most so many values has a bin for each."""
 USUAL_LEVELS = 4
+SPLITS = ("users", "budget")
+VARIANTS = ("half", "zero")
 
 
 class CellSettings(
@@ -48,6 +51,29 @@ class CellSettings(
         ),
     ] = ()
     rounding: Annotated[str, describe("How values become bins.", *ROUNDINGS)] = "simple"
+    cell_kernel: Annotated[
+        str,
+        describe(
+            "The kernel between two bins: its average over their values, the middle of its least "
+            "and largest value, or its value at the bins' middles. The default is the average, "
+            "where bins have several values and it can be computed, else the middle.",
+            *CELL_KERNELS,
+        ),
+    ] = ""
+
+    @property
+    def newer(self) -> tuple[str, ...]:
+        return ("cell_kernel",)
+
+    @property
+    def kernel_of_cells(self) -> str:
+        """One of `CELL_KERNELS`. A document without one has the middles, as studies once had."""
+        return self.cell_kernel or MIDDLE
+
+    @property
+    def takes_classes(self) -> bool:
+        """Whether the protocol computes a mean over two public classes too."""
+        return False
 
     @property
     def noise(self) -> str:
@@ -56,6 +82,10 @@ class CellSettings(
 
 class BellLdpSettings(CellSettings, frozen=True, kw_only=True, tag="bell-ldp"):
     """Each record answers with its cell, or with a random one (Bell et al. 2020)."""
+
+    @property
+    def takes_classes(self) -> bool:
+        return True
 
 
 class GhaziLdpSettings(CellSettings, frozen=True, kw_only=True, tag="ghazi-ldp"):
@@ -74,6 +104,26 @@ class BellAucSettings(
     """An AUC from noisy counts in a tree of bins of the score."""
 
     levels: Annotated[int, describe("The scores become 2^levels bins.")] = USUAL_LEVELS
+    levels_by: Annotated[
+        str,
+        describe(
+            "What is divided over the levels: the users, who answer for one level each, or the "
+            "budget, with which everybody answers for all levels.",
+            *SPLITS,
+        ),
+    ] = "users"
+    discarded: Annotated[
+        str,
+        describe("What pairs inside a node of few records count: a half, or nothing.", *VARIANTS),
+    ] = "half"
+    delta: Annotated[
+        str,
+        describe("δ of all levels together, such as 1e-6, with levels_by = budget."),
+    ] = ""
+
+    @property
+    def newer(self) -> tuple[str, ...]:
+        return ("levels_by", "discarded", "delta")
 
     @property
     def noise(self) -> str:
@@ -119,7 +169,21 @@ def with_usual_bins(study: Study) -> Study:
         for name in kernel.fields
         if name not in given
     ]
-    return study.replaced(bins=(*settings.bins, *map(usual_bins, missing)))
+    return _with_cell_kernel(study.replaced(bins=(*settings.bins, *map(usual_bins, missing))))
+
+
+def _with_cell_kernel(study: Study) -> Study:
+    """The study with the average kernel, if it names no kernel between cells and its bins fit."""
+    settings = study.settings_as(CellSettings)
+    if settings.cell_kernel or settings.rounding != "simple":
+        return study
+    try:
+        cells = quantiser_of(study)
+    except UmpcError:
+        return study  # `check` says what is wrong
+    if cells.limits() is None or not has_average(cells.kernel, cells.starts):
+        return study
+    return study.replaced(cell_kernel="average")
 
 
 def usual_bins(field: FieldSchema) -> FieldBins:
@@ -133,6 +197,15 @@ def check_auc(study: Study) -> None:
     """Raises: StudyError."""
     settings = study.settings_as(BellAucSettings)
     _ = auc_field(study)
+    check_choice("levels_by", settings.levels_by, SPLITS)
+    check_choice("discarded", settings.discarded, VARIANTS)
+    if settings.delta:
+        check_between_0_and_1(settings.delta, study)
+        if settings.levels_by != "budget":
+            raise StudyError(
+                'delta is for levels that share a record\'s budget; write levels_by = "budget", or '
+                "leave delta out"
+            )
     if not 1 <= settings.levels <= MOST_LEVELS:
         raise StudyError(
             f"the scores of bell-auc become 2^levels bins; write levels = {USUAL_LEVELS} or "
@@ -156,15 +229,22 @@ def auc_field(study: Study) -> str:
 def check_cells(study: Study) -> None:
     """Raises: StudyError."""
     settings = study.settings_as(CellSettings)
-    facts = (study.degree, study.sampling, study.estimator, len(study.kernels))
-    if facts != (2, "balanced", "mean", 1):
+    facts = (study.degree, study.estimator, len(study.kernels))
+    if facts != (2, "mean", 1) or (study.two_sample and not settings.takes_classes):
+        classes = "of all, or of two classes" if settings.takes_classes else "without classes"
         raise StudyError(
             f'"{study.protocol}" computes the mean of one kernel over all pairs of records, '
-            f"without classes; got {study.statistic[:63]!r}, the {study.estimator} of "
+            f"{classes}; got {study.statistic[:63]!r}, the {study.estimator} of "
             f"{len(study.kernels)} sum(s) over sets of {study.degree} record(s), "
             f'"{study.sampling}"'
         )
     check_choice("rounding", settings.rounding, ROUNDINGS)
+    check_choice("cell_kernel", settings.kernel_of_cells, CELL_KERNELS)
+    if settings.rounding == "randomised" and settings.kernel_of_cells != MIDDLE:
+        raise StudyError(
+            f'rounding = "randomised" makes points, between which the kernel is that of the '
+            f'points; write cell_kernel = "{MIDDLE}", or leave it out'
+        )
     fields = study.parsed_kernels[0].fields
     if sorted(bins.field for bins in settings.bins) != list(fields):
         raise StudyError(
@@ -179,6 +259,23 @@ def check_cells(study: Study) -> None:
     if not 2 <= cells <= MOST_CELLS:
         raise StudyError(
             f"bins make {cells} cells in all, 2 to {MOST_CELLS} are possible; change their numbers"
+        )
+    _check_cell_kernel(study)
+
+
+def _check_cell_kernel(study: Study) -> None:
+    """Whether the kernel between cells can be computed. Raises: StudyError."""
+    chosen = study.settings_as(CellSettings).kernel_of_cells
+    if chosen == MIDDLE:
+        return
+    cells = quantiser_of(study)
+    possible = has_average(cells.kernel, cells.starts)
+    if chosen == "midpoint":
+        possible = has_extremes(cells.starts)
+    if not possible:
+        raise StudyError(
+            f'cell_kernel = "{chosen}" goes through all pairs of values of this kernel, and there '
+            f'are too many; take coarser resolutions, or cell_kernel = "{MIDDLE}"'
         )
 
 
@@ -227,7 +324,7 @@ def quantiser_of(study: Study) -> Quantiser:
     """The cells of a checked study's records, and its kernel as a matrix over them."""
     settings = study.settings_as(CellSettings)
     axes = tuple(_axis(study, bins, settings.rounding) for bins in settings.bins)
-    return Quantiser(study.parsed_kernels[0], axes)
+    return Quantiser(study.parsed_kernels[0], axes, settings.kernel_of_cells, study.two_sample)
 
 
 def _axis(study: Study, bins: FieldBins, rounding: str) -> Bins | Points:

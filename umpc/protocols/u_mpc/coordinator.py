@@ -69,7 +69,7 @@ class UMpcCoordinator(CoordinatorSide):
         """Add up the shares and say what the numbers mean."""
         if isinstance(run, SharedAttempt):
             sums = self._sums(shares, run.sizes)
-            delta, cost = self._delta(run.sizes), self._cost(run)
+            delta, cost = self._delta(run.sizes), self._cost(run, prepared=measured.prepared)
             return report_of(self.study, sums, run, delta, measured, cost, self._limits(sums))
         sums, delta = self._sums(shares, run), self._delta(run)
         return report_of(self.study, sums, run, delta, measured, limits=self._limits(sums))
@@ -84,8 +84,8 @@ class UMpcCoordinator(CoordinatorSide):
         check_sums(sizes, totals, [law.tail_bound() for law in laws])
         return sum_reports(sizes, totals, laws, noise_of_sums(sizes.if_honest))
 
-    def _cost(self, attempt: SharedAttempt) -> Cost:
-        return predict(attempt)
+    def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
+        return predict(attempt, prepared=prepared)
 
     def _delta(self, sizes: Sizes) -> Fraction:
         return delta_of_sums(sizes)

@@ -16,6 +16,7 @@ in place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -29,7 +30,7 @@ from umpc.crypto.zero_shares import zero_shares
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import Cells, backend_of
-from umpc.mpc.chunks import Chunk
+from umpc.mpc.chunks import AHEAD, Chunk
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.noise_binding import (
@@ -189,10 +190,12 @@ class UMpcNode(NodeSide):
 
         Raises: EncodingError on malformed material.
         """
-        if chunk in self._begun or not self.cells.is_ready(chunk):
+        # A chunk is evaluated once, whether or not its triples were made before.
+        work = chunk if chunk.part == AHEAD else replace(chunk, part="")
+        if work in self._begun or not self.cells.is_ready(chunk):
             raise LocalProtocolError("a chunk is evaluated once, after its peers' records came")
         protocol = self.cells.protocol(chunk, material, tree_hash)
-        self._begun.add(chunk)
+        self._begun.add(work)
         return protocol
 
     def add(self, chunk: Chunk, shares: Any) -> None:

@@ -40,6 +40,7 @@ from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES, HONEST
 from umpc.study.settings import Settings
 from umpc.study.sizes import Member, Sizes
+from umpc.ustat.sampling import SAMPLINGS
 
 LOUD = "1000000000"
 """An ε under which there is hardly any noise."""
@@ -64,6 +65,8 @@ class UMpc(StudyProtocol):
 
     settings: type[Settings] = UMpcSettings
     adversaries: tuple[str, ...] = ADVERSARIES
+    samplings: tuple[str, ...] = SAMPLINGS
+    protects_people = True
 
     def has_links(self, study: Study) -> bool:
         return len(study.nodes) > 1 and (study.degree > 1 or study.coins != "none")
@@ -177,6 +180,13 @@ class UMpc(StudyProtocol):
             "bytes",
             f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before, {source}",
         )
+        if shared(attempt).makes_ahead:
+            ahead = predict(shared(attempt), prepared=True)
+            yield (
+                "",
+                f"prepared ahead: {ahead.bytes_online:,} online in {ahead.rounds} rounds, "
+                f"{ahead.bytes_offline:,} before",
+            )
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         return error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))

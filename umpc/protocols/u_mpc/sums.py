@@ -13,7 +13,8 @@ from umpc.crypto.ring import Ring
 from umpc.study.report import SumReport
 from umpc.study.sizes import Sizes
 from umpc.ustat.design import largest_factor, largest_factor_two_sample
-from umpc.ustat.sampling import pairings_of
+from umpc.ustat.drawn_edges import largest_random_factor
+from umpc.ustat.sampling import UNBALANCED, pairings_of
 
 
 class Law(Protocol):
@@ -86,5 +87,7 @@ def sampling_bound(width: float, sizes: Sizes) -> float:
         factor = largest_factor_two_sample(edges, *sizes.classes)
     else:
         factor = largest_factor(edges, sizes.records, sizes.study.degree)
+        if sizes.study.sampling in UNBALANCED:
+            factor = largest_random_factor(edges, sizes.records, sizes.study.degree, factor)
     # In this order no factor leaves the floats' range, however many sets there are.
     return width * sqrt(float(factor) / (4 * sizes.edges))

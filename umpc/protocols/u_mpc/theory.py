@@ -11,7 +11,7 @@ from umpc.errors import StudyError
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.sums import Law
-from umpc.study.sizes import MAX_SAMPLED, MAX_SAMPLED_LARGER, Sizes
+from umpc.study.sizes import Sizes, most_sampled
 from umpc.ustat.estimators import estimate
 
 
@@ -62,7 +62,7 @@ def edges_for_error(sizes: Sizes, table: ReferenceTable, error: float) -> int | 
 
 def _most_sampled(sizes: Sizes) -> int:
     """The most edges that can be sampled, with equal degrees; all sets if they are no more."""
-    most = MAX_SAMPLED if sizes.study.degree <= 2 else MAX_SAMPLED_LARGER
+    most = most_sampled(sizes.study)
     if sizes.sets <= most:
         return sizes.sets
     each = _edges_of_a_degree(sizes)

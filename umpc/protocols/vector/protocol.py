@@ -12,7 +12,7 @@ from umpc.crypto.signing import Credentials, Verify
 from umpc.dp.events import Event
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
-from umpc.protocols.base.protocol import Line, Variant
+from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.protocol import LOUD, UMpc
 from umpc.protocols.u_mpc.sums import Law
@@ -42,7 +42,9 @@ class VectorProtocol(UMpc):
     """A vector of noisy sums over one E, under one joint sensitivity."""
 
     settings: type[Settings] = VectorSettings
+    samplings = StudyProtocol.samplings
     adversaries = (HONEST,)
+    protects_people = False
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return read_settings(self.settings, entries)

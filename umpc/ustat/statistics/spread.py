@@ -156,6 +156,14 @@ SPREAD = (
         estimator="collision_entropy",
     ),
     Statistic(
+        "renyi_entropy_nats",
+        "Collision entropy (Rényi, order 2), in nats",
+        ("x",),
+        "Rényi 1961; Bell et al. 2020, equation 5",
+        _duplicate_pair_ratio,
+        estimator="collision_entropy_nats",
+    ),
+    Statistic(
         "uniformity",
         "Squared distance to the uniform distribution over `cells` values",
         ("x",),

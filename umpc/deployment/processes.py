@@ -1,4 +1,4 @@
-"""The demo's processes: real processes on loopback, each with its own certificate.
+"""Real processes on loopback, each with its own certificate: those of a demo or of a notebook.
 
 All of them end with the process that started them.
 """
@@ -228,6 +228,8 @@ def rules_for(study: Study) -> str:
     labels = [field.name for field in study.fields if field.public]
     if labels:
         rules.append(f"public_labels = {json.dumps(labels)}")
+    if study.condition is not None:
+        rules.append(f"public_filters = {json.dumps(list(study.condition.fields))}")
     if study.max_colluding < len(study.nodes) - 1:
         rules.append(f"min_colluding = {study.max_colluding}")
     return "\n".join(["", "[policy]", *rules, ""]) if rules else ""

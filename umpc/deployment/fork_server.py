@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, cast
 
-from umpc.cli.deployment import UMPC, Process, Start
+from umpc.deployment.processes import UMPC, Process, Start
 from umpc.errors import PeerUnavailable
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -56,7 +56,7 @@ def fork_server() -> Iterator[Start]:
         yield cast(Start, subprocess.Popen)
         return
     ours, its = requests_to_a_server()
-    command = [sys.executable, "-m", "umpc.cli.fork_server", str(its.fileno())]
+    command = [sys.executable, "-m", "umpc.deployment.fork_server", str(its.fileno())]
     with subprocess.Popen(command, pass_fds=[its.fileno()]) as server, ours:
         its.close()
 

@@ -1,0 +1,131 @@
+# Results: objects of class htest, made of the JSON document that the command prints.
+
+SCHEMA <- "umpc-report-1"
+KINDS <- c("noise", "records", "population", "hoeffding")
+
+# A result from the text of a report.
+result_of <- function(text, data_name) {
+  force(text) # the command's own failure is no wrong report
+  report <- tryCatch(
+    jsonlite::fromJSON(text, simplifyVector = FALSE),
+    error = function(problem) list()
+  )
+  if (!identical(report$schema, SCHEMA)) {
+    fail(sprintf("a report of the schema %s was expected from umpc; use the same version", SCHEMA))
+  }
+  if (is.null(report$estimate)) {
+    fail(sprintf("the study released no value: %s", report$note))
+  }
+  result <- list(
+    estimate = stats::setNames(report$estimate, report$statistic),
+    method = sprintf(
+      "Private %s (epsilon = %s, delta = %s, %s nodes)", report$statistic,
+      format(report$epsilon), format(report$delta), format(report$nodes)
+    ),
+    data.name = sprintf("%s, %d records", data_name, report$records),
+    report = report,
+    json = text
+  )
+  class(result) <- c("umpc_result", "htest")
+  with_inference(result, report$inference)
+}
+
+# A result with the test and the interval of an inference.
+with_inference <- function(result, inference) {
+  test <- inference$test
+  if (!is.null(test)) {
+    result$p.value <- test$p_value
+    result$null.value <- stats::setNames(test$null, names(result$estimate))
+    result$alternative <- test$alternative
+    result$hypothesis <- test$hypothesis
+  }
+  interval <- interval_of(inference, c("population", "records"))
+  if (!is.null(interval)) {
+    result$conf.int <- c(interval$low, interval$high)
+    attr(result$conf.int, "conf.level") <- interval$level
+  }
+  result
+}
+
+# The first interval of these kinds; NULL where there is none.
+interval_of <- function(inference, kinds) {
+  for (kind in kinds) {
+    for (interval in inference$intervals) {
+      if (identical(interval$kind, kind)) {
+        return(interval)
+      }
+    }
+  }
+  NULL
+}
+
+# More inference from a report: `umpc infer`. It takes no further epsilon.
+infer <- function(result, arguments) {
+  file <- tempfile("umpc-report-", fileext = ".json")
+  on.exit(unlink(file))
+  writeLines(result$json, file, useBytes = TRUE)
+  jsonlite::fromJSON(
+    run_umpc(c("infer", file, arguments, "--format", "json")),
+    simplifyVector = FALSE
+  )
+}
+
+umpc_test <- function(result, alternative = NULL, null = NULL) {
+  arguments <- setting_arguments(Filter(
+    Negate(is.null), list(alternative = alternative, null = null)
+  ))
+  with_inference(result, infer(result, arguments))
+}
+
+confint.umpc_result <- function(object, parm, level = 0.95, kind = "population", ...) {
+  kind <- match.arg(kind, KINDS)
+  inference <- object$report$inference
+  if (level != 0.95) {
+    inference <- infer(object, c("--level", number_texts(level)))
+  }
+  interval <- interval_of(inference, kind)
+  if (is.null(interval)) {
+    fail(sprintf("the report has no interval of kind '%s' at level %s", kind, format(level)))
+  }
+  tails <- 100 * c(1 - level, 1 + level) / 2
+  matrix(
+    c(interval$low, interval$high),
+    nrow = 1,
+    dimnames = list(names(object$estimate), paste(format(tails, digits = 3, trim = TRUE), "%"))
+  )
+}
+
+print.umpc_result <- function(x, ...) {
+  NextMethod()
+  cat("95 percent intervals:\n")
+  for (interval in x$report$inference$intervals) {
+    cat(sprintf(
+      "  %-11s %9.5g to %9.5g  for %s\n",
+      interval$kind, interval$low, interval$high, interval$covers
+    ))
+  }
+  cat("\n")
+  invisible(x)
+}
+
+plot.umpc_result <- function(x, ...) {
+  intervals <- rev(x$report$inference$intervals)
+  rows <- seq_along(intervals)
+  low <- vapply(intervals, function(each) each$low, 0)
+  high <- vapply(intervals, function(each) each$high, 0)
+  old <- graphics::par(mar = c(4, 7, 2, 1))
+  on.exit(graphics::par(old))
+  limits <- range(low, high, x$estimate, x$null.value)
+  graphics::plot.default(
+    limits, range(0.5, rows + 0.5),
+    type = "n", yaxt = "n", ylab = "", xlab = names(x$estimate), main = x$method, cex.main = 0.9
+  )
+  if (!is.null(x$null.value)) {
+    graphics::abline(v = x$null.value, lty = 2, col = "grey50")
+  }
+  graphics::segments(low, rows, high, rows, lwd = 5, col = "steelblue", lend = 1)
+  graphics::points(rep(x$estimate, length(rows)), rows, pch = 19, col = "firebrick")
+  kinds <- vapply(intervals, function(each) each$kind, "")
+  graphics::axis(2, at = rows, labels = kinds, las = 1, tick = FALSE)
+  invisible(x)
+}

@@ -1,0 +1,4 @@
+library(testthat)
+library(umpc)
+
+test_check("umpc")

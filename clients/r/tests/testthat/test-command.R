@@ -1,0 +1,108 @@
+# A program in place of `umpc`: it keeps its arguments, and prints a file.
+stand_in <- function(folder, prints, status = 0, says = "") {
+  program <- file.path(folder, "umpc")
+  writeLines(c(
+    "#!/bin/sh",
+    sprintf("printf '%%s\\n' \"$@\" > '%s'", file.path(folder, "arguments")),
+    sprintf("printf '%%s' \"$LD_LIBRARY_PATH\" > '%s'", file.path(folder, "libraries")),
+    if (nzchar(says)) sprintf("echo '%s' >&2", says),
+    sprintf("cat '%s'", prints),
+    sprintf("exit %d", status)
+  ), program)
+  Sys.chmod(program, "755")
+  program
+}
+
+report <- function(folder, estimate = "0.25") {
+  file <- file.path(folder, "report.json")
+  writeLines(sprintf(
+    paste0(
+      '{"schema": "umpc-report-1", "statistic": "kendall_tau", "estimate": %s, "epsilon": 1,',
+      '"delta": 0, "nodes": 2, "records": 9, "note": "drowned", "inference": {"test": null,',
+      '"intervals": [{"low": 0.1, "high": 0.4, "level": 0.95, "kind": "records", "covers": "x"}],',
+      '"errors": []}}'
+    ), estimate
+  ), file)
+  file
+}
+
+with_stand_in <- function(code, ...) {
+  folder <- tempfile("stand-in-")
+  dir.create(folder)
+  old <- options(umpc.command = stand_in(folder, report(folder), ...))
+  on.exit({
+    options(old)
+    unlink(folder, recursive = TRUE)
+  })
+  code(folder)
+}
+
+test_that("a study and a report are results of one class", {
+  with_stand_in(function(folder) {
+    result <- umpc_study("my study.toml")
+    expect_equal(file.size(file.path(folder, "libraries")), 0)
+    asked <- readLines(file.path(folder, "arguments"))
+    expect_equal(asked, c("study", "run", "my study.toml", "--format", "json"))
+    stored <- umpc_report(file.path(folder, "report.json"))
+    expect_s3_class(stored, c("umpc_result", "htest"), exact = TRUE)
+    expect_equal(result$estimate, c(kendall_tau = 0.25))
+    expect_equal(stored$report, result$report)
+    expect_null(result$p.value)
+    expect_equal(as.vector(result$conf.int), c(0.1, 0.4))
+    expect_output(print(result), "records")
+    expect_error(confint(result), "no interval of kind 'population'", class = "umpc_error")
+    expect_error(umpc_report(report(folder, "null")), "no value: drowned", class = "umpc_error")
+  })
+})
+
+test_that("frames, bounds and settings become the options of umpc demo", {
+  frame <- data.frame(
+    x = c(0.1, 1 / 3, 1e-05, NA, 1e5), y = factor(c("a", "b", "a", "a", NA)),
+    z = c(TRUE, FALSE, NA, TRUE, TRUE), unused = 1:5
+  )
+  with_stand_in(function(folder) {
+    umpc_estimate(
+      "kendall_tau", frame, c("x", "y", "z"),
+      bounds = list(x = c(0, 1e6, 1e-5), y = c("a", "b"), z = c("false", "true")),
+      epsilon = 0.5, parameters = list(cells = 6), max_colluding = 1
+    )
+    asked <- readLines(file.path(folder, "arguments"))
+    pairs <- matrix(asked[-(1:3)], nrow = 2)
+    options <- split(pairs[2, ], pairs[1, ])
+    expect_equal(asked[1:3], c("demo", "--format", "json"))
+    expect_equal(options[["--bounds"]], c("x=0:1000000:0.00001", "y=a,b", "z=false,true"))
+    expect_equal(options[["--fields"]], "x,y,z")
+    expect_equal(options[["--nodes"]], "1")
+    expect_equal(options[["--parameter"]], "cells=6")
+    expect_equal(options[["--max-colluding"]], "1")
+    expect_equal(options[["--epsilon"]], "0.5")
+    expect_false(file.exists(options[["--csv"]]))
+  })
+  expect_equal(umpc:::number_texts(c(0.1, 1e-05, 1e5, NA)), c("0.1", "0.00001", "100000", NA))
+  expect_identical(as.numeric(umpc:::number_texts(1 / 3)), 1 / 3)
+  expect_equal(umpc:::as_texts(frame$z), c("true", "false", NA, "true", "true"))
+})
+
+test_that("failures are conditions of one class, with the command's line and exit code", {
+  with_stand_in(status = 21, says = "error: the budget is spent", code = function(folder) {
+    failure <- tryCatch(umpc_study("s.toml"), umpc_error = identity)
+    expect_equal(conditionMessage(failure), "the budget is spent")
+    expect_equal(failure$status, 21)
+  })
+  with_stand_in(says = "warning: 2 value(s) beyond the bounds", code = function(folder) {
+    expect_warning(umpc_study("s.toml"), "^2 value")
+  })
+  old <- options(umpc.command = "/nowhere/umpc")
+  on.exit(options(old))
+  expect_error(umpc_study("s.toml"), "install umpc", class = "umpc_error")
+  frame <- data.frame(x = 1:3, y = 3:1)
+  expect_error(
+    umpc_estimate("kendall_tau", frame, c("x", "z"), list(), 1), "'z' was expected",
+    class = "umpc_error"
+  )
+  expect_error(
+    umpc_estimate("kendall_tau", frame, c("x", "y"), list(x = 1:2), 1), "bounds for 'y'",
+    class = "umpc_error"
+  )
+  expect_error(umpc_estimate("kendall_tau", 1:3, "x", list(), 1), "a data frame")
+})

@@ -1,0 +1,51 @@
+test_that("R finds the numbers of Python and of umpc demo, and those of cor.test", {
+  expected <- jsonlite::fromJSON(shipped("expected.json"))
+  result <- exact("kendall_tau", c("age", "balance"))
+  expect_s3_class(result, "htest")
+  expect_equal(unname(result$estimate), expected$estimate, tolerance = 1e-12)
+  expect_equal(result$p.value, expected$p_value, tolerance = 1e-12)
+  expect_equal(as.vector(result$conf.int), expected$population, tolerance = 1e-12)
+  for (kind in c("noise", "records", "population", "hoeffding")) {
+    expect_equal(as.vector(confint(result, kind = kind)), expected[[kind]], tolerance = 1e-12)
+  }
+
+  own <- pooled()
+  theirs <- cor.test(own$age, own$balance, method = "kendall", exact = TRUE)
+  expect_equal(unname(result$estimate), unname(theirs$estimate), tolerance = 1e-9)
+  expect_equal(result$p.value, theirs$p.value, tolerance = 1e-6)
+  greater <- umpc_test(result, alternative = "greater")
+  theirs <- cor.test(own$age, own$balance, method = "kendall", alternative = "greater", exact = TRUE)
+  expect_equal(greater$p.value, theirs$p.value, tolerance = 1e-6)
+  expect_equal(greater$alternative, "greater")
+
+  shorter <- confint(result, level = 0.8)
+  expect_equal(colnames(shorter), c("10 %", "90 %"))
+  expect_true(shorter[1] > expected$population[1] && shorter[2] < expected$population[2])
+  expect_output(print(result), "p-value = 5.082e-06")
+  expect_output(print(result), "population +0.0448")
+  grDevices::pdf(NULL)
+  expect_invisible(plot(result))
+  grDevices::dev.off()
+})
+
+test_that("the AUC and its p-value are those of wilcox.test", {
+  result <- exact("auc", "balance", label = c("group", "case"))
+  own <- pooled()
+  cases <- own$balance[own$group == "case"]
+  controls <- own$balance[own$group == "control"]
+  theirs <- wilcox.test(cases, controls, exact = TRUE)
+  pairs <- length(cases) * length(controls)
+  expect_equal(unname(result$estimate), unname(theirs$statistic) / pairs, tolerance = 1e-9)
+  expect_equal(result$p.value, theirs$p.value, tolerance = 1e-6)
+})
+
+test_that("the concordance index is that of the package survival", {
+  skip_if_not_installed("survival")
+  result <- exact("concordance_index", c("age", "days", "died"))
+  theirs <- survival::concordance(
+    survival::Surv(days, died == "yes") ~ age,
+    data = pooled(), reverse = TRUE
+  )
+  expect_equal(unname(result$estimate), theirs$concordance, tolerance = 1e-9)
+  expect_null(result$p.value)
+})

@@ -1,0 +1,128 @@
+"""`umpc enrol` and `umpc ca list`, as two administrators type them."""
+
+from __future__ import annotations
+
+import os
+
+import click
+import pytest
+from click.testing import CliRunner
+from cryptography.hazmat.primitives import serialization as form
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from umpc.cli.main import umpc
+from umpc.errors import CertificateError, ConfigError
+from umpc.node.config import load_node_config
+from umpc.transport.authority import load_identity, load_key
+
+
+def run(*arguments, answer=None):
+    """Return what a command prints to standard output and to standard error."""
+    words = [str(each) for each in arguments]
+    ended = CliRunner().invoke(
+        umpc, words, input=answer, catch_exceptions=False, standalone_mode=False
+    )
+    return ended.stdout, ended.stderr
+
+
+@pytest.fixture
+def authority(tmp_path):
+    run("ca", "init", tmp_path / "authority")
+    return tmp_path / "authority"
+
+
+def test_two_administrators_enrol_a_node(authority, tmp_path):
+    site = tmp_path / "north"
+    site.mkdir()
+    (site / "data.csv").write_text("age\n1\n")
+    invitation, told = run("enrol", "invite", "north", "--authority", authority)
+    assert "administrator of node 'north' only" in told
+    own = ("--folder", site)
+    more = ("--table", site / "data.csv", "--epsilon", "1/3", "--listen", "127.0.0.1:0")
+    request, told = run("enrol", "join", invitation.strip(), *own, *more, "--address", "n.org:7100")
+    read = next(line for line in told.splitlines() if line.startswith("fingerprint"))
+    (tmp_path / "request").write_text(request)
+    assert read in run("ca", "show", site / "site/request.csr")[0]
+    listed, _ = run("ca", "list", "--authority", authority)
+    assert listed.splitlines()[1].startswith("invited  node  north")
+
+    from_file = ("enrol", "approve", tmp_path / "request", "--authority", authority)
+    with pytest.raises(click.exceptions.Abort):  # not the same digits: nothing is signed
+        run(*from_file, answer="n\n")
+    assert "asked" in run("ca", "list", "--authority", authority)[0]
+    admission, shown = run("enrol", "approve", "north", "--authority", authority, answer="y\n")
+    assert read in shown and "proven by its one-time code" in shown and "n.org:7100" in shown
+    said, _ = run("enrol", "finish", "-", *own, answer=admission)
+    assert f"umpc node start --config {site / 'node.toml'}" in said
+    listed, _ = run("ca", "list", "--authority", authority)
+    assert listed.splitlines()[1].startswith("valid  node  north") and "n.org:7100" in listed
+
+    config = load_node_config(site / "node.toml")
+    assert (config.name, str(config.epsilon), config.listen) == ("north", "1/3", "127.0.0.1:0")
+    assert config.source.path == site / "data.csv" and config.policy.approval is False
+    assert load_identity(config.identity, "node").name == "north"
+    before = (site / "node.toml").read_text()
+    _, told = run("enrol", "join", "--name", "north", *own, "--epsilon", "9")
+    assert "stays as it is" in told and (site / "node.toml").read_text() == before
+    run("ca", "revoke", "--authority", authority, "north")
+    assert run("ca", "list", "--authority", authority)[0].splitlines()[1].startswith("revoked")
+
+
+def test_a_mistake_is_found_before_anything_is_written(authority, tmp_path):
+    invitation, _ = run("enrol", "invite", "d", "--role", "dealer", "--authority", authority)
+    with pytest.raises(ConfigError, match="there is no such file"):
+        run("enrol", "join", invitation, "--folder", tmp_path / "s", "--table", tmp_path / "no.csv")
+    assert not (tmp_path / "s").exists()
+    with pytest.raises(CertificateError, match="give the text itself, or the file that holds it"):
+        run("enrol", "join", tmp_path / "no.invitation")
+    run("enrol", "join", invitation, "--folder", tmp_path / "s")
+    assert sorted(path.name for path in (tmp_path / "s").iterdir()) == ["dealer"]
+
+
+def keys_of_other_kinds():
+    """Yield the words of the refusal, and a key in PEM."""
+    secret = form.BestAvailableEncryption(b"passphrase")
+    forms = (form.PrivateFormat.PKCS8, form.PrivateFormat.TraditionalOpenSSL)
+    key = ec.generate_private_key(ec.SECP256R1())
+    for each in forms:
+        yield "is encrypted, .*openssl pkey", key.private_bytes(form.Encoding.PEM, each, secret)
+    other = rsa.generate_private_key(65537, 2048)
+    for each in forms:
+        pem = other.private_bytes(form.Encoding.PEM, each, form.NoEncryption())
+        yield "but an RSA key: move it away, make a new key", pem
+
+
+def test_keys_that_others_read_or_of_other_kinds_are_refused(authority, tmp_path):
+    run("ca", "issue", "--authority", authority, "--name", "a", "--role", "node", tmp_path / "a")
+    key = tmp_path / "a/key.pem"
+    for mode in (0o644, 0o640, 0o604, 0o602):
+        key.chmod(mode)
+        with pytest.raises(CertificateError, match=f"{mode:03o}, 600 was expected.*chmod 600"):
+            load_identity(tmp_path / "a")
+    key.chmod(0o600)
+    load_identity(tmp_path / "a")
+    (authority / "ca-key.pem").chmod(0o644)
+    with pytest.raises(CertificateError, match=r"ca-key\.pem is a secret key that others can read"):
+        run("enrol", "invite", "north", "--authority", authority)
+    for words, pem in keys_of_other_kinds():
+        key.write_bytes(pem)
+        with pytest.raises(CertificateError, match=words):
+            load_key(key)
+        with pytest.raises(CertificateError, match=words):
+            load_identity(tmp_path / "a")
+
+
+def test_a_key_of_root_may_be_readable_for_its_group(monkeypatch, tmp_path):
+    from umpc.transport import files
+
+    path = tmp_path / "key.pem"
+    path.touch(0o600)
+    path.chmod(0o640)
+    found = list(path.stat())
+    found[4] = 0  # the owner
+    monkeypatch.setattr(files.Path, "stat", lambda self: os.stat_result(found))
+    monkeypatch.setattr(files.os, "geteuid", lambda: 1000)
+    files.check_private(path)
+    monkeypatch.setattr(files.os, "geteuid", lambda: 0)
+    with pytest.raises(CertificateError, match="others can read"):
+        files.check_private(path)

@@ -1,0 +1,64 @@
+"""docs/tutorial.ipynb runs from its first cell, and shows again what it shows in the repository."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from pathlib import Path
+
+import umpc
+
+DOCS = Path(umpc.__file__).parents[1] / "docs"
+
+
+def shown(notebook: dict) -> list[list[list[str]]]:
+    """For each cell of code, the kinds of what it shows."""
+    return [
+        [sorted(output.get("data", [output["output_type"]])) for output in cell["outputs"]]
+        for cell in code_of(notebook)
+    ]
+
+
+def code_of(notebook: dict) -> list[dict]:
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def stored() -> dict:
+    return json.loads((DOCS / "tutorial.ipynb").read_text(encoding="utf-8"))
+
+
+def check_numbers(text: str) -> None:
+    """Check the estimate, its interval and its p-value, as the five lines print them."""
+    value, low, high, p = map(float, re.findall(r"-?\d[\d.e-]*", text))
+    assert low < value < high and 0 < p < 1
+
+
+def test_the_tutorial_runs_in_a_new_kernel():
+    found = runpy.run_path(str(DOCS / "tutorial_run.py"))["executed"]()
+    assert shown(found) == shown(stored()), "run `make tutorial`"
+    five = code_of(found)[1]
+    numbers, picture = five["outputs"]
+    check_numbers(numbers["text"])
+    assert picture["data"]["image/svg+xml"].startswith("<svg")
+
+
+def test_five_lines_give_tau_interval_p_value_and_picture(capsys):
+    """The first cells without a kernel, so that `make test` stays short."""
+    frames, five = ("".join(cell["source"]) for cell in code_of(stored())[:2])
+    assert len(list(filter(None, five.splitlines()))) == 5
+    lines, _, last = five.rpartition("\n")
+    names: dict = {}
+    exec(compile(f"{frames}\n{lines}", "tutorial", "exec"), names)
+    check_numbers(capsys.readouterr().out)
+    assert eval(last, names)._repr_svg_().startswith("<svg")
+
+
+def test_the_tutorial_shows_what_a_statistician_needs():
+    code = code_of(stored())
+    assert all(cell["execution_count"] for cell in code), "run `make tutorial`"
+    text = "".join("".join(cell["source"]) for cell in code)
+    for part in ("kendall_tau", "auc", "concordance_index", "umpc.kernel", ".plan(", ".plot("):
+        assert part in text, part
+    for site in ("north", "south", "east", "west"):
+        assert site in text, site

@@ -1,0 +1,117 @@
+"""umpc/node/table/fingerprint.py and umpc/node/budget/cohort_records.py."""
+
+from __future__ import annotations
+
+import sqlite3
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tests.support.ledgers import A, B, D, opened
+from umpc.cli.budget import same_data
+from umpc.errors import EncodingError
+from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.records import TableSource, load_records
+from umpc.node.table.fingerprint import Cohort, Fingerprint, count_range
+from umpc.ustat.schema import FieldSchema
+
+
+def cohort(**columns: list[float]) -> Cohort:
+    values = {name: np.ma.masked_invalid(column) for name, column in columns.items()}
+    return Cohort.of(values, len(next(iter(columns.values()))))
+
+
+def keyed(data: bytes) -> bytes:
+    return b"key " + data
+
+
+def test_the_order_of_rows_and_fields_does_not_matter_and_the_pairing_does():
+    one = cohort(age=[40, 50, 60], sex=[0, 1, 0])
+    assert cohort(sex=[0, 0, 1], age=[40, 60, 50]) == one
+    paired = cohort(age=[40, 50, 60], sex=[1, 0, 0])
+    assert paired.whole != one.whole
+    assert paired.fields == one.fields
+
+
+def test_every_change_of_a_value_shows():
+    one = cohort(age=[40, 50, np.nan]).fingerprint(keyed)
+    assert cohort(age=[40, -0.0, np.nan]).whole == cohort(age=[40, 0.0, np.nan]).whole
+    for other in ([40, 51, np.nan], [40, 50], [40, 50, 0], [40, 50, np.nan, np.nan]):
+        changed = cohort(age=other).fingerprint(keyed)
+        assert not one.is_same(changed)
+        assert one.differing(changed) == ("age",)
+    assert cohort(aged=[40, 50, np.nan]).fingerprint(keyed).fields.keys() == {"aged"}
+
+
+def test_two_studies_agree_in_the_fields_that_both_have():
+    one = cohort(age=[40, 50], sex=[0, 1]).fingerprint(keyed)
+    other = cohort(age=[50, 40], height=[170, 180]).fingerprint(keyed)
+    third = cohort(age=[50, 41], sex=[0, 1]).fingerprint(keyed)
+    assert (one.agreeing(other), one.differing(other)) == (("age",), ())
+    assert (one.agreeing(third), one.differing(third)) == (("sex",), ("age",))
+    shown = same_data({b"1": one, b"2": other, b"3": third})
+    assert [text[:6] for text in shown.values()] == ["data 1", "data 1", "data 2"]
+
+
+def test_bounds_and_resolution_of_a_study_do_not_change_it(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("age\n40\n17\n90\n")
+    fields = [FieldSchema("age", Fraction(0), Fraction(high), Fraction(1)) for high in (50, 120)]
+    found = [load_records(TableSource(path), [each], node="a") for each in fields]
+    assert found[0].columns["age"].tolist() != found[1].columns["age"].tolist()
+    assert found[0].cohort == found[1].cohort
+
+
+def test_the_number_of_records_is_told_as_a_range():
+    ranges = [count_range(count) for count in (0, 1, 2, 3, 4, 1000, 1024)]
+    assert ranges == [(0, 0), (1, 1), (2, 3), (2, 3), (4, 7), (512, 1023), (1024, 2047)]
+
+
+def test_its_text_is_read_back_and_another_is_refused():
+    one = cohort(age=[40, 50]).fingerprint(keyed)
+    assert Fingerprint.decode(one.encode()) == one
+    with pytest.raises(EncodingError, match="fingerprint was expected"):
+        Fingerprint.decode('{"at_least": 1}')
+
+
+def hold(ledger, study: bytes, records: Cohort) -> bytes:
+    ledger.reserve(study, Fraction(1), D)
+    ledger.note_cohort(study, records)
+    return ledger.hold(study, study[:4].ljust(32, b"."), b"share").attempt
+
+
+def test_a_ledger_keeps_it_with_its_release_and_drops_it_with_an_attempt(tmp_path):
+    path, records = tmp_path / "ledger.sqlite", cohort(age=[40, 50])
+    with opened(path) as ledger:
+        ledger.charge(A, hold(ledger, A, records))
+        hold(ledger, B, records)
+        assert ledger.cohort(A) == ledger.cohort(B) == records.fingerprint(ledger.fingerprint)
+        ledger.drop(B)
+        assert ledger.cohort(B) is None
+    with opened(path) as ledger:
+        assert ledger.cohort(A) == records.fingerprint(ledger.fingerprint)
+    assert read_beside(Place.of(path, None)).cohorts.keys() == {A}
+
+
+def test_the_hash_is_that_of_the_ledgers_own_key(tmp_path):
+    records, found = cohort(age=[40, 50]), []
+    for name in ("one.sqlite", "two.sqlite"):
+        with opened(tmp_path / name) as ledger:
+            found.append(records.fingerprint(ledger.fingerprint))
+    assert not found[0].is_same(found[1])
+    assert records.whole.hex() not in {each.whole for each in found}
+
+
+def test_an_edited_entry_is_ignored(tmp_path, caplog):
+    path = tmp_path / "ledger.sqlite"
+    with opened(path) as ledger:
+        ledger.charge(A, hold(ledger, A, cohort(age=[40, 50])))
+    with sqlite3.connect(path) as db:
+        db.execute(
+            "UPDATE cohorts SET cohort = replace(cohort, '\"at_least\": 2', '\"at_least\": 4')"
+        )
+    with opened(path) as ledger:
+        assert ledger.cohort(A) is None
+    assert "was changed on disk" in caplog.text

@@ -1,0 +1,161 @@
+"""docs/site.md, from empty folders to the first study: its own commands lead three sites there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import umpc
+from tests.system.conftest import TABLE
+from tests.system.forked import Forked
+from umpc.cli.main import umpc as command
+from umpc.coordinator.studyfile_text import write_study_file
+from umpc.deployment.processes import UMPC, stop
+from umpc.errors import ApprovalPending
+
+PAGE = (Path(umpc.__file__).parents[1] / "docs" / "site.md").read_text(encoding="utf-8")
+BLOCKS = dict(re.findall(r"<!-- run: (\w+) -->\n```sh\n(.*?)```", PAGE, re.DOTALL))
+MOST_COMMANDS, MOST_TEXTS = 12, 2
+
+
+class Place:
+    """An empty folder, and a person in it who types what the page says. Counts what they do."""
+
+    def __init__(self, folder: Path, name: str, role: str = "node"):
+        self.folder = folder / name
+        self.folder.mkdir()
+        self.name = name
+        self.role = role
+        self.commands = 0
+        self.carried: set[str] = set()
+        self.process: subprocess.Popen | None = None
+
+    def types(self, block: str, answer: str = "", **changes: str) -> list[str]:
+        """Run the commands of a block here, and return what each prints to both outputs."""
+        return [self._run(line, answer) for line in self._lines(block, changes)]
+
+    def _lines(self, block: str, changes: dict[str, str]) -> list[str]:
+        lines = BLOCKS[block].replace("\\\n", "").strip().splitlines()
+        self.commands += len(lines)
+        for former, new in {"north": self.name, **changes}.items():
+            lines = [line.replace(former, new) for line in lines]
+        return lines
+
+    def _run(self, line: str, answer: str) -> str:
+        words, _, output = line.removeprefix("umpc ").partition(" > ")
+        before = Path.cwd()
+        os.chdir(self.folder)
+        try:
+            ended = CliRunner().invoke(command, shlex.split(words), input=answer)
+            assert ended.exit_code == 0, (line, ended.output)
+            if output:
+                Path(output).write_text(ended.stdout)
+        finally:
+            os.chdir(before)
+        return ended.stdout + ended.stderr
+
+    def carries(self, file: str, to: Place) -> None:
+        """Carry one text to another place."""
+        (to.folder / file).write_bytes((self.folder / file).read_bytes())
+        for place in (self, to):
+            place.carried.add(file)
+
+    def starts(self, *arguments: str) -> str:
+        """Start a process, and return its address."""
+        self.process = Forked(
+            [*UMPC, *arguments, "--while-stdin-open"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=(self.folder / "log").open("wb"),
+        )
+        return self.process.stdout.readline().decode().split()[-1]
+
+
+@pytest.fixture
+def places(tmp_path):
+    roles = {"dealer": "dealer", "coordinator": "coordinator"}
+    names = ("north", "south", "east", *roles, "authority")
+    made = {name: Place(tmp_path, name, roles.get(name, "node")) for name in names}
+    yield made
+    stop([place.process for place in made.values() if place.process])
+
+
+def enrol(place: Place, authority: Place, digits: str) -> None:
+    """Lead one place to its certificate, as the page says."""
+    changes = {"0.0.0.0:7100": "127.0.0.1:0"}
+    if place.role != "node":
+        changes |= {"--table data.csv --epsilon 5": f"--role {place.role}"}
+    (told,) = place.types("join", **changes)
+    read = re.search(r"^fingerprint +(.*)$", told, re.MULTILINE)[1]
+    place.carries(f"{place.name}.request", authority)
+    (shown,) = authority.types("approve", "y\n", north=place.name)
+    assert f"fingerprint  {read}" in shown
+    authority.carries(f"{place.name}.admission", place)
+    example = re.search(r'--fingerprint "(.*)"', BLOCKS["finish"])[1]
+    role = {} if place.role == "node" else {"enrol finish": f"enrol finish --role {place.role}"}
+    place.types("finish", **{example: digits}, **role)
+
+
+def test_three_sites_reach_their_first_study_by_the_page_alone(places):
+    authority = places["authority"]
+    _, shown = authority.types("authority")
+    digits = re.search(r"^authority +(.*)$", shown, re.MULTILINE)[1]
+    sites = [place for place in places.values() if place.role == "node" and place is not authority]
+    for place in (*sites, places["dealer"], places["coordinator"]):
+        (place.folder / "data.csv").write_text(TABLE)
+        enrol(place, authority, digits)
+    config = sites[0].folder / "node.toml"
+    config.write_text(config.read_text().replace("# approval = true", "approval = true"))
+
+    address = {}
+    for place in sites:
+        doctor, start = place._lines("start", {"node.toml": str(place.folder / "node.toml")})
+        assert "!!" not in place._run(doctor, "")
+        address[place.name] = place.starts(*shlex.split(start)[1:])
+    identity = places["dealer"].folder / "dealer"
+    dealer = places["dealer"].starts("dealer", "start", "--identity", str(identity))
+    file = _study(places["coordinator"], address, dealer)
+
+    assert _run_study(file) == ApprovalPending.exit_code
+    listed = sites[0]._run(*sites[0]._lines("accept", {})[:1], "")
+    waiting = re.search(r"^pending +(\w+)", listed, re.MULTILINE)[1]
+    sites[0].commands -= 3
+    sites[0].types("accept", **{"1f9c2a": waiting})
+    assert _run_study(file) == 0
+    counts = {site.name: (site.commands, len(site.carried)) for site in sites}
+    assert counts == {"north": (7, 2), "south": (4, 2), "east": (4, 2)}
+    assert max(counts.values()) <= (MOST_COMMANDS, MOST_TEXTS)
+    assert "These are seven commands and two texts." in PAGE
+
+
+def _study(place: Place, address: dict[str, str], dealer: str) -> Path:
+    entries = {
+        "name": "first",
+        "identity": "coordinator",
+        "statistic": "kendall_tau",
+        "columns": ["age", "balance"],
+        "fields": [
+            {"name": "age", "lower": 0, "upper": 127, "whole": True},
+            {"name": "balance", "lower": -100, "upper": 1000, "resolution": "0.5"},
+        ],
+        "epsilon": "1",
+        "edges": "2n",
+        "backend": "shared",
+        "nodes": [{"name": name, "address": at} for name, at in address.items()],
+        "dealer": {"name": "dealer", "address": dealer},
+    }
+    return write_study_file(place.folder, entries)
+
+
+def _run_study(file: Path) -> int:
+    process = Forked(
+        [*UMPC, "study", "run", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.communicate(timeout=60)
+    return process.returncode

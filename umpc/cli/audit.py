@@ -1,0 +1,145 @@
+"""`umpc audit`: show, verify and export a node's audit trail. The commands only read."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from umpc.node.audit.trail import AuditTrail
+
+CONFIG = click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The node's TOML file.",
+)
+COLUMNS = (
+    *("seq", "at", "event", "study", "name", "coordinator"),
+    *("statistic", "fields", "epsilon", "delta", "note", "hash"),
+)
+SHOWN = ("seq", "at", "event", "study", "coordinator", "statistic", "epsilon", "fields", "note")
+DIGITS = 16
+WIDEST = 60
+
+
+@click.group()
+def audit() -> None:
+    """Show, verify and export the audit trail of a node.
+
+    The trail is a file beside the ledger. It has one row for each proposal, decision of a person,
+    refusal, charge, release and change of the rules. Each row's hash covers all rows before it.
+    It is made with the ledger's key.
+
+    \b
+    umpc audit show --config node.toml --event refusal
+    umpc audit verify --config node.toml
+    umpc audit export --config node.toml > audit.jsonl
+    """
+
+
+@audit.command()
+@CONFIG
+@click.option("--last", default=20, show_default=True, help="The number of rows that are shown.")
+@click.option("--event", help="Only rows of this event, such as charge or refusal.")
+@click.option("--study", help="Only rows of the study whose hash begins so.")
+def show(config: Path, last: int, event: str | None, study: str | None) -> None:
+    """Show the last rows of the trail. They are not verified."""
+    fitting = (
+        row
+        for row in _rows(config, 0)
+        if (event is None or row["event"] == event) and row["study"].startswith(study or "")
+    )
+    table = [SHOWN, *(tuple(map(_short, _cells(row, SHOWN))) for row in deque(fitting, last))]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for line in table:
+        cells = (text.ljust(width) for text, width in zip(line, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+@audit.command()
+@CONFIG
+@click.option(
+    "--expect",
+    metavar='"NUMBER HASH"',
+    help="A place that an earlier `umpc audit verify` printed; it must still be in the trail.",
+)
+def verify(config: Path, expect: str | None) -> None:
+    """Verify every row, and that every charge of the ledger has its row. Print the last place.
+
+    Keep the printed place elsewhere. With --expect, a later run finds out whether rows after a
+    charge were cut off, or the whole trail was made anew.
+    """
+    from umpc.node.audit.entry import AuditMark
+    from umpc.node.audit.reading import compare, verify
+    from umpc.node.budget.ledger_place import Place
+    from umpc.node.budget.ledger_reading import read_beside
+    from umpc.node.config import load_node_config
+
+    loaded = load_node_config(config)
+    trail = _trail(config)
+    place = Place.of(loaded.ledger, loaded.anchor)
+    charged = frozenset(read_beside(place, composition=loaded.composition).account.charged)
+    verified = verify(trail.path, trail.key(), AuditMark.parse(expect) if expect else None)
+    compare(trail.path, verified, charged)
+    click.echo(f"verified: {verified.head.seq} rows of {trail.path}, with every charge")
+    click.echo(str(verified.head))
+
+
+@audit.command()
+@CONFIG
+@click.option("--after", default=0, help="Leave out the rows up to this number.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["jsonl", "csv"]),
+    default="jsonl",
+    show_default=True,
+    help="One JSON object a line, or a table with a header.",
+)
+def export(config: Path, after: int, style: str) -> None:
+    """Write the rows to standard output, for another system to keep."""
+    found = _rows(config, after)
+    if style == "jsonl":
+        for row in found:
+            click.echo(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
+        return
+    writer = csv.writer(sys.stdout)
+    writer.writerow(COLUMNS)
+    for row in found:
+        writer.writerow(_cells(row, COLUMNS))
+
+
+def _rows(config: Path, after: int) -> Iterator[dict[str, Any]]:
+    from umpc.node.audit.reading import rows
+
+    return islice(rows(_trail(config).path), after, None)
+
+
+def _trail(config: Path) -> AuditTrail:
+    from umpc.node.audit.trail import AuditTrail
+    from umpc.node.config import load_node_config
+
+    return AuditTrail(load_node_config(config).ledger)
+
+
+def _cells(row: dict[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a row's values as texts. A quote begins those that a spreadsheet would compute."""
+    texts = (row.get(column, "") for column in columns)
+    shown = [" ".join(text) if isinstance(text, list) else str(text) for text in texts]
+    return tuple(f"'{text}" if text[:1] in "=+-@" and text else text for text in shown)
+
+
+def _short(text: str) -> str:
+    """Return a text that fits its column; of a hash its first digits."""
+    if len(text) == 64 and " " not in text:
+        return text[:DIGITS]
+    return text if len(text) <= WIDEST else f"{text[:WIDEST]}…"

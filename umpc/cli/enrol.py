@@ -1,0 +1,237 @@
+"""`umpc enrol`: a site gets its certificate by an invitation, and its key never leaves it.
+
+The module imports neither grpc nor cryptography before a command runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from umpc.enrolment.authority_side import Waiting
+    from umpc.enrolment.texts import Invitation
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator"])
+AUTHORITY = click.option(
+    "--authority",
+    type=FOLDER,
+    default=Path("authority"),
+    show_default=True,
+    help="The authority's folder, which `umpc ca init` made.",
+)
+SITE = click.option(
+    "--folder",
+    type=FOLDER,
+    default=Path("."),
+    show_default=True,
+    help="The site's folder. A node's identity is in its folder `site`, another's in its role's.",
+)
+FINGERPRINT = click.option(
+    "--fingerprint", default="", help="The digits that the other side reads aloud."
+)
+
+
+@click.group()
+def enrol() -> None:
+    """Enrol a site: it gets a certificate, and its key never leaves it.
+
+    \b
+    1. The authority invites:             umpc enrol invite north > north.invitation
+    2. The site joins, and sends back     umpc enrol join north.invitation \\
+       the request that this prints:        --table data.csv --epsilon 5 > north.request
+    3. Both read the fingerprint aloud.
+       The authority approves:            umpc enrol approve north.request > north.admission
+    4. The site finishes:                 umpc enrol finish north.admission
+
+    Each text is one line, to be sent by any way. The invitation holds a one-time code, so send it
+    to the site's administrator only. Without an invitation a site joins with --name, and both sides
+    compare the authority's fingerprint too.
+    """
+
+
+@enrol.command()
+@click.argument("name")
+@AUTHORITY
+@click.option("--role", type=ROLE, default="node", show_default=True, help="Of the process.")
+@click.option("--days", default=14, show_default=True, help="Days until the invitation ends.")
+def invite(name: str, authority: Path, role: str, days: int) -> None:
+    """Invite the process NAME, and print the invitation.
+
+    A new invitation of the same process ends the former one.
+
+    \b
+    Example:
+      umpc enrol invite north > north.invitation
+    """
+    from umpc.enrolment.authority_side import EnrolmentOffice
+
+    invitation = EnrolmentOffice(authority).invite(name, role, days=days)
+    _say(f"send this text to the administrator of {role} {name!r} only; it counts until")
+    _say(f"{invitation.until}. They run `umpc enrol join` with it.")
+    click.echo(invitation.encode())
+
+
+@enrol.command()
+@click.argument("text", metavar="[INVITATION]", required=False)
+@SITE
+@click.option("--name", help="Without an invitation: the process's name.")
+@click.option("--role", type=ROLE, help="Without an invitation: its role.  [default: node]")
+@click.option("--address", default="", help="HOST:PORT at which the others reach this process.")
+@click.option("--table", type=FILE, help="The node's table, for its node.toml.")
+@click.option("--epsilon", help="The node's budget for all studies together, for its node.toml.")
+@click.option(
+    "--listen", default="0.0.0.0:7100", show_default=True, help="The node's own HOST:PORT."
+)
+def join(
+    text: str | None,
+    folder: Path,
+    name: str | None,
+    role: str | None,
+    address: str,
+    table: Path | None,
+    epsilon: str | None,
+    listen: str,
+) -> None:
+    """Make this site's key and print its request.
+
+    INVITATION is the text from the authority, a file that holds it, or "-" for standard input. For
+    a node the command writes a node.toml too, unless the folder has one. Without
+    INVITATION and with --name, it renews a certificate.
+
+    \b
+    Example:
+      umpc enrol join north.invitation --table data.csv --epsilon 5 > north.request
+    """
+    from umpc.cli.enrol_files import NodeFile, check_table, identity_folder
+    from umpc.enrolment import site_side
+
+    check_table(table)
+    invitation = _invitation(text)
+    if invitation is not None:
+        name, role = _same(name, invitation.name), _same(role, invitation.role)
+    if name is None:
+        raise click.UsageError("give the text of an INVITATION, or --name")
+    role = role or "node"
+    own = identity_folder(folder, role)
+    request = site_side.join(own, name, role, invitation=invitation, address=address)
+    _say(f"key          {own / 'key.pem'}: leave it here")
+    if role == "node":
+        for line in NodeFile(name, table, epsilon, listen).write(folder):
+            _say(f"settings     {line}")
+    _say(f"fingerprint  {request.fingerprint}")
+    _say("send this text to the authority, and read the fingerprint to it by telephone:")
+    click.echo(request.encode())
+
+
+def _invitation(text: str | None) -> Invitation | None:
+    from umpc.cli.enrol_files import read_text
+    from umpc.enrolment.texts import Invitation
+
+    return None if text is None else Invitation.decode(read_text(text))
+
+
+def _same(given: str | None, invited: str) -> str:
+    if given not in (None, invited):
+        raise click.UsageError(f"the invitation is for {invited!r}, and {given!r} was given")
+    return invited
+
+
+@enrol.command()
+@click.argument("text", metavar="REQUEST_OR_NAME")
+@AUTHORITY
+@click.option("--role", type=ROLE, help="The role, if a name asks for several roles.")
+@FINGERPRINT
+@click.option("--days", default=90, show_default=True, help="Days that the certificate is valid.")
+def approve(text: str, authority: Path, role: str | None, fingerprint: str, days: int) -> None:
+    """Admit the site of a request, and print the admission for it.
+
+    REQUEST_OR_NAME is the request's text, a file that holds it, "-" for standard input, or the name
+    of a request that waits. The command shows the request's fingerprint and asks whether the site
+    reads the same digits. With --fingerprint it compares them itself.
+
+    \b
+    Example:
+      umpc enrol approve north.request > north.admission
+    """
+    from umpc.enrolment.authority_side import EnrolmentOffice
+    from umpc.enrolment.texts import Request
+
+    office = EnrolmentOffice(authority)
+    content = _request_text(text)
+    if content is None:
+        waiting = office.waiting(text, role)
+    else:
+        waiting = office.view(office.receive(Request.decode(content)))
+    _show(waiting)
+    if not fingerprint:
+        question = "Does the site's administrator read the same fingerprint?"
+        click.confirm(question, abort=True, err=True)
+        fingerprint = waiting.fingerprint
+    admission = office.approve(waiting, fingerprint, days=days)
+    _say(f"send this text to {waiting.enrolment.name!r}, who runs `umpc enrol finish` with it:")
+    click.echo(admission.encode())
+
+
+def _request_text(argument: str) -> str | None:
+    """Return the text of a request, or None if the argument is the name of one that waits."""
+    from umpc.cli.enrol_files import read_text
+    from umpc.transport.certificates import is_name
+
+    if is_name(argument) and not Path(argument).is_file() and not argument.startswith("umpc-"):
+        return None
+    return read_text(argument)
+
+
+def _show(waiting: Waiting) -> None:
+    entry = waiting.enrolment
+    _say(f"name         {entry.name}")
+    _say(f"role         {entry.role}")
+    _say(f"address      {entry.address or 'not given'}")
+    proof = "proven by its one-time code" if entry.proven else "none was proven"
+    _say(f"invitation   {proof}")
+    for until in waiting.former:
+        _say(f"note         another key of {entry.name!r} has a certificate until {until}: revoke")
+        _say("             it with `umpc ca revoke` if the site has lost that key")
+    _say(f"fingerprint  {waiting.fingerprint}")
+
+
+@enrol.command()
+@click.argument("text", metavar="ADMISSION")
+@SITE
+@click.option("--role", type=ROLE, default="node", show_default=True, help="Of the process.")
+@FINGERPRINT
+def finish(text: str, folder: Path, role: str, fingerprint: str) -> None:
+    """Check the authority's ADMISSION, and write this site's certificate.
+
+    A site that joined without an invitation gives the authority's fingerprint, which `umpc ca show`
+    prints there.
+
+    \b
+    Example:
+      umpc enrol finish north.admission
+    """
+    from umpc.cli.enrol_files import identity_folder, read_text
+    from umpc.enrolment import site_side
+    from umpc.enrolment.texts import AdmissionText, grouped
+    from umpc.transport.certificates import issuer_fingerprint
+
+    own = identity_folder(folder, role)
+    identity = site_side.finish(own, AdmissionText.decode(read_text(text)), expected=fingerprint)
+    click.echo(f"name         {identity.name}")
+    click.echo(f"role         {identity.role}")
+    click.echo(f"valid until  {identity.not_after:%Y-%m-%d %H:%M} UTC")
+    click.echo(f"authority    {grouped(issuer_fingerprint(identity.certificate))}")
+    if role == "node":
+        config = folder / "node.toml"
+        click.echo(f"next         umpc node doctor --config {config}")
+        click.echo(f"             umpc node start --config {config}")
+
+
+def _say(line: str) -> None:
+    """Print a line for the person on standard error; standard output holds the text alone."""
+    click.echo(line, err=True)

@@ -1,0 +1,74 @@
+"""`umpc infer`: intervals and a p-value from a report, at no further ε."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from umpc.reporting.json_document import InferenceDocument
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("file", metavar="REPORT.json", type=FILE)
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="How often intervals hold."
+)
+@click.option(
+    "--alternative",
+    type=click.Choice(["two-sided", "greater", "less"]),
+    help="The side of the test. The default is the usual one of the statistic.",
+)
+@click.option(
+    "--null",
+    type=float,
+    help="Test that the statistic has this value. The default is its own hypothesis.",
+)
+@click.option(
+    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def infer(
+    file: Path, level: float, alternative: str | None, null: float | None, style: str
+) -> None:
+    """Compute intervals and a p-value from a report, which --format json of a study printed.
+
+    Reports are public, and this takes no further epsilon. No site is asked.
+
+    \b
+    umpc study run study.toml --format json > report.json
+    umpc infer report.json --level 0.9
+    umpc infer report.json --alternative greater --null 0.3
+    """
+    from umpc.inference.report_inference import Inference
+    from umpc.reporting.json_document import inference_document, inference_of, read_report
+
+    report = read_report(file)
+    inference = Inference(report)
+    inference.interval(level)  # refuses a wrong level, and a report without a value
+    found = inference_of(report, level)
+    if alternative is not None or null is not None:
+        found = replace(found, test=inference.test(alternative, null))
+    if style == "json":
+        print(json.dumps(inference_document(found)))
+        return
+    _print(found)
+
+
+def _print(found: InferenceDocument) -> None:
+    """Intervals, the test and the sources of error, one line each."""
+    from umpc.reporting.words import KIND_WORDS, describe_test
+
+    for each in found.intervals:
+        words = f"{each.level:.4g} interval, {KIND_WORDS[each.kind]}"
+        click.echo(f"{words:40} {each.low:.5g} to {each.high:.5g}, for {each.covers}")
+    if found.test:
+        click.echo(describe_test(found.test))
+    for source in found.errors:
+        size = "not bounded" if source.std is None else f"{source.std:.3g}"
+        click.echo(f"{'error: ' + source.name:40} {size}: {source.about}")

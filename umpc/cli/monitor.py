@@ -1,0 +1,90 @@
+"""A server's metrics and health, if its administrator names a local port for them."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from umpc.errors import UmpcError
+
+if TYPE_CHECKING:
+    from umpc.monitoring.metrics import Metrics
+    from umpc.node.budget.budget_account import Balance
+    from umpc.node.budget.ledger import Ledger
+    from umpc.node.config import NodeConfig
+    from umpc.transport.authority import Identity
+
+log = logging.getLogger("umpc.metrics")
+STATES = ("total", "spent", "reserved", "left")
+
+
+class Monitor:
+    """The metrics of one server. Args: address: HOST:PORT of this machine, or "" for none."""
+
+    def __init__(self, identity: Identity, address: str):
+        self._identity = identity
+        self._address = address
+        self._metrics: Metrics | None = None
+        self._ledger: Ledger | None = None
+        if address:
+            from umpc.monitoring.metrics import Metrics
+
+            self._metrics = Metrics(identity)
+
+    def watch_site(self, config: NodeConfig, ledger: Ledger) -> None:
+        """Add a node's budget and approvals."""
+        from umpc.node.approvals import PENDING, Approvals, approvals_beside
+
+        self._ledger = ledger
+        approvals = Approvals(approvals_beside(config.ledger))
+
+        def pending() -> int:
+            try:
+                return sum(entry.state == PENDING for entry in approvals.entries())
+            except UmpcError:
+                return -1
+
+        if self._metrics is not None:
+            self._metrics.add_site(
+                lambda: _amounts(ledger.balance()), lambda: _amounts(ledger.delta()), pending
+            )
+
+    def ended(self, error: UmpcError | None) -> None:
+        """Count a study that ended."""
+        if self._metrics is not None:
+            self._metrics.ended(error)
+
+    @contextlib.contextmanager
+    def served(self) -> Iterator[None]:
+        """Serve the metrics inside the block. Raises: ConfigError, AddressInUse."""
+        if self._metrics is None:
+            yield
+            return
+        from umpc.monitoring.endpoint import first_fault, monitored
+
+        fault = first_fault(self._check_certificate, self._check_ledger)
+        with monitored(self._address, self._metrics.registry, fault) as address:
+            log.info("metrics are at http://%s/metrics", address)
+            yield
+
+    def _check_certificate(self) -> None:
+        """Raises: CertificateError if the certificate has ended or is revoked."""
+        from umpc.transport.certificates import check_validity
+
+        latest = self._identity.latest()
+        check_validity(latest.certificate, "the certificate of this process")
+        if latest.revoked is not None:
+            latest.revoked.check(latest.certificate.serial_number, latest.name, latest.role)
+
+    def _check_ledger(self) -> None:
+        """Raises: LedgerError if the disk refuses."""
+        if self._ledger is not None:
+            self._ledger.balance()
+
+
+def _amounts(balance: Balance) -> dict[str, float]:
+    found: dict[str, Fraction] = {state: getattr(balance, state) for state in STATES}
+    return {state: float(amount) for state, amount in found.items()}

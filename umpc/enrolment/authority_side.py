@@ -1,0 +1,207 @@
+"""The authority's side of an enrolment: invite, receive a request, approve it.
+
+*What the authority trusts.* Only the fingerprint that a person compares decides. A request that
+proves the one-time code comes from somebody who had the invitation. The first such request binds
+the code to its key. A request of another key with the same code is refused, because one of the two
+senders stole the invitation, and the person must ask which.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from cryptography.hazmat.primitives import serialization as form
+
+from umpc.enrolment.register import ADMITTED, ASKED, DECLINED, INVITED, Enrolment, Register
+from umpc.enrolment.texts import (
+    CODE_BYTES,
+    AdmissionText,
+    Invitation,
+    Request,
+    are_same_digits,
+    parse_time,
+    pem_of,
+)
+from umpc.errors import CertificateError, ConfigError
+from umpc.transport.authority import DAYS, Authority
+from umpc.transport.certificates import (
+    check_name,
+    check_validity,
+    clock,
+    key_digest,
+    names_of,
+    p256_key_of,
+    parse_certificate,
+)
+from umpc.transport.files import read_file
+
+INVITATION_DAYS = 14
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A request that waits for a person's decision.
+
+    former: the dates of valid certificates that the process has for another key.
+    """
+
+    enrolment: Enrolment
+    fingerprint: str
+    former: tuple[str, ...]
+
+
+class EnrolmentOffice:
+    """The enrolments of one authority. Args: folder: which `umpc ca init` made."""
+
+    def __init__(self, folder: Path, now: Callable[[], datetime] = clock):
+        self.authority = Authority.open(folder)
+        self.register = Register(folder / "enrolments")
+        self._now = now
+
+    def invite(
+        self, name: str, role: str, *, days: int = INVITATION_DAYS, address: str = ""
+    ) -> Invitation:
+        """Return a new invitation. An earlier one of the same process no longer counts.
+
+        Raises: ConfigError, CertificateError.
+        """
+        check_name(name, role)
+        if not 1 <= days <= 365:
+            raise ConfigError(f"an invitation for {days} days: expected 1 to 365")
+        check_validity(self.authority.cert, "the authority's own ca.pem", self._now())
+        until = _text(self._now() + timedelta(days=days))
+        code = secrets.token_bytes(CODE_BYTES)
+        der = self.authority.cert.public_bytes(form.Encoding.DER)
+        invitation = Invitation(name, role, der, code, until, address)
+        invitation.check(self._now())
+        self.register.put(
+            Enrolment(name, role, INVITED, self._time(), code=code.hex(), until=until)
+        )
+        return invitation
+
+    def receive(self, request: Request, *, needs_code: bool = False) -> Enrolment:
+        """Record a request, which then waits for a person.
+
+        Args: needs_code: refuse a request without the proof of an invitation.
+        Raises: CertificateError.
+        """
+        name, role = request.names
+        known = self.register.find(name, role)
+        if known is not None and self._is_repeated(known, request):
+            return known
+        proven = known is not None and self._check_code(known, request)
+        if (request.proof or needs_code) and not proven:
+            raise CertificateError(
+                f"the request of {role} {name!r} does not prove the code of an invitation that "
+                "counts: invite the site again, and let it join with the new invitation",
+                culprit=name,
+            )
+        entry = known if proven and known else Enrolment(name, role, ASKED, "")
+        entry = entry.changed(
+            state=ASKED,
+            at=self._time(),
+            request=request.encode(),
+            proven=proven,
+            address=request.address,
+            admission="",
+        )
+        self.register.put(entry)
+        return entry
+
+    def _is_repeated(self, known: Enrolment, request: Request) -> bool:
+        """Whether the record holds this request already. Raises: CertificateError for a rival."""
+        if not known.request:
+            return False
+        held = Request.decode(known.request)
+        if held.fingerprint == request.fingerprint:
+            return known.state == ASKED and held.address == request.address
+        if known.code and request.proves(bytes.fromhex(known.code)):
+            raise CertificateError(
+                f"two requests with different keys used the invitation of {known.role} "
+                f"{known.name!r}: somebody else had it, so invite the site again by another way",
+                culprit=known.name,
+            )
+        return False
+
+    def _check_code(self, known: Enrolment, request: Request) -> bool:
+        if not known.code or not request.proof or self._now() > parse_time(known.until):
+            return False
+        return request.proves(bytes.fromhex(known.code))
+
+    def waiting(self, name: str, role: str | None = None) -> Waiting:
+        """Return the request of a name that waits. Raises: ConfigError if there is none."""
+        found = [
+            entry
+            for entry in self.register.all()
+            if entry.name == name and entry.state == ASKED and role in (None, entry.role)
+        ]
+        if len(found) == 1:
+            return self.view(found[0])
+        if found:
+            roles = " and of a ".join(entry.role for entry in found)
+            raise ConfigError(f"{name!r} is the name of a {roles}: give --role")
+        raise ConfigError(
+            f"no request of {name!r} waits: give the text of its request, or see `umpc ca list`"
+        )
+
+    def view(self, entry: Enrolment) -> Waiting:
+        """Return a request as a person must see it. Raises: CertificateError."""
+        request = Request.decode(entry.request)
+        own = key_digest(p256_key_of(request.document))
+        revoked = self.authority.revoked()
+        former = [
+            f"{cert.not_valid_after_utc:%Y-%m-%d}"
+            for cert in self.authority.issued.all()
+            if names_of(cert) == (entry.name, entry.role)
+            and cert.not_valid_after_utc > self._now()
+            and not (revoked and cert.serial_number in revoked)
+            and key_digest(p256_key_of(cert)) != own
+        ]
+        return Waiting(entry, request.fingerprint, tuple(former))
+
+    def approve(self, waiting: Waiting, fingerprint: str, *, days: int = DAYS) -> AdmissionText:
+        """Sign a request whose fingerprint a person has compared.
+
+        Raises: CertificateError if the fingerprint is another one, or as `Authority.sign`.
+        """
+        entry = waiting.enrolment
+        if not are_same_digits(fingerprint, waiting.fingerprint):
+            raise CertificateError(
+                f"the request of {entry.role} {entry.name!r} has the fingerprint "
+                f"{waiting.fingerprint}, and another one was given: ask the site to read its own "
+                "aloud; if they differ, somebody else made this request",
+                culprit=entry.name,
+            )
+        csr = pem_of(Request.decode(entry.request).csr, "CERTIFICATE REQUEST")
+        cert = self.authority.sign(
+            csr, name=entry.name, role=entry.role, days=days, now=self._now()
+        )
+        admission = self._admission(cert)
+        self.register.put(
+            entry.changed(
+                state=ADMITTED, at=self._time(), code="", until="", admission=admission.encode()
+            )
+        )
+        return admission
+
+    def decline(self, entry: Enrolment) -> None:
+        """Refuse a request. Its invitation no longer counts."""
+        self.register.put(entry.changed(state=DECLINED, at=self._time(), code="", until=""))
+
+    def _admission(self, cert_pem: bytes) -> AdmissionText:
+        cert = parse_certificate(cert_pem, "the new certificate").public_bytes(form.Encoding.DER)
+        own = self.authority.cert.public_bytes(form.Encoding.DER)
+        has_list = self.authority.revoked() is not None
+        revoked = read_file(self.authority.list_path, "sign it again") if has_list else b""
+        return AdmissionText(cert, own, revoked)
+
+    def _time(self) -> str:
+        return _text(self._now())
+
+
+def _text(at: datetime) -> str:
+    return at.replace(microsecond=0).isoformat()

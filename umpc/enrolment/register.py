@@ -1,0 +1,93 @@
+"""The authority's record of enrolments, one file for each role and name, in its own folder.
+
+    invited ──► asked ──► admitted
+                  └─────► declined
+
+A file holds the invitation's one-time code, so only its owner can read it. The certificates
+themselves are in `issued/` (`transport/issued.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from umpc.errors import CertificateError
+from umpc.transport.files import read_file, write_durably
+
+INVITED = "invited"
+ASKED = "asked"
+ADMITTED = "admitted"
+DECLINED = "declined"
+STATES = (INVITED, ASKED, ADMITTED, DECLINED)
+HOW = "restore the authority's folder from a backup, or remove the file and invite again"
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """One process on its way into the consortium.
+
+    code: of its invitation, hexadecimal; empty without one, and after its certificate was issued.
+    until: the invitation's end. request: the text of its request. proven: the request proved the
+    code. address: where others reach the process, as it says itself. admission: the text of the
+    answer. at: the last change, in UTC.
+    """
+
+    name: str
+    role: str
+    state: str
+    at: str
+    code: str = field(default="", repr=False)
+    until: str = ""
+    request: str = ""
+    proven: bool = False
+    address: str = ""
+    admission: str = ""
+
+    def changed(self, **changes: object) -> Enrolment:
+        """Return this enrolment with other values."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+class Register:
+    """The record in one folder, which need not exist yet."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+
+    def find(self, name: str, role: str) -> Enrolment | None:
+        """Return the enrolment of a process, or None. Raises: CertificateError if damaged."""
+        path = self._path(name, role)
+        return _read(path) if path.exists() else None
+
+    def put(self, enrolment: Enrolment) -> None:
+        """Write an enrolment, on disk when this returns. Raises: CertificateError."""
+        path = self._path(enrolment.name, enrolment.role)
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_durably(path, json.dumps(asdict(enrolment), indent=1).encode())
+        except OSError as error:
+            raise CertificateError(
+                f"{path} cannot be written ({error.strerror}): make room, or check owner and mode"
+            ) from None
+
+    def all(self) -> Iterator[Enrolment]:
+        """Return every enrolment, in the order of role and name. Raises: CertificateError."""
+        for path in sorted(self._folder.glob("*.json")):
+            yield _read(path)
+
+    def _path(self, name: str, role: str) -> Path:
+        return self._folder / f"{role}.{name}.json"
+
+
+def _read(path: Path) -> Enrolment:
+    content = read_file(path, HOW)
+    try:
+        entry = Enrolment(**json.loads(content))
+        if entry.state not in STATES or path.name != f"{entry.role}.{entry.name}.json":
+            raise ValueError
+        return entry
+    except (ValueError, TypeError):
+        raise CertificateError(f"{path} is not the record of an enrolment: {HOW}") from None

@@ -1,0 +1,112 @@
+"""The local port of a process: `/metrics` for Prometheus, `/healthz` for a probe.
+
+It listens on this machine only. One thread answers one call after another, and each call has a few
+seconds, so slow callers take neither threads nor memory. A failure of this port ends no study.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from ipaddress import ip_address
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from umpc.errors import AddressInUse, ConfigError, UmpcError
+from umpc.transport.diagnose import split_address
+
+CALL_SECONDS = 5
+WELL = "ok"
+
+
+@contextmanager
+def monitored(address: str, registry: CollectorRegistry, fault: Callable[[], str]) -> Iterator[str]:
+    """Serve the port inside the block, and yield its address. An empty address serves nothing.
+
+    Args: fault: returns why the process cannot serve studies, or "" if it can.
+    Raises: ConfigError if the address is not of this machine alone; AddressInUse.
+    """
+    if not address:
+        yield ""
+        return
+    server = _bind(address, _handler(registry, fault))
+    thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
+    thread.start()
+    try:
+        yield f"{server.server_address[0]!s}:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _bind(address: str, handler: type[BaseHTTPRequestHandler]) -> HTTPServer:
+    host, port = split_address(address)
+    host = "127.0.0.1" if host == "localhost" else host
+    if not _is_local(host) or ":" in host:
+        raise ConfigError(
+            f"--metrics {address}: an address of this machine alone was expected, such as "
+            "127.0.0.1:9464. Let a collector on this machine read it and send it on"
+        )
+    try:
+        return HTTPServer((host, port), handler)
+    except OSError:
+        raise AddressInUse(
+            f"--metrics {address}: another process listens there. Choose another port"
+        ) from None
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _handler(registry: CollectorRegistry, fault: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """Answers GET of the two paths."""
+
+        timeout = CALL_SECONDS
+        server_version = "umpc"
+        sys_version = ""
+
+        def do_GET(self) -> None:
+            """Answer one call."""
+            if self.path == "/metrics":
+                self._answer(200, CONTENT_TYPE_LATEST, generate_latest(registry))
+            elif self.path == "/healthz":
+                reason = fault()
+                text = f"{reason or WELL}\n".encode()
+                self._answer(503 if reason else 200, "text/plain; charset=utf-8", text)
+            else:
+                self._answer(404, "text/plain; charset=utf-8", b"/metrics or /healthz\n")
+
+        def _answer(self, status: int, kind: str, content: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Leave the process's log to studies."""
+
+    return Handler
+
+
+def first_fault(*checks: Callable[[], object]) -> Callable[[], str]:
+    """Return a function that says why one of these checks fails: only the class of its error."""
+
+    def fault() -> str:
+        for check in checks:
+            try:
+                check()
+            except UmpcError as error:
+                return f"{type(error).__name__}: see the process's log"
+        return ""
+
+    return fault

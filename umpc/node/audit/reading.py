@@ -1,0 +1,129 @@
+"""The audit trail is read and verified, one row at a time: memory does not grow with its length.
+
+*What verification finds.* A row that was changed, removed from the middle, exchanged, or written
+without the key breaks the chain at its number. Rows that were cut off at the end leave a chain
+that is whole. Two things find these: a charge in the ledger without a row here, and a place that
+somebody noted before (`AuditMark`), which must still be in the chain.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from umpc.errors import AuditError
+from umpc.node.audit.entry import (
+    FIRST_HASH,
+    MOST_LINE,
+    SEAL_BYTES,
+    AuditMark,
+    AuditRow,
+    mark_of,
+    seal,
+)
+
+KNOWN = {"seq", "at", "hash", *(each.name for each in fields(AuditRow))}
+"""The keys of every row. A later version may add others."""
+CHARGED = b'"event":"charge"'
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A trail whose chain is whole: its last place, and the studies that it says were charged."""
+
+    head: AuditMark
+    charged: frozenset[bytes]
+
+
+def lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a trail with their newlines. The last one may be cut.
+
+    An absent file has no line. Raises: AuditError.
+    """
+    try:
+        with path.open("rb") as file:
+            while line := file.readline(MOST_LINE + 1):
+                if len(line) > MOST_LINE:
+                    raise damaged(path, "a line is longer than any row")
+                yield line
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise AuditError(
+            f"audit trail {path}: it cannot be read ({error.strerror}): check owner and mode"
+        ) from None
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the facts of each row, which are not verified. Raises: AuditError."""
+    for number, line in enumerate(lines(path), 1):
+        if not line.endswith(b"\n"):
+            return  # a writer is at work, or a crash cut it short
+        try:
+            facts = json.loads(line)
+        except ValueError:
+            raise damaged(path, f"row {number} is no JSON") from None
+        if not isinstance(facts, dict) or not facts.keys() >= KNOWN:
+            raise damaged(path, f"row {number} is no row")
+        yield facts
+
+
+def verify(path: Path, key: bytes, expected: AuditMark | None = None) -> Verified:
+    """Verify every row. Args: expected: a place that was noted before.
+
+    Raises: AuditError, which names the first wrong row.
+    """
+    seq, former = 0, FIRST_HASH
+    charged: set[bytes] = set()
+    is_met = expected is None or expected == AuditMark()
+    for line in lines(path):
+        seq += 1
+        body = line[: -SEAL_BYTES - 1]
+        own = seal(key, former, body)
+        if line[-SEAL_BYTES - 1 :] != b',"hash":"%b"}\n' % own.hex().encode():
+            raise damaged(path, _reason(line, seq))
+        if not body.startswith(b'{"seq":%d,' % seq):
+            raise damaged(path, f"row {seq} has another number")
+        if CHARGED in body:
+            charged.add(bytes.fromhex(json.loads(body + b"}")["study"]))
+        former = own
+        is_met = is_met or (expected is not None and (seq, own) == (expected.seq, expected.hash))
+    if not is_met and expected is not None:
+        raise damaged(
+            path, f"row {expected.seq} with the hash that was noted is missing: rows were cut off"
+        )
+    return Verified(AuditMark(seq, former), frozenset(charged))
+
+
+def compare(path: Path, verified: Verified, charged: frozenset[bytes]) -> None:
+    """Check that every charge of the ledger has its row. Raises: AuditError.
+
+    Args: charged: the hashes of the studies that the ledger charged.
+    """
+    if missing := charged - verified.charged:
+        digits = min(missing).hex()[:16]
+        raise damaged(
+            path,
+            f"the ledger charged {len(missing)} studies that have no row here, among them "
+            f"{digits}: rows were cut off, or the node ended in that moment and adds them at its "
+            "next start",
+        )
+
+
+def damaged(path: Path, reason: str) -> AuditError:
+    """Return the error for a trail whose content is wrong."""
+    return AuditError(
+        f"audit trail {path}: {reason}. Keep the file for inquiry, and compare it with a copy that "
+        "`umpc audit export` made"
+    )
+
+
+def _reason(line: bytes, seq: int) -> str:
+    if not line.endswith(b"\n"):
+        return f"row {seq} is cut short, by a crash or while a process writes it; verify again"
+    if mark_of(line) is None:
+        return f"row {seq} is no row"
+    return f"row {seq} is wrong: it was changed, or a row before it was removed"

@@ -1,0 +1,51 @@
+"""The fingerprints of studies' records, on disk beside the ledger's rows.
+
+The table `cohorts` says which data each release was about (`umpc/node/table/fingerprint.py`), for
+the site's administrator. It is outside the chain of rows, as the mechanisms are
+(`charge_events.py`): older ledgers are whole without it, and no charge depends on it. It is written
+with the held attempt. Its entry belongs to one attempt and has a seal, an HMAC with the ledger's
+key; an entry that was edited is ignored with a warning.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import sqlite3
+
+from umpc.node.budget.budget_account import ATTEMPT_BYTES, StoredRow, row_hash
+from umpc.node.budget.held_attempts import HeldAttempt
+from umpc.node.table.fingerprint import Fingerprint
+
+log = logging.getLogger("umpc.node")
+TAG = b"umpc cohort entry 1"
+TABLE = (
+    "CREATE TABLE IF NOT EXISTS cohorts (study BLOB PRIMARY KEY, attempt BLOB NOT NULL,"
+    " cohort TEXT NOT NULL, seal BLOB NOT NULL)"
+)
+INSERT = "INSERT OR REPLACE INTO cohorts (study, attempt, cohort, seal) VALUES (?, ?, ?, ?)"
+DELETE = "DELETE FROM cohorts WHERE study = ?"
+
+
+def sealed_cohort(key: bytes, held: HeldAttempt, cohort: Fingerprint) -> StoredRow:
+    """Return an entry as it is stored, with its seal at the end."""
+    values = (held.study, held.attempt[:ATTEMPT_BYTES], cohort.encode())
+    return (*values, row_hash(key, TAG, values))
+
+
+def read_cohorts(db: sqlite3.Connection, key: bytes) -> dict[bytes, Fingerprint]:
+    """Return each study's fingerprint whose seal agrees; a ledger may have no such table."""
+    tables = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cohorts'")
+    if tables.fetchone() is None:
+        return {}
+    found: dict[bytes, Fingerprint] = {}
+    for *values, seal in db.execute("SELECT study, attempt, cohort, seal FROM cohorts"):
+        study, _, text = values
+        if isinstance(seal, bytes) and hmac.compare_digest(seal, row_hash(key, TAG, values)):
+            found[bytes(study)] = Fingerprint.decode(text)
+        else:
+            log.warning(
+                "the stored fingerprint of study %s was changed on disk; it is ignored",
+                bytes(study).hex()[:16],
+            )
+    return found

@@ -1,0 +1,293 @@
+"""A query's columns, read from a database: read-only, in one snapshot, and exactly typed.
+
+SQLAlchemy speaks to the database, with psycopg for PostgreSQL. It is installed by the extra
+`umpc[sql]` and loaded when a node first reads (docs/decisions/0053).
+
+| a value in the database | is |
+|---|---|
+| NULL, or a NaN | missing |
+| integer, numeric, float | its number, with the text that the database shows |
+| boolean | the words `true` and `false`, and the numbers 1 and 0 |
+| text, enumeration, uuid | a text, as in a CSV file |
+| date, time, interval, JSON, bytes, array, money | refused in a study, by the column's type |
+
+An error never holds the driver's own text, which may quote a value or the address. It says the
+class, the SQLSTATE, and what to do.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from umpc.errors import ConfigError, DataError, UmpcError
+from umpc.node.table.source import TableSite
+from umpc.node.table.sql_source import SQLITE, SqlSource, wrong_password_file
+
+ROWS_AT_ONCE = 10_000
+CONNECT_SECONDS = 15
+INSTALL = "pip install 'umpc[sql]'"
+NO_NUMBER = "(a value of another type)"
+"""The text of a value that is neither number nor text. It counts as a word that nobody expects."""
+DAYS = "write in the query, for example, (VISIT - DATE '2000-01-01') AS visit_days"
+YEARS = "write in the query, for example, EXTRACT(YEAR FROM age(BIRTH))::int AS age"
+REFUSED = {
+    "date": f"{DAYS}, or {YEARS}",
+    "timestamp": "write in the query, for example, EXTRACT(EPOCH FROM VISIT)::bigint AS seconds",
+    "timestamptz": "write in the query, for example, EXTRACT(EPOCH FROM VISIT)::bigint AS seconds",
+    "time": "write in the query, for example, EXTRACT(HOUR FROM VISIT)::int AS hour",
+    "timetz": "write in the query, for example, EXTRACT(HOUR FROM VISIT)::int AS hour",
+    "interval": "write in the query, for example, EXTRACT(DAY FROM STAY)::int AS days",
+    "json": "write in the query, for example, (RESULT->>'value')::numeric AS value",
+    "jsonb": "write in the query, for example, (RESULT->>'value')::numeric AS value",
+    "money": "write in the query, for example, COST::numeric AS cost",
+    "bytea": "leave it out of the study, or cast it in the query",
+    "xml": "leave it out of the study, or cast it in the query",
+}
+"""PostgreSQL's types that are neither a number nor a text → what to write in their place."""
+
+STATES = {
+    "28": "the database refuses the user: correct the user in url, or the password",
+    "3D": "there is no such database: correct its name in url",
+    "42501": "the user may not read this table: run GRANT SELECT ON TABLE TO USER",
+    "42P01": "there is no such table or view: correct sql under [data]",
+    "42703": "there is no such column: correct sql under [data]",
+    "42": "the database does not understand the query: correct sql under [data]",
+    "0A": "the query must be one SELECT that changes nothing: correct sql under [data]",
+    "25006": "the query tries to change data, and the node only reads: correct sql under [data]",
+    "57014": "the database ended the query: look at its statement_timeout",
+    "53": "the database lacks connections, memory or disk: try again later",
+    "22": "the database cannot convert or compute a value: correct sql under [data]",
+}
+"""SQLSTATE, or its beginning, → what to do. The longest that fits counts."""
+SAID = {
+    "password authentication failed": STATES["28"],
+    "no password supplied": "the database asks for a password: write password_file under [data]",
+    "pg_hba.conf": "the database does not let this user or host in: look at its pg_hba.conf",
+    "does not exist": "there is no such database or user: correct url",
+    "Connection refused": "nothing listens there: correct host and port in url, or start it",
+    "No such file": "nothing listens there: correct host and port in url, or start it",
+    "resolve host": "the host has no address: correct its name in url",
+    "timeout": "the host did not answer in time: look at the firewall between",
+    "certificate": "the certificate of the database is not accepted: correct sslrootcert in url",
+    "unable to open": "there is no such file, or it may not be read: correct url",
+    "no such table": STATES["42P01"],
+    "no such column": STATES["42703"],
+    "readonly database": STATES["25006"],
+}
+"""Words of a driver's text → what to do. The text itself is shown to nobody."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A column's values in all rows.
+
+    texts: (rows,) str, empty where the value is missing. known: (rows,) bool. numbers: (rows,)
+    float64, NaN where the value is no number by its type.
+    """
+
+    texts: NDArray[np.object_]
+    known: NDArray[np.bool_]
+    numbers: NDArray[np.float64]
+
+
+class SqlReading:
+    """One transaction of a query. Make it with `read_query`."""
+
+    def __init__(self, connection: Any, source: SqlSource, site: TableSite):
+        # A cursor on the server takes one statement only, also where the driver would take several.
+        self._connection = connection.execution_options(
+            stream_results=True, max_row_buffer=ROWS_AT_ONCE
+        )
+        self._site = site
+        self._query = f"FROM ({source.select}) AS site_query"
+        found = self._connection.exec_driver_sql(self._plain(f"SELECT * {self._query} LIMIT 0"))
+        self._described = list(found.cursor.description)
+        self.names: list[str] = [each[0] for each in self._described]
+        self.rows = 0
+        found.close()
+
+    def fetch(self, wanted: Sequence[str]) -> dict[str, Fetched]:
+        """Read the columns of these names; a name that is no column is left out.
+
+        Raises: DataError for a type that is neither number nor text.
+        """
+        names = [name for name in dict.fromkeys(wanted) if self.names.count(name) == 1]
+        for name in names:
+            self._check_type(name)
+        columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names) or "1"
+        result = self._connection.exec_driver_sql(self._plain(f"SELECT {columns} {self._query}"))
+        parts: list[list[Fetched]] = [[] for _ in names]
+        rows = 0
+        for chunk in result.partitions(ROWS_AT_ONCE):
+            rows += len(chunk)
+            for place, part in enumerate(parts):
+                part.append(_typed([row[place] for row in chunk]))
+        self.rows = rows
+        return {name: _joined(part) for name, part in zip(names, parts, strict=True)}
+
+    def _plain(self, statement: str) -> str:
+        """Return the statement with percent signs that the driver does not take for parameters."""
+        is_format = self._connection.dialect.paramstyle in ("format", "pyformat")
+        return statement.replace("%", "%%") if is_format else statement
+
+    def _check_type(self, name: str) -> None:
+        """Raises: DataError by the column's type, which is the same whatever its values are."""
+        kind = getattr(self._described[self.names.index(name)], "type_display", "") or ""
+        plain = kind.partition("(")[0]
+        advice = "take one element in the query, as (RESULTS)[1]" if kind.endswith("[]") else None
+        advice = advice or REFUSED.get(plain)
+        if advice:
+            raise self._site.error(
+                DataError,
+                f"field {name!r}: a column of numbers, booleans or texts was expected, and the "
+                f"database has the type {kind}. Have its administrator change sql under [data]: "
+                f"{advice}",
+            )
+
+
+@contextmanager
+def read_query(source: SqlSource, site: TableSite) -> Iterator[SqlReading]:
+    """Open the database for one read-only transaction.
+
+    Raises: ConfigError without the optional packages, or for the password's file; DataError.
+    """
+    engine = _engine(source, site)
+    try:
+        with engine.connect() as connection:
+            yield SqlReading(connection, source, site)
+    except UmpcError:
+        raise
+    except Exception as error:
+        if not _is_of_database(error):
+            raise
+        raise site.error(
+            DataError,
+            "the table was expected from the site's database, and it could not be read. The node's "
+            "own log says why",
+            why(error),
+        ) from None
+    finally:
+        engine.dispose()
+
+
+def why(error: Exception) -> str:
+    """Return what to do about a driver's error, without any of its text."""
+    original = getattr(error, "orig", None) or error
+    state = str(getattr(original, "sqlstate", None) or "")
+    known = [state[:length] for length in (5, 2) if state[:length] in STATES]
+    said = [advice for words, advice in SAID.items() if words in str(original)]
+    advice = [STATES[known[0]]] if known else said[:1]
+    names = [type(original).__name__, *([f"SQLSTATE {state}"] if state else [])]
+    return "; ".join([" ".join(names), *advice])
+
+
+def _engine(source: SqlSource, site: TableSite) -> Any:
+    """Return SQLAlchemy's engine, whose connections only read and see one snapshot."""
+    try:
+        import sqlalchemy
+        from sqlalchemy.pool import NullPool
+    except ImportError:
+        raise site.error(
+            ConfigError,
+            f"a table in a database was expected, and the packages for it are not installed. Run "
+            f"{INSTALL} at the site",
+        ) from None
+    if source.kind == SQLITE:
+        address = f"file:{quote(str(source.sqlite_file))}?mode=ro"
+
+        def connect() -> sqlite3.Connection:
+            return sqlite3.connect(address, uri=True, check_same_thread=False)
+
+        return sqlalchemy.create_engine("sqlite://", creator=connect, poolclass=NullPool)
+    url = sqlalchemy.make_url(source.url)
+    if source.password_file is not None:
+        url = url.set(password=_password(source, site))
+    if "connect_timeout" not in url.query:
+        url = url.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
+    return sqlalchemy.create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        poolclass=NullPool,
+        hide_parameters=True,
+        isolation_level="REPEATABLE READ",
+        execution_options={"postgresql_readonly": True},
+    )
+
+
+def _password(source: SqlSource, site: TableSite) -> str:
+    """Read the password. Raises: ConfigError; it shows the file's name and nothing of its text."""
+    path = source.password_file
+    if path is None:
+        return ""
+    try:
+        wrong = wrong_password_file(path)
+        if not wrong:
+            return path.read_text(encoding="utf-8").strip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        wrong = type(error).__name__
+    raise site.error(
+        ConfigError,
+        "the file of the database's password was expected, readable by the node's user alone, and "
+        "it is not so. Correct password_file under [data]",
+        f"{path}: {wrong}",
+    )
+
+
+def _is_of_database(error: Exception) -> bool:
+    """Return whether an error is the driver's or SQLAlchemy's."""
+    place = type(error).__module__.partition(".")[0]
+    return place in ("sqlalchemy", "psycopg", "sqlite3")
+
+
+def _joined(parts: Sequence[Fetched]) -> Fetched:
+    if not parts:
+        return Fetched(np.empty(0, object), np.empty(0, bool), np.empty(0, np.float64))
+    return Fetched(
+        np.concatenate([part.texts for part in parts]),
+        np.concatenate([part.known for part in parts]),
+        np.concatenate([part.numbers for part in parts]),
+    )
+
+
+def _typed(values: Sequence[Any]) -> Fetched:
+    """Return a column's values in some rows, by their types in Python."""
+    pairs = [_read(value) for value in values]
+    texts = np.empty(len(pairs), object)
+    texts[:] = [text or "" for text, _ in pairs]
+    known = np.array([text is not None for text, _ in pairs], bool)
+    return Fetched(texts, known, np.array([number for _, number in pairs], np.float64))
+
+
+def _read(value: Any) -> tuple[str | None, float]:
+    """Return a value's text, None if it is missing, and its number, NaN if it has none."""
+    if value is None:
+        return None, math.nan
+    if isinstance(value, bool):
+        return ("true", 1.0) if value else ("false", 0.0)
+    if isinstance(value, int):
+        return str(value), _as_float(value)
+    if isinstance(value, float):
+        return (None, math.nan) if math.isnan(value) else (repr(value), value)
+    if isinstance(value, Decimal):
+        return (None, math.nan) if value.is_nan() else (f"{value:f}", float(value))
+    if isinstance(value, str | UUID):
+        return str(value), math.nan
+    return NO_NUMBER, math.nan
+
+
+def _as_float(value: int) -> float:
+    """Return the nearest double; infinity beyond all doubles, which counts as a bound."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

@@ -1,0 +1,91 @@
+"""A query or a view in a database as a site's table: what the site's administrator writes.
+
+The address never holds a password. It is in a file of its own, or where the driver looks for it:
+`~/.pgpass`, PGPASSFILE, PGPASSWORD, or the operating system's user on a Unix socket.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+POSTGRESQL = "postgresql"
+SQLITE = "sqlite"
+KINDS = (POSTGRESQL, SQLITE)
+"""The databases that are tested. An address begins with one of them."""
+NAME = r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?"
+QUERY = re.compile(r"\s*(select|with)\b", re.IGNORECASE)
+OTHERS_MAY_READ = 0o077
+SECRETS = ("password", "sslpassword")
+
+
+@dataclass(frozen=True)
+class SqlSource:
+    """A query in a database.
+
+    url: as postgresql://USER@HOST:PORT/DATABASE, without a password, or as sqlite:///FILE.
+    query: one SELECT, or the name of a table or view.
+    password_file: a file with the password alone; None where the driver finds it.
+    folder: the folder that a path in the address is relative to.
+    """
+
+    url: str
+    query: str
+    password_file: Path | None = None
+    folder: Path = Path()
+
+    @property
+    def kind(self) -> str:
+        """The kind of database, one of KINDS."""
+        return urlsplit(self.url).scheme
+
+    @property
+    def select(self) -> str:
+        """The query as one SELECT."""
+        is_name = re.fullmatch(NAME, self.query.strip())
+        return f"SELECT * FROM {self.query.strip()}" if is_name else self.query
+
+    @property
+    def sqlite_file(self) -> Path:
+        """The file of an SQLite database."""
+        return (self.folder / urlsplit(self.url).path.removeprefix("/")).resolve()
+
+
+def wrong_url(url: str) -> str:
+    """Return what is wrong with an address, or "". The answer never shows the address."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+        settings = parse_qs(parts.query)
+    except ValueError:
+        return "it is no address"
+    if parts.password is not None or any(secret in settings for secret in SECRETS):
+        return (
+            "it holds a password, which would stand in backups and logs; write the password into a "
+            "file that only the node's user may read, and name it as password_file"
+        )
+    if parts.scheme not in KINDS:
+        return f"it begins with none of {', '.join(f'{kind}://' for kind in KINDS)}"
+    if parts.scheme == SQLITE and not re.fullmatch(r"sqlite:///[^?#\x00]+", url):
+        return "an address of SQLite is written as sqlite:///FILE"
+    return ""
+
+
+def wrong_query(query: str) -> str:
+    """Return what is wrong with a query, or ""."""
+    if not (QUERY.match(query) or re.fullmatch(NAME, query.strip())):
+        return "it is neither one SELECT nor the name of a table or view"
+    if ";" in query or "\x00" in query:
+        return "it has a semicolon; write one SELECT without it"
+    return ""
+
+
+def wrong_password_file(path: Path) -> str:
+    """Return what is wrong with the file of a password, or ""."""
+    if not path.is_file():
+        return "there is no such file"
+    if path.stat().st_mode & OTHERS_MAY_READ:
+        return f"others may read it; run: chmod 600 {path}"
+    return ""
