@@ -17,7 +17,7 @@ import pytest
 
 from tests.system import conftest
 from tests.system.conftest import Lab
-from umpc.cli.deployment import UMPC, stop
+from umpc.deployment.processes import UMPC, stop
 from umpc.coordinator.client import run_study
 from umpc.study.report import Report
 
