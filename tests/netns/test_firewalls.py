@@ -17,8 +17,8 @@ import pytest
 
 from tests.system import conftest
 from tests.system.conftest import Lab
-from umpc.deployment.processes import UMPC, stop
 from umpc.coordinator.client import run_study
+from umpc.deployment.processes import UMPC, stop
 from umpc.study.report import Report
 
 NODES = 4

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.system.conftest import Lab, costs_what_was_predicted
-from umpc.deployment.processes import stop
 from umpc.coordinator.client import run_study
+from umpc.deployment.processes import stop
 from umpc.study.report import Report
 
 ALL = {
