@@ -17,8 +17,8 @@ from umpc.protocols.ghazi_shuffle.settings import GhaziShuffleSettings
 from umpc.protocols.registry import PROTOCOLS, decode_study
 from umpc.study.document import MAX_BYTES, Study
 from umpc.study.parts import MAX_NUMBER, FieldBins, FieldText, Participant, Person, exact
-from umpc.study.several import StudyPart
 from umpc.study.settings import keys_of
+from umpc.study.several import StudyPart
 
 
 def as_bytes(document: object) -> bytes:
