@@ -104,7 +104,7 @@ def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
         (
             {"protocol": "ghazi-sum"},
             "protocol must be one of u-mpc, grid, hajek-grid, vector, bell-2pc, bell-ldp, "
-            "bell-auc, ghazi-ldp, "
+            "bell-auc, ghazi-ldp, local-mean, "
             r"ghazi-rounds, ghazi-shuffle, gopa, central, got 'ghazi-sum'\. Correct the key "
             "`protocol`",
         ),
