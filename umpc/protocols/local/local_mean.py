@@ -2,10 +2,12 @@
 
 Paper: Bellet 2021 (slides), averaging queries in the local model: each value with Laplace noise, a
 variance of 2/(n epsilon^2) for values in [0, 1]. Departure: a record answers in a few bits, with a
-variance of at most 0.7 times that. For two points that is Warner 1965 and Duchi, Jordan, Wainwright
-2018. A kernel's value w = 0 .. s, in units above its least one, is rounded at random to one of k
-points at equal distances, and randomised response over k answers follows. Let d = k - 1, and let
-the truth be told with probability g:
+variance of at most 0.7 times that up to epsilon = 60. With two points it is the one-bit answer of
+Duchi, Jordan, Wainwright 2018 for one number, made of Warner's randomised response (1965).
+
+A kernel's value w = 0 .. s, in units above its least one, is rounded at random to one of k points
+at equal distances, and randomised response over k answers follows. Let d = k - 1, and let the truth
+be told with probability g:
 
     J = floor(w d/s), plus 1 with probability (w d mod s)/s          rounding, unbiased for w d/s
     Y = J with probability g, else uniform on 0 .. d                 the answer
