@@ -176,7 +176,7 @@ def test_what_cannot_be_estimated_is_refused():
             protocol_of(wrong).check(wrong)
 
 
-def test_the_report_states_the_most_noise_which_the_plan_states_before():
+def test_the_report_states_the_most_noise_which_is_known_before():
     study = local_study("local-mean", 2, epsilon="5")
     tables = local_tables(study, (40, 60))
     report = simulate(study, tables, Entropy("report")).report
