@@ -19,7 +19,12 @@ from umpc.protocols.ghazi_shuffle.protocol import GhaziShuffleProtocol
 from umpc.protocols.gopa.protocol import GopaProtocol
 from umpc.protocols.grid.protocol import GridProtocol
 from umpc.protocols.hajek_grid.protocol import HajekGridProtocol
-from umpc.protocols.local.protocol import BellAucProtocol, BellLdpProtocol, GhaziLdpProtocol
+from umpc.protocols.local.protocol import (
+    BellAucProtocol,
+    BellLdpProtocol,
+    GhaziLdpProtocol,
+    LocalMeanProtocol,
+)
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.vector.protocol import VectorProtocol
 from umpc.study.attempt import Attempt
@@ -51,6 +56,7 @@ register(BellTwoPc())
 register(BellLdpProtocol())
 register(BellAucProtocol())
 register(GhaziLdpProtocol())
+register(LocalMeanProtocol())
 register(GhaziRoundsProtocol())
 register(GhaziShuffleProtocol())
 register(GopaProtocol())
