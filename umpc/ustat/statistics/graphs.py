@@ -19,7 +19,10 @@ from itertools import combinations
 from operator import mul
 from typing import Any
 
+from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.statistics.statistic import KernelFunction, Statistic
+from umpc.ustat.text import to_text
+from umpc.ustat.tracing import trace
 
 FEW = 2
 """The most neighbours of which the normal form has fewer parts for a conjunction of the lists."""
@@ -52,13 +55,39 @@ def _triangle(vertex: str, *neighbours: str) -> KernelFunction:
     return kernel
 
 
-GRAPHS = (
-    Statistic(
-        "triangle_density",
-        "Share of triples of vertices of which all three pairs are connected",
-        ("vertex", "x..."),
-        "Chaudhuri, Loh, Pandey & Sarkar 2024, equation 18",
-        _triangle,
-        degree=3,
-    ),
+TRIANGLES = Statistic(
+    "triangle_density",
+    "Share of triples of vertices of which all three pairs are connected",
+    ("vertex", "x..."),
+    "Chaudhuri, Loh, Pandey & Sarkar 2024, equation 18, of adjacency lists",
+    _triangle,
+    degree=3,
 )
+GRAPHS = (TRIANGLES,)
+
+
+def edge_of_triangle(expression: Expression) -> Expression | None:
+    """The kernel "two vertices are connected" beside that of the triangle density.
+
+    Returns: None where the kernel is not that of `triangle_density` over some columns.
+    """
+    order = _FirstUse()
+    interpret(expression, order)
+    columns = tuple(order.found)
+    if len(columns) < len(TRIANGLES.arguments):
+        return None
+    if to_text(TRIANGLES.expression(columns)) != to_text(expression):
+        return None
+    vertex, *neighbours = columns
+    return trace(lambda a, b: _connected(vertex, tuple(neighbours), a, b))
+
+
+class _FirstUse(Rebuild):
+    """The fields' names in the order of their first use, which is that of the statistic."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, None] = {}
+
+    def field(self, record: int, name: str) -> Expression:
+        self.found.setdefault(name)
+        return super().field(record, name)
