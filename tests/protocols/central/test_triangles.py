@@ -24,7 +24,7 @@ from tests.support.protocols import assert_refused, messages_of, with_facts
 from tests.support.studies import LOUD, Entropy
 from umpc.errors import StudyError
 from umpc.node.policy import computes
-from umpc.protocols.central import edges
+from umpc.protocols.central import edges, graph_terms
 from umpc.protocols.central.edges import concentration_from_edges, edge_kernel
 from umpc.protocols.central.global_sensitivity import GlobalSensitivity
 from umpc.protocols.central.hajek import reweight, tuning_of
@@ -73,6 +73,19 @@ def test_an_edge_takes_both_lists_and_a_name_that_is_listed_twice_is_not_listed(
         for place, number in enumerate(own):
             table[f"n{place}"] = np.array([number, *table[f"n{place}"][1:]])
         assert total(kernel_terms(kernel, table), CompleteFamily(3, 3)) == triangles, own
+
+
+def test_the_matrix_of_pairs_has_the_kernels_values(monkeypatch):
+    """On tables that are no graph, too; above the largest matrix the kernel itself is evaluated."""
+    rng, sets = np.random.default_rng(2), np.array(triples(9)).T
+    for most in (1, 2, 4):
+        kernel = kernel_of(most, 9)
+        table = {name: rng.integers(0, 3, 9) for name in names_of(most)}
+        fast = kernel_terms(kernel, table).evaluate(sets)
+        with monkeypatch.context() as patched:
+            patched.setattr(graph_terms, "MOST_VERTICES", 8)
+            assert graph_terms.triangle_values(kernel, table) is None
+            assert np.array_equal(fast, kernel_terms(kernel, table).evaluate(sets))
 
 
 def test_a_policy_knows_the_statistic_by_its_kernel_and_long_lists_have_small_ones():
@@ -189,7 +202,7 @@ def test_a_study_pays_for_the_edges_from_its_epsilon_at_the_predicted_cost(facts
     assert graph.sum(axis=1).max() <= 8
     run = simulate(study, sites(graph, 8, 2), Entropy("edges"))
     of = messages_of(study)
-    value, settled = of.choice(24).release(lists_of(graph, 8), SeededBits("settled"))
+    _, settled = of.choice(24).release(lists_of(graph, 8), SeededBits("settled"))
     assert settled.epsilon == settled.protocol.epsilon == study.exact_epsilon * (1 - part)
     assert of.choice(24).event.epsilon == study.exact_epsilon and not settled.private
     assert 0 < run.report.noise_std <= of.usual_std(24) * (1 + 1e-9)

@@ -88,8 +88,8 @@ class CentralSettings(
     spread_share: Annotated[
         str,
         describe(
-            "The share of ε of a private spread, concentration or share of edges, above 0 and below 1. The "
-            "default is 1/4 where there is one."
+            "The share of ε of a private spread, concentration or share of edges, above 0 and "
+            "below 1. The default is 1/4 where there is one."
         ),
     ] = ""
     chunks: Annotated[
