@@ -179,7 +179,18 @@ def usp(rows: Rows) -> list[Fraction]:
     return [inner_product(rows, lambda p, q: int(p == q))]
 
 
+def triangles(rows: Rows) -> list[Fraction]:
+    """Triples of vertices that all list each other an odd number of times, by adding lists up."""
+
+    def lists(p, q) -> bool:
+        return sum(number == 2 * q[0] for number in p[1:]) % 2 == 1
+
+    found = [all(lists(*pair) for pair in permutations(t, 2)) for t in combinations(rows, 3)]
+    return [Fraction(sum(found), len(found))]
+
+
 FURTHER = {
+    "triangle_density": triangles,
     "gini_coefficient": gini_coefficient,
     "asymmetry": asymmetry,
     "somers_d": somers,

@@ -16,7 +16,7 @@ from umpc.ustat.statistics import LIBRARY
 
 HALF = Fraction(1, 2)
 """The resolution of all columns but classes."""
-CLASSES = ("label", "event", "stratum")
+CLASSES = ("label", "event", "stratum", "vertex")
 """Columns of the numbers 0, 1, 2."""
 SCHEMA = Schema(
     [FieldSchema(name, Fraction(-3), Fraction(3), HALF) for name in ("x", "y", "score", "time")]

@@ -18,7 +18,7 @@ from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
 
 BITS = ("label", "event", "stratum")
-FIELDS = [*"xyz", "score", "time", *BITS]
+FIELDS = [*"xyz", "score", "time", "vertex", *BITS]
 SCHEMA = make_schema(**{name: ("0", "1") if name in BITS else ("-9", "9") for name in FIELDS})
 MANY = make_schema(**{f"f{number}": ("0", "9") for number in range(MAX_BITS + 2)})
 

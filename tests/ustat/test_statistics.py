@@ -64,6 +64,7 @@ RANGES = {
     "stratified_kendall_tau": [(-1, 1), (0, 1)],
     "stratified_superiority": [(0, 1), (0, 1)],
     "concordance_index": [(0, 1), (0, 1)],
+    "triangle_density": [(0, 1)],
 }
 """The least and the greatest value of each sum's kernel. The noise follows from their distance."""
 LOOSE = {"energy_distance": [(-6, 12), (0, 1)], "distance_covariance": [(-12, 24)]}

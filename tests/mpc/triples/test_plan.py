@@ -16,7 +16,11 @@ from umpc.ustat.kernel import Kernel
 from umpc.ustat.statistics import LIBRARY
 
 SCHEMA = make_schema(x=("0", "15"), y=("0", "15"), label=("0", "2"))
-COLUMNS = {"vus": ["x", "label"], "triples_skewness": ["x"]}
+COLUMNS = {
+    "vus": ["x", "label"],
+    "triples_skewness": ["x"],
+    "triangle_density": ["label", "x", "y"],
+}
 LARGE = [name for name, statistic in LIBRARY.items() if statistic.degree > 2]
 
 

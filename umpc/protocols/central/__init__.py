@@ -18,6 +18,8 @@ Raw records leave a node through this protocol only, and only if its site's poli
 | `split.py` | the same for kernels of wide range |
 | `median.py` | median of means over disjoint parts of the records |
 | `private_spread.py` | the spread of a kernel from a share of epsilon |
+| `graph_terms.py` | the triangle density over sets of vertices |
+| `edges.py` | the concentration of a triangle density from a private share of edges |
 | `uniformity.py` | a test whether a column is uniform, with bounds of its errors |
 | `smooth.py` | the bound on the local sensitivity, proved |
 | `moments.py` | variances without privacy |

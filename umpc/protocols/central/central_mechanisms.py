@@ -46,6 +46,7 @@ from umpc.dp.events import PureEvent
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import RangeError, StudyError, TooFewRecords
 from umpc.protocols.central.adaptations import PrivateTuples, all_tuples, naive, subsampled
+from umpc.protocols.central.edges import concentration_from_edges
 from umpc.protocols.central.global_sensitivity import GlobalSensitivity
 from umpc.protocols.central.hajek import LocalHajek, bernstein_concentration
 from umpc.protocols.central.median import MedianOfMeans, failure
@@ -87,7 +88,7 @@ class Choice:
         spread: τ, in values; None takes half the range, which always holds.
         concentration: ξ, in values; None takes the range, which always holds.
         chunks: K of a median of means over K parts of the records, odd; 1 is the mechanism itself.
-        private: "spread" or "concentration", which is then estimated first; else empty.
+        private: "spread", "concentration" or "edges", which is then estimated first; else empty.
         private_share: the share of epsilon for it; 0 without one.
 
     Raises:
@@ -201,7 +202,8 @@ class Choice:
         """The mechanism for the rest of epsilon, with its parameter from the private share."""
         if not self.private:
             return self
-        own = PrivateSpread(self.kernel, self.epsilon * self.private_share)
+        share = self.epsilon * self.private_share
+        own = PrivateSpread(self.kernel, share)
         rest = replace(
             self,
             epsilon=self.epsilon * (1 - self.private_share),
@@ -211,6 +213,9 @@ class Choice:
         if self.private == "spread":
             return replace(rest, spread=own.scale(columns, bits))
         records = len(next(iter(columns.values()))) // self.chunks
+        if self.private == "edges":
+            xi = concentration_from_edges(self.kernel, share, columns, records, bits)
+            return replace(rest, concentration=xi)
         width = self.kernel.interval.width
         if not width:
             return rest

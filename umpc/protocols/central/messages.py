@@ -34,7 +34,13 @@ from umpc.protocols.central.columns import (
 )
 from umpc.protocols.central.hajek import bernstein_concentration
 from umpc.protocols.central.private_spread import FAILURE
-from umpc.protocols.central.settings import DEGENERATE, PRIVATE, SUBSAMPLED, CentralSettings
+from umpc.protocols.central.settings import (
+    DEGENERATE,
+    EDGES,
+    PRIVATE,
+    SUBSAMPLED,
+    CentralSettings,
+)
 from umpc.protocols.central.uniformity import UniformityTest, uniformity_test
 from umpc.study.document import Study
 from umpc.study.interval import Limits, covers_all_sets
@@ -99,7 +105,7 @@ class CuratorMessages(OneMessage):
         if test is not None:
             return test.concentration
         written = study.settings_as(CentralSettings).concentration
-        if written == PRIVATE:
+        if written in (PRIVATE, EDGES):
             return None
         if written != DEGENERATE:
             return exact(written, "concentration") if written else None

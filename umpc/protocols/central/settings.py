@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import msgspec
 
 from umpc.errors import StudyError
+from umpc.protocols.central.edges import edge_kernel
 from umpc.protocols.central.uniformity import LEAST_RECORDS, uniformity_test
 from umpc.study.document import Study
 from umpc.study.parts import exact
@@ -41,6 +42,8 @@ TESTED = ("laplace", "hajek")
 """Mechanisms with which a study may test uniformity."""
 PRIVATE = "private"
 """The `spread` or `concentration` that is estimated with `spread_share` of epsilon."""
+EDGES = "edges"
+"""The `concentration` of a triangle density, from a private share of edges (Algorithm 5)."""
 DEGENERATE = "degenerate"
 """The `concentration` of corollary 2: ξ follows from range, degree and number of records."""
 
@@ -69,8 +72,9 @@ class CentralSettings(
         describe(
             "ξ of a Hájek mechanism, in the kernel's values: how far a record's mean is from the "
             'mean of all, at most. Or "degenerate", where only chance sets them apart; or '
-            '"private", the same with a variance that takes `spread_share` of epsilon. Default: '
-            "the kernel's range, which always holds."
+            '"private", the same with a variance that takes `spread_share` of epsilon; or "edges", '
+            "for a triangle density, from a share of edges that takes it. Default: the kernel's "
+            "range, which always holds."
         ),
     ] = ""
     spread: Annotated[
@@ -84,8 +88,8 @@ class CentralSettings(
     spread_share: Annotated[
         str,
         describe(
-            "The share of ε of a private spread or concentration, above 0 and below 1. The "
-            "default is 1/4 where there is one."
+            "The share of ε of a private spread, concentration or share of edges, above 0 and "
+            "below 1. The default is 1/4 where there is one."
         ),
     ] = ""
     chunks: Annotated[
@@ -110,9 +114,11 @@ class CentralSettings(
 
     @property
     def private(self) -> str:
-        """The parameter that is estimated privately: "spread", "concentration" or none."""
+        """What is estimated privately: "spread", "concentration", "edges" or none."""
         if self.spread == PRIVATE:
             return "spread"
+        if self.concentration == EDGES:
+            return "edges"
         return "concentration" if self.concentration == PRIVATE else ""
 
     def exact_share(self) -> Fraction:
@@ -146,6 +152,8 @@ def check_settings(study: Study) -> None:
             f"{study.statistic[:63]!r}, the {study.estimator} of {len(study.kernels)} sum(s), "
             f'"{study.sampling}"'
         )
+    if settings.private == "edges":
+        _ = edge_kernel(study.parsed_kernels[0])
     if not study.parsed_kernels[0].fields:
         raise StudyError(
             '"central" sends the fields of the kernel to the coordinator, and this kernel has none'
@@ -163,7 +171,8 @@ def _check_knowledge(settings: CentralSettings) -> None:
                 f"{key} goes with noise = {' or '.join(map(repr, mechanisms))}; got noise = "
                 f"{settings.noise!r}. Remove {key}, or take one of these"
             )
-        is_number = written not in ("", PRIVATE) and (key, written) != ("concentration", DEGENERATE)
+        words = ("", PRIVATE, DEGENERATE, EDGES) if key == "concentration" else ("", PRIVATE)
+        is_number = written not in words
         if is_number and exact(written, key) <= 0:
             raise StudyError(f'{key} must be a number above 0, such as "0.05"; got {written!r}')
 
@@ -171,10 +180,13 @@ def _check_knowledge(settings: CentralSettings) -> None:
 def _check_private(settings: CentralSettings) -> None:
     """A private parameter has a share of ε, and an estimate over all sets."""
     if settings.spread_share and not settings.private:
-        raise StudyError('spread_share goes with spread = "private" or concentration = "private"')
-    if settings.private and settings.noise in SUBSAMPLED:
         raise StudyError(
-            f"a private {settings.private} goes with a mechanism over all or disjoint sets, got "
+            'spread_share goes with spread = "private" or concentration = "private" or "edges"'
+        )
+    if settings.private and settings.noise in SUBSAMPLED:
+        parameter = "spread" if settings.private == "spread" else "concentration"
+        raise StudyError(
+            f"a private {parameter} goes with a mechanism over all or disjoint sets, got "
             f"noise = {settings.noise!r}"
         )
     if settings.private and not 0 < settings.exact_share() < 1:

@@ -29,6 +29,7 @@ from umpc.dp.checks import is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import KernelError, RangeError, StudyError, TooFewRecords
 from umpc.protocols.arrays import Integers, Words
+from umpc.protocols.central.graph_terms import triangle_values
 from umpc.ustat.clear import Columns
 from umpc.ustat.combinations import unrank
 from umpc.ustat.kernel import Kernel
@@ -113,7 +114,8 @@ def kernel_terms(kernel: Kernel, columns: Columns) -> Terms:
 
     low = floor(kernel.interval.low / kernel.unit)
     high = ceil(kernel.interval.high / kernel.unit)
-    return Terms(records, kernel.degree, low, high, kernel.unit, evaluate)
+    fast = triangle_values(kernel, used)
+    return Terms(records, kernel.degree, low, high, kernel.unit, fast or evaluate)
 
 
 def _bounds(kernel: Kernel, name: str) -> tuple[int, int]:
