@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypedDict, get_args
 import msgspec
 
 from umpc.coordinator.kernelfile import TracedKernel, load_kernel
+from umpc.coordinator.variance import PRIVATE, check_variance_keys, with_variance
 from umpc.errors import StudyError
 from umpc.protocols.auto import choose, is_open, open_keys
 from umpc.protocols.base.protocol import StudyProtocol
@@ -27,7 +28,7 @@ from umpc.study.settings import Settings, keys_of
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.sampling import BALANCED, UNBALANCED
 from umpc.ustat.statistics import find_statistic
-from umpc.ustat.text import to_text
+from umpc.ustat.text import from_text, to_text
 
 Number = int | str
 PLACEHOLDER = "coordinator"
@@ -121,6 +122,17 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             "equal parts."
         ),
     ] = []
+    variance: Annotated[
+        str | None,
+        _about(
+            "The variance for a population's interval: largest, the largest possible, at no cost; "
+            "or private, which a second sum estimates with a part of epsilon. private is for means "
+            "over pairs with protocol u-mpc. The default is largest."
+        ),
+    ] = None
+    variance_share: Annotated[
+        Number | None, _about("With variance private: its part of epsilon. The default is 1/5.")
+    ] = None
     adversary: Annotated[
         str,
         _about(
@@ -207,10 +219,14 @@ class StudyFile:
         colluding = entries.max_colluding
         if colluding is None:
             colluding = max(len(nodes) - 1, 0)
+        statistic, split = self._statistic(), tuple(map(str, entries.split))
+        if entries.variance == PRIVATE:
+            pair = from_text(statistic["kernels"][0])
+            statistic, split = with_variance(statistic, pair, entries.variance_share)
         study = Study(
             name=entries.name,
-            **self._statistic(),
-            split=tuple(map(str, entries.split)),
+            **statistic,
+            split=split,
             fields=tuple(field.text() for field in entries.fields),
             epsilon=str(entries.epsilon),
             max_colluding=colluding,
@@ -393,6 +409,7 @@ def _check_entries(path: Path, entries: _StudyFile) -> None:
         raise StudyError(
             f"{path}: `person` and `records_per_person` go together. Write both, or neither"
         )
+    check_variance_keys(path, entries.variance, entries.variance_share, entries.split)
     if entries.kernel is not None and entries.parameters:
         raise StudyError(
             f"{path}: `parameters` go with `statistic`; write numbers into the kernel. Correct that"

@@ -9,7 +9,8 @@ from umpc.errors import DuplicateParticipant, InvalidEpsilon, StudyError, Versio
 from umpc.protocol_version import PROTOCOL
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
-from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR
+from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR, WITH_VARIANCE
+from umpc.ustat.projection import TRIPLE, is_over_triples
 from umpc.ustat.sampling import SAMPLINGS, UNBALANCED, read_rule
 
 MAX_DEGREE = 8
@@ -120,6 +121,27 @@ def check_people(study: Study, *, is_possible: bool) -> None:
         raise StudyError(
             f"person names {people.column!r}, which is a field of the study; no value of such a "
             f"column may be used, so leave it out of the fields"
+        )
+
+
+def check_variance(study: Study, *, is_possible: bool) -> None:
+    """Refuse a private variance of anything but a mean over pairs, or in another protocol.
+
+    Raises: StudyError.
+    """
+    if study.estimator != WITH_VARIANCE:
+        return
+    if not is_possible or study.two_sample or study.people is not None:
+        raise StudyError(
+            'variance = "private" takes protocol = "u-mpc", one class of records and no person, '
+            f"got protocol = {study.protocol!r} with sampling = {study.sampling!r}; leave variance "
+            "out"
+        )
+    first, second = (kernel.expression for kernel in study.parsed_kernels)
+    if study.degree != TRIPLE or not is_over_triples(first, second):
+        raise StudyError(
+            f"the estimator {WITH_VARIANCE!r} takes both kernels over triples that follow from a "
+            f'kernel of pairs; write variance = "private" in the study file, which makes them'
         )
 
 

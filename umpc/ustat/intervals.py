@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.ustat.error_law import Draws, ErrorLaw, Noise, whole_draws
-from umpc.ustat.estimators import ENTROPIES, QUANTILE, log_of
+from umpc.ustat.estimators import ENTROPIES, QUANTILE, WITH_VARIANCE, log_of
 
 Floats = NDArray[np.float64]
 
@@ -313,6 +313,7 @@ def _slope(estimator: str, means: Sequence[float], sets: int) -> float:
     """|∂ statistic / ∂ combination| at the released means."""
     slopes = {
         "mean": lambda: 1.0,
+        WITH_VARIANCE: lambda: 1.0,
         "total": lambda: float(sets),
         "ratio": lambda: 1 / means[1],
         "geometric_ratio": lambda: 1 / (sqrt(means[1]) * sqrt(means[2])),
@@ -330,6 +331,8 @@ def contrast_of(estimator: str, means: Sequence[float]) -> tuple[Contrast, float
         first, second = sqrt(means[2] / means[1]) / 2, sqrt(means[1] / means[2]) / 2
         start = means[0] / (sqrt(means[1]) * sqrt(means[2]))
         return lambda theta: ([1.0, -theta * first, -theta * second], 0.0), start
+    if estimator == WITH_VARIANCE:
+        return lambda theta: ([1.0, 0.0], theta), means[0]
     return lambda theta: ([1.0], theta), means[0]
 
 
