@@ -34,7 +34,7 @@ COMMON = {
         "for a population's interval: `largest`, or `private`, a second sum with a part of ε",
         "`largest`",
     ),
-    "variance_share": ("with `variance = \"private\"`: its part of ε", "1/5"),
+    "variance_share": ('with `variance = "private"`: its part of ε', "1/5"),
     "max_colluding": ("the number of nodes that may collude", "all nodes but one"),
     "adversary": (
         "the grade of the promise: `honest`, or `lying_nodes` (see privacy.md)",

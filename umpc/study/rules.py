@@ -137,8 +137,9 @@ def check_variance(study: Study, *, is_possible: bool) -> None:
             f"got protocol = {study.protocol!r} with sampling = {study.sampling!r}; leave variance "
             "out"
         )
-    first, second = (kernel.expression for kernel in study.parsed_kernels)
-    if study.degree != TRIPLE or not is_over_triples(first, second):
+    if study.degree != TRIPLE or not is_over_triples(
+        *(kernel.expression for kernel in study.parsed_kernels)
+    ):
         raise StudyError(
             f"the estimator {WITH_VARIANCE!r} takes both kernels over triples that follow from a "
             f'kernel of pairs; write variance = "private" in the study file, which makes them'

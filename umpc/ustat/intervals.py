@@ -6,6 +6,7 @@ combination of the sums has the mean 0 over all sets if θ is true:
 | estimator | combination |
 |---|---|
 | mean, total, collision entropy | f0 − θ |
+| mean with variance | f0 − θ, given the first sum alone |
 | ratio | f0 − θ·f1 (Fieller 1954) |
 | geometric ratio | f0 − θ·(f1·√(s2/s1) + f2·√(s1/s2))/2, linear at the released means |
 
@@ -331,8 +332,6 @@ def contrast_of(estimator: str, means: Sequence[float]) -> tuple[Contrast, float
         first, second = sqrt(means[2] / means[1]) / 2, sqrt(means[1] / means[2]) / 2
         start = means[0] / (sqrt(means[1]) * sqrt(means[2]))
         return lambda theta: ([1.0, -theta * first, -theta * second], 0.0), start
-    if estimator == WITH_VARIANCE:
-        return lambda theta: ([1.0, 0.0], theta), means[0]
     return lambda theta: ([1.0], theta), means[0]
 
 

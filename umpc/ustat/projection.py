@@ -2,11 +2,12 @@
 
 For a symmetric kernel f of pairs with mean θ,
 
-    first(a, b, c)  = (f(a, b) + f(a, c) + f(b, c)) / 3                              has the mean θ,
-    second(a, b, c) = (f(a, b)·f(a, c) + f(a, b)·f(b, c) + f(a, c)·f(b, c)) / 3      the mean ζ₁ + θ²,
+    first(a, b, c)  = (f(a, b) + f(a, c) + f(b, c)) / 3
+    second(a, b, c) = (f(a, b)·f(a, c) + f(a, b)·f(b, c) + f(a, c)·f(b, c)) / 3
 
-where ζ₁ is the variance of the projection E f(a, ·) (Hoeffding 1948, section 5). The mean of `first`
-over all triples is the mean of f over all pairs. So both sums have one degree and one E.
+have the means θ and ζ₁ + θ², where ζ₁ is the variance of the projection E f(a, ·) (Hoeffding 1948,
+section 5). The mean of `first` over all triples is the mean of f over all pairs. So both sums have
+one degree and one E.
 """
 
 from __future__ import annotations
