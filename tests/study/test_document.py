@@ -97,6 +97,10 @@ SETTINGS = {
     "chunks": 3,
     "bound_share": "1/2",
     "neighbours": 1,
+    "group": 8,
+    "cell_kernel": "average",
+    "levels_by": "budget",
+    "discarded": "zero",
     "shufflers": (Participant("shuffler", "shuffler.example.org:7100"),),
 }
 """Another value for every setting of every protocol."""
