@@ -30,6 +30,11 @@ COMMON = {
     ),
     "epsilon": ('ε of the whole study: a number, or text such as `"1/3"`', ""),
     "split": ('each sum\'s part of ε, such as `["1/2", "1/2"]`', "equal parts"),
+    "variance": (
+        "for a population's interval: `largest`, or `private`, a second sum with a part of ε",
+        "`largest`",
+    ),
+    "variance_share": ('with `variance = "private"`: its part of ε', "1/5"),
     "max_colluding": ("the number of nodes that may collude", "all nodes but one"),
     "adversary": (
         "the grade of the promise: `honest`, or `lying_nodes` (see privacy.md)",

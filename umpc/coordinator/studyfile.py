@@ -23,6 +23,7 @@ from umpc.coordinator.several import (
     parts_of,
     read_statistic,
 )
+from umpc.coordinator.variance import PRIVATE, check_variance_keys, with_variance
 from umpc.errors import StudyError
 from umpc.protocols.auto import choose, is_open, open_keys
 from umpc.protocols.base.protocol import StudyProtocol
@@ -34,7 +35,7 @@ from umpc.study.settings import Settings, keys_of
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.sampling import BALANCED, UNBALANCED
 from umpc.ustat.statistics import find_statistic
-from umpc.ustat.text import to_text
+from umpc.ustat.text import from_text, to_text
 
 Number = int | str
 PLACEHOLDER = "coordinator"
@@ -142,6 +143,17 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             "equal parts. With `statistics` or `strata` there is one for each statistic."
         ),
     ] = []
+    variance: Annotated[
+        str | None,
+        _about(
+            "The variance for a population's interval: largest, the largest possible, at no cost; "
+            "or private, which a second sum estimates with a part of epsilon. private is for means "
+            "over pairs with protocol u-mpc. The default is largest."
+        ),
+    ] = None
+    variance_share: Annotated[
+        Number | None, _about("With variance private: its part of epsilon. The default is 1/5.")
+    ] = None
     adversary: Annotated[
         str,
         _about(
@@ -221,10 +233,14 @@ class StudyFile:
         if colluding is None:
             colluding = max(len(nodes) - 1, 0)
         fields = tuple(field.text() for field in entries.fields)
+        statistic, split = self._statistic(fields), tuple(map(str, entries.split))
+        if entries.variance == PRIVATE:
+            pair = from_text(statistic["kernels"][0])
+            statistic, split = with_variance(statistic, pair, entries.variance_share)
         study = Study(
             name=entries.name,
-            **self._statistic(fields),
-            split=tuple(map(str, entries.split)),
+            **statistic,
+            split=split,
             fields=fields,
             epsilon=str(entries.epsilon),
             max_colluding=colluding,
@@ -454,6 +470,7 @@ def _check_what(path: Path, entries: _StudyFile) -> None:
         )
     if entries.statistic is not None:
         _check_statistic(path, entries, entries.statistic)
+    check_variance_keys(path, entries.variance, entries.variance_share, entries.split)
     if entries.kernel is not None and entries.parameters:
         raise StudyError(
             f"{path}: `parameters` go with `statistic`; write numbers into the kernel. Correct that"

@@ -30,7 +30,13 @@ from umpc.protocols.vector.protocol import VectorProtocol
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study, decode_document
 from umpc.study.grades import ADVERSARIES
-from umpc.study.rules import check_common, check_people, check_rest, check_several
+from umpc.study.rules import (
+    check_common,
+    check_people,
+    check_rest,
+    check_several,
+    check_variance,
+)
 from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes
 
@@ -94,6 +100,7 @@ def checked(study: Study) -> Study:
     protocol = protocol_of(study)
     check_people(study, is_possible=protocol.protects_people)
     check_several(study, is_possible=protocol.takes_several)
+    check_variance(study, is_possible=protocol.estimates_variance)
     protocol.check_grade(study)
     protocol.check_sampling(study)
     protocol.check(study)

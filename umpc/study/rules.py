@@ -10,7 +10,8 @@ from umpc.protocol_version import PROTOCOL
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
 from umpc.study.several import sums_of
-from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR
+from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR, WITH_VARIANCE
+from umpc.ustat.projection import TRIPLE, is_over_triples
 from umpc.ustat.sampling import SAMPLINGS, UNBALANCED, read_rule
 from umpc.ustat.strata import is_inside
 
@@ -155,7 +156,9 @@ def check_several(study: Study, *, is_possible: bool) -> None:
         )
     shapes: dict[str, tuple[str, str, int]] = {}
     for part in study.several:
-        check_choice("estimator", part.estimator, tuple(sorted(set(ESTIMATORS) - {VECTOR})))
+        check_choice(
+            "estimator", part.estimator, tuple(sorted(set(ESTIMATORS) - {VECTOR, WITH_VARIANCE}))
+        )
         shape = (part.statistic, part.estimator, part.sums)
         if ESTIMATORS[part.estimator].sums != part.sums or shapes.get(part.name, shape) != shape:
             raise StudyError(f"the part {part.name!r} has {part.sums} sum(s) of {part.estimator!r}")
@@ -183,6 +186,28 @@ def _check_strata(study: Study) -> None:
                 f"the kernel {kernel.text[:200]!r} counts sets outside the stratum {stratum!r}; "
                 f"write `strata` in the study file, which makes the kernels"
             )
+
+
+def check_variance(study: Study, *, is_possible: bool) -> None:
+    """Refuse a private variance of anything but a mean over pairs, or in another protocol.
+
+    Raises: StudyError.
+    """
+    if study.estimator != WITH_VARIANCE:
+        return
+    if not is_possible or study.two_sample or study.people is not None:
+        raise StudyError(
+            'variance = "private" takes protocol = "u-mpc", one class of records and no person, '
+            f"got protocol = {study.protocol!r} with sampling = {study.sampling!r}; leave variance "
+            "out"
+        )
+    if study.degree != TRIPLE or not is_over_triples(
+        *(kernel.expression for kernel in study.parsed_kernels)
+    ):
+        raise StudyError(
+            f"the estimator {WITH_VARIANCE!r} takes both kernels over triples that follow from a "
+            f'kernel of pairs; write variance = "private" in the study file, which makes them'
+        )
 
 
 def _check_fields_are_used(study: Study) -> None:

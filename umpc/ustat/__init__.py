@@ -20,6 +20,7 @@
 | `error_law.py` | the law of noise and sampling together |
 | `joint_values.py` | the values that several kernels have on the same records |
 | `design.py` | how much of a kernel's variance is left in its mean over E, at most |
+| `projection.py` | a kernel of pairs over triples, and the sum that gives its mean's variance |
 | `moments.py` | the exact variance of a mean over randomly numbered pairs |
 | `local.py` | polynomials of one owner's records, which the owner evaluates alone |
 | `words.py` | uniform numbers from the joint seed's stream |

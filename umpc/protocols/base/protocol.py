@@ -112,6 +112,8 @@ class StudyProtocol(ABC):
     """Whether all noise follows from `Sizes.sensitivities`, which may be those of one person."""
     takes_several: bool = False
     """Whether a study may report several values (`umpc/study/several.py`)."""
+    estimates_variance: bool = False
+    """Whether a kernel of pairs may be released over triples, with a sum for its variance."""
 
     @property
     def name(self) -> str:

@@ -40,6 +40,7 @@ def triangle_values(kernel: Kernel, columns: Columns) -> Callable[[Integers], In
     def evaluate(sets: Integers) -> Integers:
         i, j, k = sets
         closed = connected[i, j] & connected[i, k] & connected[j, k]
-        return closed.astype(np.int64)
+        found: Integers = closed.astype(np.int64)
+        return found
 
     return evaluate

@@ -68,6 +68,7 @@ class UMpc(StudyProtocol):
     samplings: tuple[str, ...] = SAMPLINGS
     protects_people = True
     takes_several = True
+    estimates_variance = True
 
     def has_links(self, study: Study) -> bool:
         return len(study.nodes) > 1 and (study.degree > 1 or study.coins != "none")
