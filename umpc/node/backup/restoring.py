@@ -53,7 +53,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Restored:
-    """The outcome of a restore: the ledger's new head, the cost that it added, and the new files."""
+    """The outcome of a restore: the new head, the cost that it added, and the new files."""
 
     ledger: Path
     head: Mark

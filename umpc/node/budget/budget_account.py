@@ -64,10 +64,10 @@ class Row:
     """One line of the history.
 
     `kind` is genesis, total, charge, course, step, answer, accept, restore or restore-all. Earlier
-    versions also wrote reserve, delta, cancel and release. A `course` charges the first step of a course, with the
-    whole ε and δ, and a `step` is each further one, which costs nothing more. A `restore` counts as
-    spent what was charged after the backup that this ledger comes from; a `restore-all` counts all
-    that could have been.
+    versions also wrote reserve, delta, cancel and release. A `course` charges the first step of a
+    course, with the whole ε and δ, and a `step` is each further one, which costs nothing more. A
+    `restore` counts as spent what was charged after the backup that this ledger comes from, and a
+    `restore-all` counts all that could have been.
     """
 
     seq: int
