@@ -12,7 +12,7 @@ WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # Debian's packages of R that `make test-r` needs.
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
-.PHONY: help demo test test-r long compose-test test-sql audit crash bench pictures figures profile native oracles \
+.PHONY: help demo test test-r long compose-test netns-test test-sql audit crash bench pictures figures profile native oracles \
         lint docs tutorial architecture settings proto install clean
 
 help:  ## print this list
@@ -55,6 +55,9 @@ test-r: $(VENV)/.demo  ## check the R package in clients/r; install R from Debia
 
 compose-test: $(VENV)/.dev  ## run docker-compose.yml in containers, where a docker engine is at hand
 	$(BIN)/python -m pytest --timeout 0 -rA tests/compose
+
+netns-test: $(VENV)/.dev  ## as root: run studies between processes behind firewalls, through a hub
+	$(BIN)/python -m pytest -rA tests/netns
 
 test-sql: $(VENV)/.dev  ## read from a real PostgreSQL server, which Debian's package provides if there is none
 	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \

@@ -36,6 +36,12 @@ COMMON = {
         "`honest`",
     ),
     "where": ("a condition on records, such as `age >= 40 and sex = 'f'`", "all records"),
+    "statistics": (
+        "`[[statistics]]`: several statistics over the same sets, each with `statistic`, `columns` "
+        "and `parameters`, in place of these keys",
+        "one statistic",
+    ),
+    "strata": ("a field with categories: the statistic inside each of them", "no strata"),
     "person": ("the column that tells people apart; all records of one are protected", "none"),
     "records_per_person": (
         "with `person`: the most records of one person at a site",

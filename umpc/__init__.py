@@ -21,6 +21,7 @@ protocols randomise each record at its site, or trust a curator.
 | `coordinator/` | the process that proposes a study, leads the nodes, and adds up their shares |
 | `dealer/` | the process that deals correlated randomness and sees no data |
 | `shuffler/` | the process that mixes the messages of all nodes in the shuffled protocol |
+| `hub/` | the relay for processes that only dial out; it reads and changes nothing |
 | `planning/` | predictions before a study runs: its error, its time, and the alternatives |
 | `proto/` | messages on the wire: protobuf bytes and the dataclasses for which they stand |
 | `enrolment/` | a site gets its certificate by an invitation |

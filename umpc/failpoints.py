@@ -5,7 +5,8 @@ Set UMPC_FAILPOINT="name:action" before the process starts. The action "kill" se
 comparison. A process that starts with a failpoint says so on standard error.
 
 A point's name stands in the call that it names. The ledger's points are named by the kind of its
-row and the step of writing it, such as charge-before-commit (`umpc/node/budget/`).
+row and the step of writing it, such as charge-before-commit (`umpc/node/budget/`). Those of a hub
+are named by the number of envelopes that have come, such as relayed-40.
 """
 
 from __future__ import annotations

@@ -73,6 +73,22 @@ MAY_IMPORT = {
         "umpc.errors",
         "umpc.crypto.signing",
     ),
+    "umpc/transport/hub/": (
+        "google.protobuf.message",
+        "grpc",
+        "cryptography",
+        "umpc.transport",
+        "umpc.errors",
+        "umpc.proto",
+        "umpc.crypto.signing",
+    ),
+    "umpc/hub/": (
+        "umpc.hub",
+        "umpc.transport",
+        "umpc.proto",
+        "umpc.errors",
+        "umpc.failpoints",
+    ),
     "umpc/monitoring/": (
         "prometheus_client",
         "grpc_health.v1",
@@ -136,6 +152,8 @@ SHELLS = (
     "umpc/coordinator/links.py",
     "umpc/coordinator/shufflers.py",
     "umpc/shuffler/server.py",
+    "umpc/hub/server.py",
+    "umpc/cli/hub.py",
     "umpc/cli/serve.py",
     "umpc/transport/",
 )
@@ -144,6 +162,7 @@ SHELLS = (
 WIRE = (
     "umpc.transport.tls",
     "umpc.transport.channels",
+    "umpc.transport.dialling",
     "umpc.transport.services",
     "umpc.transport.status",
     "umpc.transport.stream",

@@ -9,7 +9,7 @@ from pathlib import Path
 import umpc
 
 ROOT = Path(umpc.__file__).parent
-TWINS = {"DealerStub", "NodeStub", "ShufflerStub"}
+TWINS = {"DealerStub", "HubStub", "NodeStub", "ShufflerStub"}
 """The generated stubs, and the types of their calls in umpc/transport/services.py."""
 
 

@@ -148,6 +148,7 @@ VALUES = {
     "spread_share": "1/2",
     "chunks": 3,
     "bound_share": "1/2",
+    "neighbours": 1,
     "loss": "auc_hinge",
     "coordinates": ["x"],
     "weights": ["1"],

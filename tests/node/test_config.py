@@ -53,6 +53,20 @@ def test_every_key(site):
     assert config.identity == site / "id"
 
 
+def test_a_hub_takes_the_place_of_the_address_to_listen_on(site):
+    relay = 'hub = {name = "relay", address = "hub.example.org:7443"}\n'
+    assert str(load(site, relay + HEAD + DATA + BUDGET).hub) == "hub:relay@hub.example.org:7443"
+    for lines, message in (
+        (relay + 'listen = "127.0.0.1:0"\n', "'hub' and 'listen' exclude each other"),
+        ('hub = {name = "relay"}\n', "'hub.address' is missing"),
+        ('hub = {name = "re@lay", address = "a:1"}\n', "'hub.name'"),
+        ('hub = {name = "relay", address = "a"}\n', "'hub': address 'a' is wrong"),
+        ('hub = "relay@a:1"\n', r"section \[hub\]"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            load(site, lines + HEAD + DATA + BUDGET)
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [

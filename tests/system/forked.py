@@ -46,6 +46,7 @@ IMPORTED = {
         "umpc.cli.table",
         *fork_server.IMPORTED,
     ),
+    "hub": ("umpc.cli.hub", "umpc.hub.server"),
     "node": ("umpc.cli.serve", "umpc.node.server"),
     "shuffler": ("umpc.cli.serve", "umpc.shuffler.server"),
     "study": (

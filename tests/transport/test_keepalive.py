@@ -192,7 +192,7 @@ def test_without_the_kernels_count_the_slow_message_would_be_silence(site, monke
 
 
 def test_the_kernel_ends_a_cut_line(site):
-    """Of both ends of a connection: the time that data may stay unacknowledged."""
+    """It ends at both ends after the time that data may stay unacknowledged."""
 
     async def scenario():
         async with serving(site("a")) as (address, _), chatting(site("b"), address):

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from umpc.errors import UmpcError
+
 Outcome = TypeVar("Outcome")
 
 
@@ -15,13 +17,13 @@ def run_now(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(coroutine)
+        return asyncio.run(_interruptible(coroutine))
     ended: list[Outcome] = []
     failed: list[BaseException] = []
 
     def run() -> None:
         try:
-            ended.append(asyncio.run(coroutine))
+            ended.append(asyncio.run(_interruptible(coroutine)))
         except BaseException as error:
             failed.append(error)
 
@@ -31,3 +33,17 @@ def run_now(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
     if failed:
         raise failed[0]
     return ended[0]
+
+
+async def _interruptible(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """Await a coroutine. Raises: CancelledError for any failure of one that was interrupted.
+
+    A study that is cancelled closes its connections, and then its peers seem to be lost.
+    """
+    try:
+        return await coroutine
+    except UmpcError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError from None
+        raise

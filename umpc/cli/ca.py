@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
-ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator"])
+ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator", "hub"])
 
 days_option = click.option(
     "--days", default=90, show_default=True, help="Number of days that the certificate is valid."

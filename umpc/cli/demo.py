@@ -160,6 +160,9 @@ NODES = 4
 )
 @click.option("--markdown", "text", type=FILE, help="Also write the report as a Markdown file.")
 @click.option(
+    "--hub", is_flag=True, help="Also start a hub. All processes dial it, and no other one listens."
+)
+@click.option(
     "--keep", type=FOLDER, help="Keep configuration, ledgers and logs in this new folder."
 )
 def demo(**given: Any) -> None:
@@ -182,6 +185,7 @@ def demo(**given: Any) -> None:
     umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'
     umpc demo --protocol central --noise hajek
     umpc demo --protocol ghazi-shuffle
+    umpc demo --hub
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     umpc demo --statistic mean --protocol gopa --delta 1e-9 --max-colluding 1
     """

@@ -77,6 +77,7 @@ class DemoOptions:
     page: Path | None
     text: Path | None
     keep: Path | None
+    hub: bool
     settings: Mapping[str, Any]
     sampling: str | None = None
 

@@ -49,6 +49,8 @@ def run_demo(
     with ended_with_us(deployment.processes):
         file = _write_study(folder, table, options, [path.stem for path in paths])
         study = file.study("coordinator")  # refused before any process starts
+        if options.hub:
+            deployment.start_hub()
         _start(deployment, study, paths)
         _write_addresses(file.path, deployment.wait_until_ready())
         report = _coordinate(file.path, deployment)
@@ -139,7 +141,8 @@ def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
         beside = "two shufflers and "
     elif study.dealer:
         beside = "a dealer and "
-    _tell(f"starting {beside}{len(paths)} node{'s' if len(paths) > 1 else ''}")
+    hub = "a hub, " if deployment.hub else ""
+    _tell(f"starting {hub}{beside}{len(paths)} node{'s' if len(paths) > 1 else ''}")
     if study.dealer:
         deployment.start_dealer()
     for shuffler in study.shufflers:

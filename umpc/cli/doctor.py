@@ -97,4 +97,4 @@ def examine(config: Path, peers: Sequence[NamedPeer]) -> Iterator[Finding]:
         yield Finding("certificate", error=error)
     else:
         yield from attempt("certificate", site.check_identity, node, identity)
-    yield from asyncio.run(check_network(node.listen, identity, peers))
+    yield from asyncio.run(check_network(node.hub or node.listen, identity, peers))

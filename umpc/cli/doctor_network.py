@@ -15,6 +15,8 @@ from umpc.node.config import NAME
 from umpc.transport.certificates import clock, verify_certificate
 from umpc.transport.diagnose import find_fault, shown_certificate, split_address
 from umpc.transport.greeting import greet_or_fail
+from umpc.transport.hub.address import HubAddress, is_behind_hub
+from umpc.transport.hub.asking import ask_status
 from umpc.transport.identity import Identity
 from umpc.transport.listening import refuse_if_taken
 
@@ -44,13 +46,13 @@ def parse_peer(text: str) -> NamedPeer:
 
 
 async def check_network(
-    listen: str, identity: Identity | None, peers: Sequence[NamedPeer]
+    place: str | HubAddress, identity: Identity | None, peers: Sequence[NamedPeer]
 ) -> list[Finding]:
-    """Check the address to listen on and all peers, at the same time.
+    """Check the address to listen on, or the hub to dial, and all peers, at the same time.
 
     Args: identity: None if it is unusable. No peer is then called.
     """
-    own = _check_listen(listen, identity)
+    own = _check_listen(place, identity) if isinstance(place, str) else _check_hub(place, identity)
     if not peers:
         told = neutral("peers", "none was named; add --peer NAME=HOST:PORT for each")
         return [*await own, told]
@@ -81,6 +83,23 @@ async def _check_listen(listen: str, identity: Identity | None) -> list[Finding]
     return [Finding("listen", f"{listen} is free")]
 
 
+async def _check_hub(hub: HubAddress, identity: Identity | None) -> list[Finding]:
+    """Check name, TCP and TLS of the hub, and ask whether this node is connected to it."""
+    if identity is None:
+        return [neutral("hub", "not called: correct this node's certificate first")]
+    parts = (identity, hub.name, "hub", hub.address, LOOK_SECONDS)
+    if fault := await asyncio.to_thread(find_fault, *parts):
+        return [Finding("hub", error=fault)]
+    try:
+        reply = await ask_status(identity, hub, LOOK_SECONDS)
+    except UmpcError as error:
+        return [Finding("hub", error=error)]
+    own = identity.role, identity.name
+    here = any((each.role, each.name) == own and each.listens for each in reply.seats)
+    runs = "this node runs and is connected" if here else "it answers; this node is not connected"
+    return [Finding("hub", f"{hub}: {runs}")]
+
+
 async def _is_own(address: str, identity: Identity) -> bool:
     """Return whether the server at an address shows a certificate of our own name and role."""
     shown = await shown_certificate(address, LOOK_SECONDS)
@@ -96,9 +115,14 @@ async def _is_own(address: str, identity: Identity) -> bool:
 async def _check_peer(identity: Identity, peer: NamedPeer) -> list[Finding]:
     """Check name, TCP and TLS of a peer, one after the other, and then its version."""
     parts = (identity, peer.name, peer.role, peer.address, LOOK_SECONDS)
+    who = f"{peer.role} {peer.name!r} at {peer.address}"
+    if is_behind_hub(peer.address):
+        answer = await greet_or_fail(identity, peer.role, peer.name, peer.address)
+        if isinstance(answer, UmpcError):
+            return [Finding("peer", error=answer)]
+        return [Finding("peer", f"{who}: umpc {answer}")]
     if fault := await asyncio.to_thread(find_fault, *parts):
         return [Finding("peer", error=fault)]
-    who = f"{peer.role} {peer.name!r} at {peer.address}"
     reached = f"{who}: name, TCP and TLS work, and each side accepts the other's certificate"
     answer = await greet_or_fail(identity, peer.role, peer.name, peer.address)
     if isinstance(answer, UmpcError):

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "budget": ("umpc.cli.budget", "budget"),
     "dealer": ("umpc.cli.serve", "dealer"),
     "shuffler": ("umpc.cli.serve", "shuffler"),
+    "hub": ("umpc.cli.hub", "hub"),
     "kernels": ("umpc.cli.kernels", "kernels"),
     "enrol": ("umpc.cli.enrol", "enrol"),
     "ca": ("umpc.cli.ca", "ca"),

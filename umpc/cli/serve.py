@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -23,6 +23,7 @@ from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
     from umpc.transport.authority import Identity
+    from umpc.transport.hub.address import HubAddress
     from umpc.transport.role_guard import Allowed
     from umpc.transport.services import grpc
 
@@ -41,6 +42,11 @@ LISTEN = click.option(
     default="127.0.0.1:0",
     show_default=True,
     help="Address to listen on, HOST:PORT; port 0 takes any free port.",
+)
+HUB = click.option(
+    "--hub",
+    metavar="NAME@HOST:PORT",
+    help="Dial this hub and wait for calls there, instead of listening.",
 )
 IDENTITY = click.option(
     "--identity",
@@ -175,7 +181,8 @@ def start_node(
 
         monitor = Monitor(identity, metrics)
         monitor.watch_site(loaded, ledger)
-        asyncio.run(_serve(identity, loaded.listen, ALLOWED, add, studies, leash, monitor))
+        place = loaded.hub or loaded.listen
+        asyncio.run(serve(identity, place, ALLOWED, add, studies, leash, monitor))
 
 
 @click.group()
@@ -193,6 +200,7 @@ def dealer() -> None:
 @dealer.command("start")
 @IDENTITY
 @LISTEN
+@HUB
 @STUDIES
 @LOG_LEVEL
 @LOG_FORMAT
@@ -201,6 +209,7 @@ def dealer() -> None:
 def start_dealer(
     folder: Path,
     listen: str,
+    hub: str | None,
     studies: int | None,
     level: str,
     style: str,
@@ -221,7 +230,7 @@ def start_dealer(
         rpc.add_DealerServicer_to_server(dealer, server)  # type: ignore[no-untyped-call]
 
     monitor = Monitor(identity, metrics)
-    asyncio.run(_serve(identity, listen, ALLOWED, add, studies, leash, monitor))
+    asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash, monitor))
 
 
 @click.group()
@@ -239,6 +248,7 @@ def shuffler() -> None:
 @shuffler.command("start")
 @IDENTITY
 @LISTEN
+@HUB
 @STUDIES
 @LOG_LEVEL
 @LOG_FORMAT
@@ -247,6 +257,7 @@ def shuffler() -> None:
 def start_shuffler(
     folder: Path,
     listen: str,
+    hub: str | None,
     studies: int | None,
     level: str,
     style: str,
@@ -267,21 +278,29 @@ def start_shuffler(
         rpc.add_ShufflerServicer_to_server(shuffler, server)  # type: ignore[no-untyped-call]
 
     monitor = Monitor(identity, metrics)
-    asyncio.run(_serve(identity, listen, ALLOWED, add, studies, leash, monitor))
+    asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash, monitor))
 
 
-async def _serve(
+def _place(listen: str, hub: str | None) -> str | HubAddress:
+    """Return the hub, if there is one, or the address to listen on. Raises: ConfigError."""
+    from umpc.transport.hub.address import parse_hub
+
+    return parse_hub(hub) if hub else listen
+
+
+async def serve(
     identity: Identity,
-    listen: str,
+    place: str | HubAddress,
     allowed: Allowed,
     add: Callable[[Server, Finished], None],
     studies: int | None,
     leash: bool,
     monitor: Monitor,
 ) -> None:
-    """Run one gRPC server until a signal, or until the given number of studies have ended.
+    """Run one server until a signal, or until the given number of studies have ended.
 
     Args:
+        place: the address to listen on, or the hub to dial.
         add: adds the service to the server, and tells it to call `finished` after each study.
         monitor: counts the studies, and serves the metrics.
 
@@ -292,6 +311,7 @@ async def _serve(
     from umpc.monitoring.grpc_health import Health
     from umpc.transport.channels import bind, make_server
     from umpc.transport.expiry import keep_watch
+    from umpc.transport.hub.serving import ServerBehindHub
 
     done = asyncio.Event()
     ended: list[UmpcError | None] = []
@@ -303,11 +323,19 @@ async def _serve(
             if len(ended) >= studies:
                 done.set()
 
-    server = make_server(identity, {**allowed, **HEALTH})
-    add(server, finished)
-    health = Health(server)
-    address = await bind(server, identity, listen)
-    await server.start()
+    server: Server
+    if isinstance(place, str):
+        server = make_server(identity, {**allowed, **HEALTH})
+        add(server, finished)
+        health = Health(server)
+        address = await bind(server, identity, place)
+        await server.start()
+    else:
+        behind = ServerBehindHub(identity, {**allowed, **HEALTH}, place)
+        server = cast("Server", behind)  # the generated code adds its methods to either
+        add(server, finished)
+        health = Health(server)
+        address = await behind.start()
     watch = asyncio.create_task(keep_watch(identity))
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):

@@ -82,7 +82,7 @@ def _identity(config: NodeConfig, show: Sheet) -> None:
 
     show.line("name", config.name)
     show.line("role", "node")
-    show.line("address", config.listen)
+    show.line("address", config.hub or config.listen)
     try:
         identity = load_identity(config.identity, "node")
     except UmpcError:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 import numpy as np
 
+from umpc.api.event_loop import run_now
 from umpc.cli.table import DemoTable
 from umpc.coordinator.client import run_study
 from umpc.coordinator.trainfile import TrainFile
@@ -24,7 +24,7 @@ def lead(file: TrainFile, told: Callable[[StepResult], None], public: PublicTabl
     async def run(study: Study) -> Report:
         return await run_study(study, identity)
 
-    return asyncio.run(train(file, identity.name, run, told, public))
+    return run_now(train(file, identity.name, run, told, public))
 
 
 def public_table(table: DemoTable, label: str, first: str) -> PublicTable:

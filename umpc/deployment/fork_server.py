@@ -43,6 +43,7 @@ IMPORTED = (
     "umpc.coordinator.client",
     "umpc.coordinator.studyfile",
     "umpc.dealer.server",
+    "umpc.hub.server",
     "umpc.node.server",
     "umpc.shuffler.server",
 )

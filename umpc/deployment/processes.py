@@ -127,14 +127,32 @@ class Deployment:
         self._authority.issue("coordinator", "coordinator", folder / "coordinator")
         self._waiting: list[tuple[str, Process, Path]] = []
         self._ready: dict[str, Served] = {}
+        self.hub: str | None = None
+        """`hub:NAME@HOST:PORT` of the hub that all processes dial, or None if each listens."""
 
     def start_dealer(self, name: str = "dealer") -> None:
-        self._authority.issue(name, "dealer", self.folder / name)
-        self._start(name, ["dealer", "start", "--identity", str(self.folder / name)])
+        self._start_helper("dealer", name)
 
     def start_shuffler(self, name: str) -> None:
-        self._authority.issue(name, "shuffler", self.folder / name)
-        self._start(name, ["shuffler", "start", "--identity", str(self.folder / name)])
+        self._start_helper("shuffler", name)
+
+    def _start_helper(self, role: str, name: str) -> None:
+        self._authority.issue(name, role, self.folder / name)
+        place = ["--hub", self.hub] if self.hub else []
+        self._start(name, [role, "start", "--identity", str(self.folder / name), *place])
+
+    def start_hub(self, listen: str = "127.0.0.1:0", grace: int = 30, name: str = "hub") -> Served:
+        """Start a hub and wait for it. All processes that are started later dial it."""
+        if not (self.folder / name).exists():
+            self._authority.issue(name, "hub", self.folder / name)
+        place = ["--identity", str(self.folder / name), "--listen", listen]
+        others, self._waiting = self._waiting, []
+        self._start(name, ["hub", "start", *place, "--grace", str(grace)])
+        self._await_started()
+        self._waiting = others
+        served = self._ready.pop(name)
+        self.hub = f"hub:{name}@{served.address}"
+        return served
 
     def start_node(
         self,
@@ -155,8 +173,13 @@ class Deployment:
         self._authority.issue(name, "node", self.folder / name)
         config = self.folder / f"{name}.toml"
         budget = f'delta = "{delta}"\n' if delta else ""
+        if self.hub:
+            hub_name, _, address = self.hub.removeprefix("hub:").partition("@")
+            place = f"hub = {{name = {json.dumps(hub_name)}, address = {json.dumps(address)}}}\n"
+        else:
+            place = ""
         config.write_text(
-            f"name = {json.dumps(name)}\nidentity = {json.dumps(name)}\n\n"
+            f"name = {json.dumps(name)}\nidentity = {json.dumps(name)}\n{place}\n"
             f'[data]\npath = {json.dumps(str(table))}\ndelimiter = ","\n{extra}\n'
             f'[budget]\nepsilon = "{epsilon}"\n{budget}{more}',
             encoding="utf-8",

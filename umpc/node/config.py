@@ -23,6 +23,7 @@ from umpc.node.config_section import KEYS, Section
 from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
 from umpc.protocols.registry import possible_values
+from umpc.transport.hub.address import HubAddress
 from umpc.ustat.statistics import LIBRARY
 
 NAME = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -47,7 +48,8 @@ class NodeConfig:
     Paths are absolute and exist, except that the files of ledger and anchor need not exist yet. An
     `anchor` of None means a file beside the ledger. At most `most_prepared` studies may wait that
     were prepared ahead, each for `prepared_seconds`. A run, and then its finished attempt, may
-    reserve budget for `hold_seconds`. `hook` is the command that runs when a study waits.
+    reserve budget for `hold_seconds`. `hook` is the command that runs when a study waits. With a
+    `hub`, the node dials it and does not listen.
     """
 
     file: Path
@@ -65,6 +67,7 @@ class NodeConfig:
     most_prepared: int = 4
     prepared_seconds: float = 86_400
     hold_seconds: float = DEFAULT_HOLD_SECONDS
+    hub: HubAddress | None = None
     hook: tuple[str, ...] = ()
 
     def needs_restart(self, now: NodeConfig) -> list[str]:
@@ -104,6 +107,7 @@ def load_node_config(path: Path) -> NodeConfig:
         file=file,
         name=name,
         listen=top.listen(),
+        hub=top.hub(),
         identity=top.identity(),
         source=source,
         dataset=data.text(

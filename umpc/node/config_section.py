@@ -18,9 +18,14 @@ from umpc.node.records import TableSource
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
 from umpc.node.table.plain_text import is_encoding
 from umpc.node.table.sql_source import SqlSource, wrong_password_file, wrong_query, wrong_url
+from umpc.transport.hub.address import HubAddress, parse_hub
 
 KEYS = {
-    "": ("name", "listen", "identity", "ledger", "data", "budget", "prepare", "notify", "policy"),
+    "": (
+        *("name", "listen", "hub", "identity", "ledger"),
+        *("data", "budget", "prepare", "notify", "policy"),
+    ),
+    "hub": ("name", "address"),
     "data": (
         *("path", "delimiter", "missing", "clip", "name"),
         *("encoding", "decimal", "thousands"),
@@ -154,6 +159,23 @@ class Section:
         if int(value.rpartition(":")[2]) > 65535:
             raise self._wrong("listen", expected, value)
         return value
+
+    def hub(self) -> HubAddress | None:
+        """Return the hub at which the node waits for calls, or None if it listens itself."""
+        if "hub" not in self.values:
+            return None
+        if "listen" in self.values:
+            raise ConfigError(
+                f"{self.file}: keys 'hub' and 'listen' exclude each other: a node behind a hub "
+                "accepts no connection. Remove one of them"
+            )
+        table = self.section("hub")
+        name = table.text("name", r"[^\x00@]+", "the name in the hub's certificate")
+        address = table.text("address", r"[^\x00]+", "the hub's host:port")
+        try:
+            return parse_hub(f"{name}@{address}")
+        except ConfigError as error:
+            raise ConfigError(f"{self.file}: key 'hub': {error.message}") from None
 
     def delimiter(self) -> str | None:
         """Return the table's delimiter, or None if the key is missing."""

@@ -57,6 +57,8 @@ TEMPLATE = """\
 
 name = "@name@"                    # as in the study's list of participants and in cert.pem
 listen = "0.0.0.0:7100"            # host:port where coordinator and other nodes reach this one
+# hub = {name = "relay", address = "hub.example.org:7443"}  # instead of listen: dial this hub, and
+#                                  # accept no connection from outside
 identity = "site"                  # the folder of `umpc ca request`: ca.pem, cert.pem, key.pem
 # ledger = "@name@-ledger.sqlite"  # what was spent; keep it as long as the data, and back it up
 

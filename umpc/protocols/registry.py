@@ -25,7 +25,7 @@ from umpc.protocols.vector.protocol import VectorProtocol
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study, decode_document
 from umpc.study.grades import ADVERSARIES
-from umpc.study.rules import check_common, check_people, check_rest
+from umpc.study.rules import check_common, check_people, check_rest, check_several
 from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes
 
@@ -87,6 +87,7 @@ def checked(study: Study) -> Study:
     check_common(study)
     protocol = protocol_of(study)
     check_people(study, is_possible=protocol.protects_people)
+    check_several(study, is_possible=protocol.takes_several)
     protocol.check_grade(study)
     protocol.check_sampling(study)
     protocol.check(study)

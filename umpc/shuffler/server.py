@@ -36,8 +36,9 @@ from umpc.study.attempt import Attempt, check_openings
 from umpc.study.document import Study
 from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
-from umpc.transport.channels import LATE_SECONDS, connect
+from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.credentials import verifier_of_members
+from umpc.transport.dialling import connect
 from umpc.transport.patience import time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc, shuffler_stub
 from umpc.transport.status import blame_of, error_of, lost, status_of

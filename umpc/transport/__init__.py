@@ -17,6 +17,7 @@ Certificates hold the name and the role of a process.
 | `channels.py` | channels and servers with limits, and the way to a peer |
 | `role_guard.py` | the roles that may call each method |
 | `listening.py` | the check that an address of this machine is free |
+| `dialling.py` | a channel to another process, directly or through a hub |
 | `diagnose.py` | a look at a peer: its certificate, and why it cannot be reached, in one sentence |
 | `services.py` | the generated stubs and servicers, with types |
 | `heartbeat.py` | the heartbeat of a connection: each end notices when the other one stops |
@@ -25,6 +26,7 @@ Certificates hold the name and the role of a process.
 | `status.py` | errors as gRPC statuses, and back |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
 | `greeting.py` | a short call: who is there, and which version it runs |
+| `hub/` | calls through a hub, for processes that only dial out |
 | `structured_concurrency.py` | concurrent tasks, of which the first failure cancels the rest |
 
 The package itself imports nothing, so `umpc.transport.authority` works without grpc. gRPC reads its

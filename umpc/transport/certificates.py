@@ -29,7 +29,7 @@ from umpc.errors import CertificateError, ConfigError
 from umpc.transport.files import check_private, read_file
 from umpc.transport.revoked import Revoked
 
-ROLES = ("node", "dealer", "shuffler", "coordinator")
+ROLES = ("node", "dealer", "shuffler", "coordinator", "hub")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 REMAKE = "make it again with `umpc ca request` and `umpc ca sign`"
 MAX_DER = 8192

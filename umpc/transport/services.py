@@ -1,8 +1,8 @@
 """The generated stubs and servicers, with the types that gRPC itself does not have.
 
 They are imported behind `tls`, because TLS 1.2 must be switched off before gRPC is imported.
-The Protocols below describe the few methods of gRPC that umpc uses. `node_stub`, `dealer_stub`
-and `shuffler_stub` give the generated stubs these types.
+The Protocols below describe the few methods of gRPC that umpc uses. `node_stub`, `dealer_stub`,
+`shuffler_stub` and `hub_stub` give the generated stubs these types.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ __all__ = [
     "Greeted",
     "dealer_stub",
     "grpc",
+    "hub_stub",
     "node_stub",
     "read",
     "rpc",
@@ -134,6 +135,16 @@ class ShufflerStub(Greeted, Protocol):
     def Collect(self, request: pb.CollectRequest, /) -> Call[Never, pb.CollectReply]: ...
 
 
+class HubStub(Protocol):
+    """The calls to a hub."""
+
+    def Join(self) -> Call[pb.HubFrame, pb.HubFrame]: ...
+
+    async def Status(
+        self, request: pb.HubStatusRequest, /, *, timeout: float
+    ) -> pb.HubStatusReply: ...
+
+
 _generated: Any = rpc
 
 
@@ -152,4 +163,10 @@ def dealer_stub(channel: Channel) -> DealerStub:
 def shuffler_stub(channel: Channel) -> ShufflerStub:
     """Return the generated stub of a shuffler, with its types."""
     stub: ShufflerStub = _generated.ShufflerStub(channel)
+    return stub
+
+
+def hub_stub(channel: Channel) -> HubStub:
+    """Return the generated stub of a hub, with its types."""
+    stub: HubStub = _generated.HubStub(channel)
     return stub

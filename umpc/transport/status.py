@@ -29,6 +29,16 @@ from umpc.errors import (
 )
 from umpc.transport.tls import grpc
 
+
+class LocalFailure(grpc.aio.AioRpcError):
+    """A failure that this process found itself, where a caller expects one of gRPC."""
+
+    def __init__(self, error: UmpcError):
+        code, text = status_of(error)
+        super().__init__(code, grpc.aio.Metadata(), grpc.aio.Metadata(), text, None)
+        self.error = error
+
+
 _STATUS = {
     DpError: grpc.StatusCode.RESOURCE_EXHAUSTED,
     DataError: grpc.StatusCode.FAILED_PRECONDITION,
@@ -78,6 +88,9 @@ def error_of(
         own: the name of this process, the culprit if the peer refused its certificate.
         believed: the peer is a dealer or a shuffler, whose word counts on who is at fault.
     """
+    if isinstance(failure, LocalFailure):
+        failure.error.step = failure.error.step or step
+        return failure.error
     name, _, text = (failure.details() or "").partition(": ")
     cls = error_classes().get(name)
     if cls is not None:

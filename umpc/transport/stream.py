@@ -36,8 +36,10 @@ from umpc.errors import (
     StepTimeout,
     UmpcError,
 )
-from umpc.transport.channels import LATE_SECONDS, connect
+from umpc.transport.channels import LATE_SECONDS
+from umpc.transport.dialling import connect
 from umpc.transport.heartbeat import beat_to
+from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.identity import Identity
 from umpc.transport.patience import time_limit
 from umpc.transport.services import Call, Channel, Context, grpc, read
@@ -141,7 +143,8 @@ class RpcStream(Generic[Request, Reply]):
         """Start to read a call that this side made."""
         self._call = call
         self._reader = asyncio.create_task(self._read(call))
-        if self._channel is not None and self._beats:
+        beats = self._beats and not is_behind_hub(self._address)  # a hub's session has its own
+        if self._channel is not None and beats:
             self._heart = asyncio.create_task(self._watch(self._channel, call))
 
     def accept(self, context: Context[Any, Request]) -> None:

@@ -28,6 +28,7 @@
 | `levelling.py` | edges of three and more records, with degrees as equal as possible |
 | `combinations.py` | all subsets of a given size, by number |
 | `condition.py` | a condition on one record, such as age >= 40 |
+| `strata.py` | kernels inside a stratum |
 | `cells.py` | the edges of the same owners, listed or numbered |
 | `hypergraph.py` | the edge set of a study, divided into cells by owners |
 

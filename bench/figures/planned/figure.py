@@ -30,6 +30,7 @@ PLANNED: tuple[tuple[str, tuple[str, str], dict[str, str], float], ...] = (
     ("grid, all pairs", ("kendall_tau", "grid"), {}, 0.05),
     ("bell-2pc, Laplace", ("kendall_tau", "bell-2pc"), {"noise": "pair_laplace"}, 0.2),
     ("bell-2pc, response", ("kendall_tau", "bell-2pc"), {"noise": "randomised_response"}, 0.25),
+    ("bell-2pc, groups", ("kendall_tau", "bell-2pc"), {"noise": "group_laplace"}, 0.2),
     ("bell-ldp", ("kendall_tau", "bell-ldp"), {}, 1),
     ("ghazi-ldp", ("kendall_tau", "ghazi-ldp"), {}, 1),
     ("ghazi-rounds", ("kendall_tau", "ghazi-rounds"), {}, 1),

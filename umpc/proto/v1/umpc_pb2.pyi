@@ -29,6 +29,15 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HISTOGRAM: _ClassVar[Step]
     TOTAL: _ClassVar[Step]
     TRIPLES: _ClassVar[Step]
+
+class HubKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    HUB_KIND_UNSPECIFIED: _ClassVar[HubKind]
+    HUB_OPEN: _ClassVar[HubKind]
+    HUB_ACCEPT: _ClassVar[HubKind]
+    HUB_REFUSE: _ClassVar[HubKind]
+    HUB_SEALED: _ClassVar[HubKind]
+    HUB_RESUME: _ClassVar[HubKind]
 STEP_UNSPECIFIED: Step
 NODE_SEED: Step
 MATERIAL: Step
@@ -49,6 +58,12 @@ OT_OPEN_BITS: Step
 HISTOGRAM: Step
 TOTAL: Step
 TRIPLES: Step
+HUB_KIND_UNSPECIFIED: HubKind
+HUB_OPEN: HubKind
+HUB_ACCEPT: HubKind
+HUB_REFUSE: HubKind
+HUB_SEALED: HubKind
+HUB_RESUME: HubKind
 
 class HelloRequest(_message.Message):
     __slots__ = ()
@@ -423,6 +438,154 @@ class Delivery(_message.Message):
     seed: bytes
     signatures: _containers.RepeatedScalarFieldContainer[bytes]
     def __init__(self, attempt: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., masked: _Optional[bytes] = ..., seed: _Optional[bytes] = ..., signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class HubFrame(_message.Message):
+    __slots__ = ("join", "welcome", "envelope", "notice", "pulse", "leave", "batch")
+    JOIN_FIELD_NUMBER: _ClassVar[int]
+    WELCOME_FIELD_NUMBER: _ClassVar[int]
+    ENVELOPE_FIELD_NUMBER: _ClassVar[int]
+    NOTICE_FIELD_NUMBER: _ClassVar[int]
+    PULSE_FIELD_NUMBER: _ClassVar[int]
+    LEAVE_FIELD_NUMBER: _ClassVar[int]
+    BATCH_FIELD_NUMBER: _ClassVar[int]
+    join: HubJoin
+    welcome: HubWelcome
+    envelope: HubEnvelope
+    notice: HubNotice
+    pulse: HubPulse
+    leave: HubLeave
+    batch: HubBatch
+    def __init__(self, join: _Optional[_Union[HubJoin, _Mapping]] = ..., welcome: _Optional[_Union[HubWelcome, _Mapping]] = ..., envelope: _Optional[_Union[HubEnvelope, _Mapping]] = ..., notice: _Optional[_Union[HubNotice, _Mapping]] = ..., pulse: _Optional[_Union[HubPulse, _Mapping]] = ..., leave: _Optional[_Union[HubLeave, _Mapping]] = ..., batch: _Optional[_Union[HubBatch, _Mapping]] = ...) -> None: ...
+
+class HubJoin(_message.Message):
+    __slots__ = ("instance", "listens")
+    INSTANCE_FIELD_NUMBER: _ClassVar[int]
+    LISTENS_FIELD_NUMBER: _ClassVar[int]
+    instance: bytes
+    listens: bool
+    def __init__(self, instance: _Optional[bytes] = ..., listens: _Optional[bool] = ...) -> None: ...
+
+class HubWelcome(_message.Message):
+    __slots__ = ("grace_seconds",)
+    GRACE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    grace_seconds: int
+    def __init__(self, grace_seconds: _Optional[int] = ...) -> None: ...
+
+class HubPulse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class HubLeave(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class HubBatch(_message.Message):
+    __slots__ = ("frames",)
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    frames: _containers.RepeatedCompositeFieldContainer[HubFrame]
+    def __init__(self, frames: _Optional[_Iterable[_Union[HubFrame, _Mapping]]] = ...) -> None: ...
+
+class HubMember(_message.Message):
+    __slots__ = ("role", "name", "instance")
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    INSTANCE_FIELD_NUMBER: _ClassVar[int]
+    role: str
+    name: str
+    instance: bytes
+    def __init__(self, role: _Optional[str] = ..., name: _Optional[str] = ..., instance: _Optional[bytes] = ...) -> None: ...
+
+class HubEnvelope(_message.Message):
+    __slots__ = ("source", "target", "session", "kind", "number", "body")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    source: HubMember
+    target: HubMember
+    session: bytes
+    kind: HubKind
+    number: int
+    body: bytes
+    def __init__(self, source: _Optional[_Union[HubMember, _Mapping]] = ..., target: _Optional[_Union[HubMember, _Mapping]] = ..., session: _Optional[bytes] = ..., kind: _Optional[_Union[HubKind, str]] = ..., number: _Optional[int] = ..., body: _Optional[bytes] = ...) -> None: ...
+
+class HubHandshake(_message.Message):
+    __slots__ = ("certificate", "key", "signature")
+    CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    certificate: bytes
+    key: bytes
+    signature: bytes
+    def __init__(self, certificate: _Optional[bytes] = ..., key: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class HubNotice(_message.Message):
+    __slots__ = ("kind", "member", "session")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        KIND_UNSPECIFIED: _ClassVar[HubNotice.Kind]
+        ABSENT: _ClassVar[HubNotice.Kind]
+        GONE: _ClassVar[HubNotice.Kind]
+        CONGESTED: _ClassVar[HubNotice.Kind]
+    KIND_UNSPECIFIED: HubNotice.Kind
+    ABSENT: HubNotice.Kind
+    GONE: HubNotice.Kind
+    CONGESTED: HubNotice.Kind
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    kind: HubNotice.Kind
+    member: HubMember
+    session: bytes
+    def __init__(self, kind: _Optional[_Union[HubNotice.Kind, str]] = ..., member: _Optional[_Union[HubMember, _Mapping]] = ..., session: _Optional[bytes] = ...) -> None: ...
+
+class HubEnd(_message.Message):
+    __slots__ = ("code", "details", "words")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    DETAILS_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    details: str
+    words: _containers.RepeatedCompositeFieldContainer[HubWord]
+    def __init__(self, code: _Optional[int] = ..., details: _Optional[str] = ..., words: _Optional[_Iterable[_Union[HubWord, _Mapping]]] = ...) -> None: ...
+
+class HubWord(_message.Message):
+    __slots__ = ("key", "text")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    text: str
+    def __init__(self, key: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+
+class HubStatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class HubStatusReply(_message.Message):
+    __slots__ = ("seats", "seconds")
+    SEATS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    seats: _containers.RepeatedCompositeFieldContainer[HubSeat]
+    seconds: int
+    def __init__(self, seats: _Optional[_Iterable[_Union[HubSeat, _Mapping]]] = ..., seconds: _Optional[int] = ...) -> None: ...
+
+class HubSeat(_message.Message):
+    __slots__ = ("role", "name", "listens", "seconds", "waiting", "relayed")
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LISTENS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    RELAYED_FIELD_NUMBER: _ClassVar[int]
+    role: str
+    name: str
+    listens: bool
+    seconds: int
+    waiting: int
+    relayed: int
+    def __init__(self, role: _Optional[str] = ..., name: _Optional[str] = ..., listens: _Optional[bool] = ..., seconds: _Optional[int] = ..., waiting: _Optional[int] = ..., relayed: _Optional[int] = ...) -> None: ...
 
 class Frame(_message.Message):
     __slots__ = ("step", "round", "owners", "chunk", "count", "width", "payload")

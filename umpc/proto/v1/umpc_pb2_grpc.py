@@ -548,3 +548,123 @@ class Shuffler:
             timeout,
             metadata,
             _registered_method=True)
+
+
+class HubStub:
+    """A relay: members dial it, and it passes on envelopes that only the member at the other end can open.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Join = channel.stream_stream(
+                '/umpc.v1.Hub/Join',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HubFrame.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HubFrame.FromString,
+                _registered_method=True)
+        self.Status = channel.unary_unary(
+                '/umpc.v1.Hub/Status',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HubStatusRequest.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HubStatusReply.FromString,
+                _registered_method=True)
+
+
+class HubServicer:
+    """A relay: members dial it, and it passes on envelopes that only the member at the other end can open.
+    """
+
+    def Join(self, request_iterator, context):
+        """A member's one connection, for as long as it lives.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Status(self, request, context):
+        """Who is connected.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_HubServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Join': grpc.stream_stream_rpc_method_handler(
+                    servicer.Join,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HubFrame.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HubFrame.SerializeToString,
+            ),
+            'Status': grpc.unary_unary_rpc_method_handler(
+                    servicer.Status,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HubStatusRequest.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HubStatusReply.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'umpc.v1.Hub', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('umpc.v1.Hub', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class Hub:
+    """A relay: members dial it, and it passes on envelopes that only the member at the other end can open.
+    """
+
+    @staticmethod
+    def Join(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/umpc.v1.Hub/Join',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.HubFrame.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.HubFrame.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Status(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/umpc.v1.Hub/Status',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.HubStatusRequest.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.HubStatusReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

@@ -1,0 +1,91 @@
+"""A study through a hub, over real processes: its results, and a hub that is killed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tests.system.conftest import Lab, costs_what_was_predicted
+from umpc.coordinator.client import run_study
+from umpc.deployment.processes import stop
+from umpc.study.report import Report
+
+ALL = {
+    "epsilon": "1e9",
+    "noise": "distributed",
+    "max_colluding": 0,
+    "edges": "all",
+    "seconds_per_step": 60,
+}
+"""All pairs and next to no noise: every run has the same result."""
+RULES = "[policy]\nmin_colluding = 0\n"
+BUDGET = "9" + "0" * 12
+MOMENTS = (30, 90)
+"""Envelopes after which a hub is killed."""
+
+
+@pytest.fixture
+def behind(tmp_path) -> Iterator[Lab]:
+    """Provide three nodes and a dealer that dial a hub."""
+    lab = Lab(tmp_path, 3)
+    try:
+        lab.served["hub"] = lab.deployment.start_hub()
+        yield lab.start(BUDGET, RULES)
+    finally:
+        lab.stop()
+
+
+def kept_alive(lab: Lab, moments: tuple[int, ...], ended: threading.Event) -> list[int]:
+    """Start the hub again whenever it dies, armed for the next moment. Returns: exit codes."""
+    codes = []
+    hub = lab.served["hub"]
+    for following in (*moments[1:], None):
+        while hub.process.poll() is None:
+            if ended.wait(0.02):
+                return codes
+        codes.append(hub.process.returncode)
+        lab.disarm()
+        if following is not None:
+            lab.arm("hub", f"relayed-{following}:kill")
+        hub = lab.served["hub"] = lab.deployment.start_hub(hub.address)
+    return codes
+
+
+def restarted(lab: Lab, moments: tuple[int, ...], **changes) -> tuple[Report, list[int]]:
+    """Run a study while the hub dies at these moments. Returns: also the exit codes of the hubs."""
+    lab.arm("hub", f"relayed-{moments[0]}:kill")
+    address = lab.served["hub"].address
+    stop([lab.served["hub"].process])
+    lab.served["hub"] = lab.deployment.start_hub(address)
+    ended, killed = threading.Event(), []
+    watch = threading.Thread(target=lambda: killed.extend(kept_alive(lab, moments, ended)))
+    watch.start()
+    try:
+        return lab.lead(run_study, **ALL | changes), killed
+    finally:
+        ended.set()
+        watch.join()
+
+
+def test_a_study_through_a_hub_ends_unchanged_when_the_hub_is_killed(behind):
+    expected = behind.lead(run_study, **ALL, name="before")
+    grid = behind.lead(run_study, **ALL, name="grid", backend="grid")
+    found, killed = restarted(behind, MOMENTS, name="after")
+    assert killed == [-9, -9], "both hubs died in the middle of the study"
+    for report, rounds in ((expected, 3), (grid, 2), (found, 3)):
+        costs_what_was_predicted(report, rounds)
+        assert abs(report.estimate - expected.estimate) < 1e-6
+    text = "the connection to hub 'hub' is lost and dialled again"
+    assert all(text in behind.log(name) for name in behind.names)
+
+
+def test_a_hub_that_is_killed_at_any_moment_changes_no_study(behind):
+    expected = behind.lead(run_study, **ALL, name="before")
+    died = 0
+    for moment in range(4, 124, 6):
+        found, killed = restarted(behind, (moment,), name=f"after-{moment}")
+        assert abs(found.estimate - expected.estimate) < 1e-6, moment
+        died += len(killed)
+    assert died >= 15, "most of the hubs died before the study's end"

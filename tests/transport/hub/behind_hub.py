@@ -1,0 +1,87 @@
+"""A hub, a server behind it, and callers, all in one process over real connections."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+
+from transport_echo import ALLOWED as ECHO_ALLOWED
+from transport_echo import Echo
+
+from umpc.hub import server as hub_server
+from umpc.hub.relay import Relay, Seat
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.channels import bind, make_server
+from umpc.transport.hub.address import parse_hub
+from umpc.transport.hub.serving import ServerBehindHub
+from umpc.transport.services import rpc
+
+Mangle = Callable[[pb.HubEnvelope], list[pb.HubEnvelope]]
+
+
+class LyingRelay(Relay):
+    """A relay that sends on what `mangle` makes of an envelope."""
+
+    mangle: Mangle | None = None
+
+    def route(self, source: Seat, envelope: pb.HubEnvelope) -> list[Seat]:
+        woken = []
+        for each in self.mangle(envelope) if self.mangle else [envelope]:
+            woken += super().route(source, each)
+        return woken
+
+
+class Hub:
+    """A hub that can be killed and started again at one address."""
+
+    def __init__(self, identity, grace: int = 30):
+        self.identity = identity
+        self.grace = grace
+        self.listen = "127.0.0.1:0"
+        self.relay = LyingRelay()
+
+    async def start(self) -> None:
+        service = hub_server.HubServer(self.grace)
+        self.relay = service.relay = LyingRelay()
+        self.server = make_server(self.identity, hub_server.ALLOWED)
+        rpc.add_HubServicer_to_server(service, self.server)
+        self.listen = await bind(self.server, self.identity, self.listen)
+        await self.server.start()
+
+    async def stop(self) -> None:
+        await self.server.stop(None)
+
+    @property
+    def address(self) -> str:
+        return f"hub:{self.identity.name}@{self.listen}"
+
+
+@contextlib.asynccontextmanager
+async def hub_of(identity, grace: int = 30) -> AsyncIterator[Hub]:
+    hub = Hub(identity, grace)
+    await hub.start()
+    try:
+        yield hub
+    finally:
+        await hub.stop()
+
+
+@contextlib.asynccontextmanager
+async def echo_behind(hub: Hub, identity, allowed=ECHO_ALLOWED) -> AsyncIterator[Echo]:
+    echo = Echo()
+    server = ServerBehindHub(identity, allowed, parse_hub(hub.address))
+    server.add_generic_rpc_handlers((echo.handler(),))
+    await server.start()
+    try:
+        yield echo
+    finally:
+        await server.stop(0)
+
+
+def run(scenario) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(60):
+            await scenario
+
+    asyncio.run(main())

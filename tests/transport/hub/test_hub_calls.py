@@ -1,0 +1,283 @@
+"""Calls through a hub: they do what gRPC's do, and outlive a hub that is started again."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from transport_echo import CALL, CHAT, DEALERS_ONLY, NOT_LISTED, WATCH
+
+sys.path.insert(0, str(Path(__file__).parent))
+from behind_hub import echo_behind, hub_of, run
+
+from umpc.cli.doctor_network import NamedPeer, check_network
+from umpc.errors import (
+    CertificateError,
+    PeerLost,
+    PeerUnavailable,
+    RemoteProtocolError,
+)
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.channels import MAX_MESSAGE
+from umpc.transport.dialling import connect
+from umpc.transport.hub import link, numbering, session
+from umpc.transport.hub.address import parse_hub
+from umpc.transport.hub.asking import ask_status
+from umpc.transport.stream import RpcStream, as_received
+from umpc.transport.tls import grpc
+
+
+def test_a_call_has_its_reply_its_status_and_its_caller(site):
+    async def scenario():
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")) as echo:
+            channel = await connect(site("b"), "a", "node", hub.address, 5)
+            assert await channel.unary_unary(CALL)(b"hi", timeout=5) == b"b.node hi"
+            watch = channel.unary_stream(WATCH)(b"once")
+            assert await watch.read() == b"once" and await watch.read() is grpc.aio.EOF
+            for method, words in ((DEALERS_ONLY, "does not let node 'b'"), (NOT_LISTED, "let")):
+                with pytest.raises(grpc.aio.AioRpcError, match=words) as caught:
+                    await channel.unary_unary(method)(b"", timeout=5)
+                assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+            assert echo.ran == ["call", "watch"]
+            await channel.close()
+            reply = await ask_status(site("b"), parse_hub(hub.address), 5)
+            assert ("node", "a", True) in [(s.role, s.name, s.listens) for s in reply.seats]
+
+    run(scenario())
+
+
+def test_a_stream_carries_messages_of_every_size_both_ways_and_ends(site):
+    sizes = (0, 1, numbering.PART_BYTES, numbering.PART_BYTES + 1, MAX_MESSAGE, 7)
+
+    async def scenario():
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")) as echo:
+            channel = await connect(site("b"), "a", "node", hub.address, 5)
+            chat = channel.stream_stream(CHAT)()
+            for size in sizes:
+                await chat.write(bytes(size))
+            for size in sizes:
+                assert len(await chat.read()) == size
+            await chat.done_writing()
+            assert await chat.read() is grpc.aio.EOF and chat.done()
+            again = channel.stream_stream(CHAT)()
+            await again.write(b"x")
+            assert await again.read() == b"x"
+            echo.ended.clear()
+            again.cancel()
+            await echo.ended.wait()
+            await channel.close()
+
+    run(scenario())
+
+
+def test_who_is_not_there_or_is_another_is_named(site, monkeypatch):
+    monkeypatch.setattr(link, "DIAL_SECONDS", 0.5)
+
+    async def scenario():
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")):
+            with pytest.raises(PeerUnavailable, match="node 'c' is not connected"):
+                await connect(site("b"), "c", "node", hub.address, 0.3)
+            with pytest.raises(CertificateError, match=r"is relay\.hub\.umpc"):
+                await connect(site("d"), "a", "node", hub.address.replace("relay", "other"), 5)
+            await hub.stop()
+            with pytest.raises(PeerUnavailable, match="hub 'relay'"):
+                await connect(site("e"), "a", "node", hub.address, 0.3)
+
+    run(scenario())
+
+
+def test_a_writer_waits_for_a_slow_reader(site):
+    async def scenario():
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")):
+            channel = await connect(site("b"), "a", "node", hub.address, 5)
+            chat = channel.stream_stream(CHAT)()
+            written = 0
+
+            async def write():
+                nonlocal written
+                for _ in range(30):
+                    await chat.write(bytes(numbering.PART_BYTES))
+                    written += 1
+
+            writing = asyncio.create_task(write())
+            await chat.read()
+            await asyncio.wait({writing}, timeout=0.3)
+            assert written * numbering.PART_BYTES <= 2 * numbering.WINDOW + 4 * numbering.PART_BYTES
+            for _ in range(29):
+                await chat.read()
+            await writing
+            await channel.close()
+
+    run(scenario())
+
+
+def test_a_hub_that_is_started_again_costs_no_message(site):
+    async def scenario():
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")):
+            channel = await connect(site("b"), "a", "node", hub.address, 5)
+            chat = channel.stream_stream(CHAT)()
+
+            async def write():
+                for i in range(400):
+                    await chat.write(i.to_bytes(4, "big") * 500)
+
+            writing = asyncio.create_task(write())
+            for i in range(400):
+                if i in (30, 200):
+                    await hub.stop()
+                    await hub.start()
+                assert await chat.read() == i.to_bytes(4, "big") * 500
+            await writing
+            await channel.close()
+
+    run(scenario())
+
+
+def test_a_peer_or_a_hub_that_stays_away_is_lost_after_the_grace(site, monkeypatch):
+    async def scenario():
+        async with hub_of(site("relay", "hub"), grace=1) as hub:
+            async with echo_behind(hub, site("a")):
+                stream = RpcStream("a", "prepare", as_received)
+                await stream.connect(site("b"), "node", hub.address)
+                stream.begin(stream.channel.stream_stream(CHAT)())
+                await stream.write(b"x")
+                assert await stream.next("prepare") == b"x"
+                await hub.stop()
+                with pytest.raises(PeerLost, match="did not come back within 1 s") as caught:
+                    await stream.next("open")
+                assert caught.value.culprit == "relay"
+                await hub.start()
+                stream = RpcStream("a", "prepare", as_received)
+                await stream.connect(site("b"), "node", hub.address)
+                stream.begin(stream.channel.stream_stream(CHAT)())
+                await stream.write(b"x")
+                await stream.next("prepare")
+            with pytest.raises(PeerLost, match="a went away") as caught:
+                await stream.next("open")
+            assert caught.value.culprit == "a"
+
+    run(scenario())
+
+
+def lies():
+    """Yield (name, what the hub makes of the fifth sealed envelope to the echo, error)."""
+
+    def changed(envelope, **parts):
+        other = pb.HubEnvelope()
+        other.CopyFrom(envelope)
+        for key, value in parts.items():
+            setattr(other, key, value)
+        return other
+
+    held = []
+
+    def reorder(envelope):
+        held.append(envelope)
+        return held[::-1] if len(held) == 2 else []
+
+    yield "alter", lambda e: [changed(e, body=e.body[:-1] + bytes([e.body[-1] ^ 1]))], "altered"
+    yield "number", lambda e: [changed(e, number=e.number + 1)], "altered"
+    yield "kind", lambda e: [changed(e, kind=pb.HUB_RESUME)], "altered"
+    yield "repeat", lambda e: [e, e], "second time"
+    yield "reorder", reorder, "missing|out of its order"
+    yield "drop", lambda e: [], "missing"
+
+
+def test_every_lie_of_a_hub_is_noticed_with_a_typed_error_and_no_wrong_byte(site, monkeypatch):
+    monkeypatch.setattr(session, "PROBE_SECONDS", 1.0)
+    errors = []
+    fail = session.Session.fail
+    monkeypatch.setattr(
+        session.Session, "fail", lambda s, e, **k: (errors.append(e), fail(s, e, **k))
+    )
+
+    async def scenario():
+        relay, a, b = site("relay", "hub"), site("a"), site("b")
+        for name, lie, words in lies():
+            async with hub_of(relay) as hub, echo_behind(hub, a):
+                channel = await connect(b, "a", "node", hub.address, 5)
+                chat = channel.stream_stream(CHAT)()
+                seen = 0
+
+                def mangle(envelope, lie=lie):
+                    nonlocal seen
+                    seen += envelope.kind == pb.HUB_SEALED and envelope.target.name == "a"
+                    to_a = envelope.kind == pb.HUB_SEALED and envelope.target.name == "a"
+                    return lie(envelope) if to_a and seen in (5, 6) else [envelope]
+
+                hub.relay.mangle = mangle
+                errors.clear()
+                with pytest.raises(grpc.aio.AioRpcError):
+                    for i in range(9):
+                        await chat.write(bytes([i]))
+                    for i in range(10):
+                        assert await chat.read() == bytes([i]), name
+                assert isinstance(errors[0], RemoteProtocolError), name
+                assert errors[0].culprit == "relay", name
+                assert re.search(words, errors[0].message), (name, errors[0].message)
+                await channel.close()
+
+    run(scenario())
+
+
+def test_a_hub_that_redirects_sessions_is_noticed(site):
+    async def scenario():
+        relay, a, b, c = site("relay", "hub"), site("a"), site("b"), site("c")
+        async with hub_of(relay) as hub, echo_behind(hub, a), echo_behind(hub, c) as other:
+
+            def redirect(envelope):
+                if envelope.target.name == "a":
+                    envelope.target.name = "c"
+                    envelope.target.ClearField("instance")
+                return [envelope]
+
+            hub.relay.mangle = redirect
+            with pytest.raises(CertificateError, match="connected node 'c', expected node 'a'"):
+                await connect(b, "a", "node", hub.address, 5)
+            hub.relay.mangle = None
+            channel = await connect(b, "a", "node", hub.address, 5)
+            chat = channel.stream_stream(CHAT)()
+            await chat.write(b"x")
+            await chat.read()
+            hub.relay.mangle = redirect
+            await chat.write(b"y")
+            with pytest.raises(grpc.aio.AioRpcError, match="connected node 'c'"):
+                await chat.read()
+            assert other.ran == []
+            await channel.close()
+
+    run(scenario())
+
+
+def test_a_hub_reads_names_and_sizes_only(site):
+    seen = []
+
+    async def scenario():
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")):
+            hub.relay.mangle = lambda e: (seen.append(e.SerializeToString()), [e])[1]
+            channel = await connect(site("b"), "a", "node", hub.address, 5)
+            await channel.unary_unary(CALL)(b"a secret of the members", timeout=5)
+            await channel.close()
+
+    run(scenario())
+    assert len(seen) > 3 and any(b"b.node" in each for each in seen)
+    assert not any(b"secret" in each or CALL.encode() in each for each in seen)
+
+
+def test_the_doctor_checks_the_hub_and_a_peer_behind_it(site):
+    async def scenario():
+        own = site("b")
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")):
+            peers = [NamedPeer("node", "a", hub.address)]
+            found = await check_network(parse_hub(hub.address), own, peers)
+            assert "this node is not connected" in str(found[0]) and found[0].error is None
+            assert "does not let node 'b' call" in str(found[1].error)  # an echo greets nobody
+            found = await check_network(parse_hub(hub.address), site("a2"), ())
+            assert found[0].error is None
+        found = await check_network(parse_hub(hub.address), own, ())
+        assert isinstance(found[0].error, PeerUnavailable)
+
+    run(scenario())

@@ -1,0 +1,68 @@
+"""umpc/transport/hub/session.py: who is waited for, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+from umpc.crypto.signing import MemoryAuthority
+from umpc.errors import PeerLost
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.hub import numbering as n
+from umpc.transport.hub.sealing import End, Opening, Parties, answer
+from umpc.transport.hub.session import Session
+
+AUTHORITY = MemoryAuthority("consortium")
+NORTH, SOUTH = End("node", "north"), End("node", "south")
+GRACE = 30
+
+
+class Line(SimpleNamespace):
+    """A connection that is up and sends nothing."""
+
+    def ready(self, session):
+        pass
+
+    forget = refuse = ready
+
+
+def session() -> Session:
+    """Return an open session of north with south, which has a record to send."""
+    parties = Parties(b"s" * 16, NORTH, SOUTH, "relay")
+    opening = Opening(parties, AUTHORITY.credentials("north", "node"))
+    _, seal, _ = answer(parties, AUTHORITY.credentials("south", "node"), opening.message)
+    line = Line(is_up=True, grace=GRACE)
+    made = Session(line, parties, pb.HubMember(role="node", name="south"), seal=seal)
+    made.opened.set()
+    made.send(n.CALL, b"method")
+    return made
+
+
+def lives_through(made: Session, seconds: int, *, absent: bool = False) -> bool:
+    for _ in range(seconds):
+        if absent:
+            made.ask(absent=True)
+        made.tick(1.0)
+    return made.failure is None
+
+
+def test_who_is_connected_may_be_slow_and_who_is_not_has_the_grace_time():
+    async def scenario():
+        slow = session()
+        assert lives_through(slow, 20 * GRACE)
+        assert lives_through(slow, GRACE, absent=True)
+        assert not lives_through(slow, 1, absent=True)
+        assert isinstance(slow.failure, PeerLost) and slow.failure.culprit == "south"
+
+    asyncio.run(scenario())
+
+
+def test_a_hub_that_does_not_come_back_is_named():
+    async def scenario():
+        cut = session()
+        cut._link.is_up = False
+        cut.connection_lost()
+        assert lives_through(cut, GRACE) and not lives_through(cut, 1)
+        assert isinstance(cut.failure, PeerLost) and cut.failure.culprit == "relay"
+
+    asyncio.run(scenario())

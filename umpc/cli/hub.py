@@ -1,0 +1,98 @@
+"""`umpc hub`: the relay that lets all other processes dial out."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from umpc.cli.memory import tune_memory
+from umpc.cli.serve import IDENTITY, LEASH, LISTEN, LOG_FORMAT, LOG_LEVEL, METRICS, serve
+from umpc.logs import start_logging
+
+if TYPE_CHECKING:
+    from umpc.cli.serve import Finished, Server
+    from umpc.proto.v1 import umpc_pb2 as pb
+    from umpc.transport.hub.address import HubAddress
+    from umpc.transport.identity import Identity
+
+STATUS_SECONDS = 5
+
+
+@click.group()
+def hub() -> None:
+    """Run a hub. Nodes, dealer, shufflers and coordinator dial it, and none of them listens.
+
+    The hub passes on sealed envelopes. It sees which process sends how much to which other
+    process, and when. It can end a study, and it can neither read nor change one.
+
+    \b
+    umpc hub start --identity relay --listen 0.0.0.0:7443
+    umpc hub status --identity north relay@hub.example.org:7443
+    """
+
+
+@hub.command("start")
+@IDENTITY
+@LISTEN
+@click.option(
+    "--grace",
+    type=click.IntRange(1, 600),
+    default=30,
+    show_default=True,
+    help="Seconds that a lost connection may take to come back before a study ends.",
+)
+@LOG_LEVEL
+@LOG_FORMAT
+@METRICS
+@LEASH
+def start_hub(
+    folder: Path, listen: str, grace: int, level: str, style: str, metrics: str, leash: bool
+) -> None:
+    """Relay envelopes until Ctrl-C or SIGTERM."""
+    from umpc.cli.monitor import Monitor
+    from umpc.hub.server import ALLOWED, HubServer
+    from umpc.transport.authority import load_identity
+    from umpc.transport.services import rpc
+
+    tune_memory()
+    identity = load_identity(folder, "hub")
+    start_logging(f"hub {identity.name}", level, style)
+
+    def add(server: Server, finished: Finished) -> None:
+        rpc.add_HubServicer_to_server(  # type: ignore[no-untyped-call]
+            HubServer(grace), server
+        )
+
+    asyncio.run(serve(identity, listen, ALLOWED, add, None, leash, Monitor(identity, metrics)))
+
+
+@hub.command("status")
+@IDENTITY
+@click.argument("address", metavar="NAME@HOST:PORT")
+def hub_status(folder: Path, address: str) -> None:
+    """Show who is connected to a hub, since when, and how much waits for whom."""
+    from umpc.transport.authority import load_identity
+    from umpc.transport.hub.address import parse_hub
+
+    reply = asyncio.run(_ask(load_identity(folder), parse_hub(address)))
+    click.echo(f"the hub runs since {_time(reply.seconds)}; {len(reply.seats)} are connected")
+    for seat in reply.seats:
+        kind = "" if seat.listens else ", only calls"
+        click.echo(
+            f"{seat.role:<11} {seat.name:<24} since {_time(seat.seconds)}, "
+            f"{seat.relayed:,} bytes sent to it, {seat.waiting:,} wait{kind}"
+        )
+
+
+async def _ask(identity: Identity, hub: HubAddress) -> pb.HubStatusReply:
+    from umpc.transport.hub.asking import ask_status
+
+    return await ask_status(identity, hub, STATUS_SECONDS)
+
+
+def _time(seconds: int) -> str:
+    hours, rest = divmod(seconds, 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}"

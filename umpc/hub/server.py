@@ -1,0 +1,127 @@
+"""The hub's gRPC server: one stream for each connected process.
+
+| call | by | purpose |
+|---|---|---|
+| Join | every role | the process's one connection, over which its envelopes go and come |
+| Status | every role | who is connected, and how much waits for whom |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from umpc.errors import RemoteProtocolError, UmpcError
+from umpc.failpoints import failpoint
+from umpc.hub.relay import Relay, Seat
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.hub.batches import gathered, scattered
+from umpc.transport.services import AnyContext, Context, read, rpc
+from umpc.transport.status import status_of
+from umpc.transport.tls import peer_of
+
+log = logging.getLogger("umpc.hub")
+
+MEMBERS = {"node", "dealer", "shuffler", "coordinator"}
+ALLOWED = {"/umpc.v1.Hub/Join": MEMBERS, "/umpc.v1.Hub/Status": MEMBERS | {"hub"}}
+JOIN_SECONDS = 10
+PULSE_SECONDS = 5
+SILENT_SECONDS = 20
+"""Seconds without a sign of life, after which a process counts as disconnected."""
+
+JoinContext = Context[pb.HubFrame, pb.HubFrame]
+
+
+class HubServer(rpc.HubServicer):
+    """The calls to a hub. Args: grace: seconds that a member's connection may be away."""
+
+    def __init__(self, grace: int):
+        self.relay = Relay()
+        self._grace = grace
+        self._count = 0
+        self._started = time.monotonic()
+        self._changed: dict[Seat, asyncio.Event] = {}
+
+    async def Status(self, request: pb.HubStatusRequest, context: AnyContext) -> pb.HubStatusReply:
+        """Say who is connected."""
+        now = time.monotonic()
+        seats = self.relay.status(now)
+        return pb.HubStatusReply(seats=seats, seconds=int(now - self._started))
+
+    async def Join(self, requests: object, context: JoinContext) -> None:
+        """Serve a process for as long as its connection lives."""
+        peer = peer_of(context)
+        try:
+            seat = await self._seated(peer.role, peer.name, context)
+        except UmpcError as error:
+            log.warning("%s is not let in: %s", peer, error.message)
+            await context.abort(*status_of(error))
+        changed = self._changed[seat] = asyncio.Event()
+        log.info("%s is connected", peer)
+        has_left = False
+        try:
+            welcome = pb.HubWelcome(grace_seconds=self._grace)
+            await context.write(pb.HubFrame(welcome=welcome))
+            has_left = await self._serve(seat, changed, context)
+        finally:
+            del self._changed[seat]
+            self._wake(self.relay.leave(seat, for_good=has_left))
+            log.info("%s has left" if has_left else "the connection of %s broke", peer)
+
+    async def _serve(self, seat: Seat, changed: asyncio.Event, context: JoinContext) -> bool:
+        """Relay from and to a process. Returns: whether it left by its own will."""
+        writer = asyncio.create_task(_write(seat, changed, context))
+        reader = asyncio.create_task(self._read(seat, context))
+        tasks = {writer, reader}
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            return reader.done() and not reader.exception() and reader.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _seated(self, role: str, name: str, context: JoinContext) -> Seat:
+        async with asyncio.timeout(JOIN_SECONDS):
+            first = await read(context)
+        if first is None or first.WhichOneof("body") != "join":
+            raise RemoteProtocolError(f"{name} did not begin with its instance", culprit=name)
+        return self.relay.join(role, name, first.join, time.monotonic())
+
+    async def _read(self, seat: Seat, context: JoinContext) -> bool:
+        """Relay what a process sends. Returns: whether it left by its own will."""
+        while True:
+            async with asyncio.timeout(SILENT_SECONDS):
+                frame = await read(context)
+            if frame is None:
+                return False
+            for each in scattered(frame):
+                body = each.WhichOneof("body")
+                if body == "envelope":
+                    self._count += 1
+                    failpoint(f"relayed-{self._count}")
+                    self._wake(self.relay.route(seat, each.envelope))
+                elif body == "leave":
+                    return True
+
+    def _wake(self, seats: list[Seat]) -> None:
+        for seat in seats:
+            changed = self._changed.get(seat)
+            if changed is not None:
+                changed.set()
+
+
+async def _write(seat: Seat, changed: asyncio.Event, context: JoinContext) -> None:
+    """Send what waits for a process, and a sign of life where nothing does."""
+    while True:
+        frame = gathered(seat.take)
+        if frame is None:
+            changed.clear()
+            try:
+                async with asyncio.timeout(PULSE_SECONDS):
+                    await changed.wait()
+            except TimeoutError:
+                frame = pb.HubFrame(pulse=pb.HubPulse())
+        if frame is not None:
+            await context.write(frame)

@@ -1,0 +1,263 @@
+"""The client's side: a channel through a hub, with the calls of a gRPC channel.
+
+The generated stubs take this channel for one of gRPC. Each call has a session of its own; the first
+call takes the one that `connect` opened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from typing import Any
+
+from umpc.errors import UmpcError
+from umpc.transport.hub import numbering as n
+from umpc.transport.hub.link import HubLink
+from umpc.transport.hub.session import Session
+from umpc.transport.services import EOF
+from umpc.transport.status import LocalFailure
+from umpc.transport.tls import grpc
+
+Encode = Callable[[Any], bytes]
+Decode = Callable[[bytes], Any]
+CLOSE_SECONDS = 1.0
+"""Seconds that a channel waits for its last records to be received."""
+CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+class HubChannel:
+    """A channel to one process behind a hub.
+
+    Args: first: an open session with it. closed: called when the channel is closed.
+    """
+
+    def __init__(self, link: HubLink, first: Session, closed: Callable[[], None]):
+        self._closed: Callable[[], None] | None = closed
+        self._link = link
+        self._first: Session | None = first
+        self._peer = first.other
+        self._calls: set[HubCall] = set()
+
+    async def session(self) -> Session:
+        """Return a session for one call."""
+        first, self._first = self._first, None
+        if first is not None and first.failure is None:
+            return first
+        return await self._link.open_session(*self._peer)
+
+    async def close(self, grace: float | None = None) -> None:
+        """End all calls, and let their last records leave."""
+        if self._first is not None:
+            self._first.close()
+        calls = list(self._calls)
+        for call in calls:
+            call.cancel()
+        closed, self._closed = self._closed, None
+        try:
+            await asyncio.gather(*(call.left(CLOSE_SECONDS) for call in calls))
+        finally:
+            if closed is not None:
+                closed()
+
+    # ---- the calls of a stub -----------------------------------------------------------------
+
+    def unary_unary(
+        self,
+        method: str,
+        request_serializer: Encode | None = None,
+        response_deserializer: Decode | None = None,
+        _registered_method: bool = False,
+    ) -> Callable[..., HubCall]:
+        """Return the call of a method with one request and one reply: await it."""
+        return self._method(method, request_serializer, response_deserializer, has_request=True)
+
+    def unary_stream(
+        self,
+        method: str,
+        request_serializer: Encode | None = None,
+        response_deserializer: Decode | None = None,
+        _registered_method: bool = False,
+    ) -> Callable[..., HubCall]:
+        """Return the call of a method with one request and many replies: read it."""
+        return self._method(method, request_serializer, response_deserializer, has_request=True)
+
+    def stream_stream(
+        self,
+        method: str,
+        request_serializer: Encode | None = None,
+        response_deserializer: Decode | None = None,
+        _registered_method: bool = False,
+    ) -> Callable[..., HubCall]:
+        """Return the call of a method with many requests and replies: write and read it."""
+        return self._method(method, request_serializer, response_deserializer, has_request=False)
+
+    def _method(
+        self, method: str, encode: Encode | None, decode: Decode | None, *, has_request: bool
+    ) -> Callable[..., HubCall]:
+        def begin(request: Any = None, *, timeout: float | None = None) -> HubCall:
+            call = HubCall(self, method, encode or _same, decode or _same, timeout)
+            self._calls.add(call)
+            call.begin([(encode or _same)(request)] if has_request else None)
+            return call
+
+        return begin
+
+    def ended(self, call: HubCall) -> None:
+        """Forget a call that has left."""
+        self._calls.discard(call)
+
+
+class HubCall:
+    """The client's end of one call, with the methods of `services.Call`."""
+
+    def __init__(
+        self,
+        channel: HubChannel,
+        method: str,
+        encode: Encode,
+        decode: Decode,
+        timeout: float | None,
+    ):
+        self._channel = channel
+        self._method = method
+        self._encode = encode
+        self._decode = decode
+        self._timeout = timeout
+        self._session: Session | None = None
+        self._is_done = False
+        self._begun: asyncio.Task[Session] | None = None
+
+    def begin(self, requests: list[bytes] | None) -> None:
+        """Begin the call. Args: requests: all there are, or None if `write` brings them."""
+        self._begun = asyncio.create_task(self._begin(requests))
+        self._begun.add_done_callback(_note)
+
+    async def _begin(self, requests: list[bytes] | None) -> Session:
+        session = await self._channel.session()
+        self._session = session
+        session.send(n.CALL, self._method.encode())
+        if requests is not None:
+            with suppress(EOFError):  # the call has ended already, and `read` says how
+                for request in requests:
+                    await session.write(request)
+            session.send(n.HALF_CLOSE)
+        return session
+
+    async def _open(self) -> Session:
+        if self._begun is None:
+            raise asyncio.InvalidStateError("the call was used before it began")
+        return await asyncio.shield(self._begun)
+
+    async def read(self) -> Any:
+        """Return the next reply, or EOF at the end. Raises: AioRpcError."""
+        try:
+            session = await self._open()
+            message = await session.read()
+        except UmpcError as error:
+            self._is_done = True
+            raise LocalFailure(error) from error
+        except asyncio.CancelledError:
+            if self._is_done:
+                raise _cancelled() from None
+            raise
+        if message is not None:
+            return self._decode(message)
+        self._is_done = True
+        self._leave()
+        end = session.end
+        if end is not None and end.code != 0:
+            words = tuple((word.key, word.text) for word in end.words)
+            code = CODES.get(end.code, grpc.StatusCode.UNKNOWN)
+            raise _rpc_error(code, end.details, words)
+        return EOF
+
+    async def write(self, request: Any, /) -> None:
+        """Write one request. Raises: InvalidStateError after the call's end, AioRpcError."""
+        try:
+            session = await self._open()
+            await session.write(self._encode(request))
+        except UmpcError as error:
+            raise LocalFailure(error) from error
+        except EOFError:
+            raise asyncio.InvalidStateError("the call has ended") from None
+
+    async def done_writing(self) -> None:
+        """Say that no request follows."""
+        try:
+            (await self._open()).send(n.HALF_CLOSE)
+        except UmpcError as error:
+            raise LocalFailure(error) from error
+
+    def cancel(self) -> bool:
+        """End the call now."""
+        if self._is_done:
+            return False
+        self._is_done = True
+        if self._session is not None:
+            if self._session.end is None:
+                self._session.send(n.CANCEL)
+            self._session.close()
+        elif self._begun is not None:
+            self._begun.cancel()
+        return True
+
+    def done(self) -> bool:
+        """Return whether the call has ended."""
+        session = self._session
+        if session is None:
+            return self._is_done or (self._begun is not None and self._begun.done())
+        return self._is_done or session.end is not None or session.failure is not None
+
+    def _leave(self) -> None:
+        if self._session is not None:
+            self._session.close()
+        self._channel.ended(self)
+
+    async def left(self, seconds: float) -> None:
+        """Wait until the other side has received all records, or the time is up."""
+        if self._session is not None:
+            await self._session.settled(seconds)
+        self._channel.ended(self)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._single().__await__()
+
+    async def _single(self) -> Any:
+        """Return the one reply of a call. Raises: AioRpcError."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                reply = await self.read()
+                if reply is not EOF:
+                    await self.read()  # its status
+        except TimeoutError:
+            self.cancel()
+            words = f"the call took longer than {self._timeout:g} s" if self._timeout else ""
+            raise _rpc_error(grpc.StatusCode.DEADLINE_EXCEEDED, words) from None
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        if reply is EOF:
+            raise _rpc_error(grpc.StatusCode.INTERNAL, "the call ended without a reply")
+        return reply
+
+
+def _note(task: asyncio.Task[Session]) -> None:
+    """Take note of a failed beginning; `read` and `write` raise it."""
+    with suppress(asyncio.CancelledError):
+        task.exception()
+
+
+def _rpc_error(
+    code: grpc.StatusCode, details: str, words: tuple[tuple[str, str], ...] = ()
+) -> grpc.aio.AioRpcError:
+    metadata = grpc.aio.Metadata(*words)
+    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), metadata, details, None)
+
+
+def _cancelled() -> grpc.aio.AioRpcError:
+    return _rpc_error(grpc.StatusCode.CANCELLED, "the call was cancelled here")

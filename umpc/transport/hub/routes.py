@@ -1,0 +1,103 @@
+"""The hubs at which this process is, and the way to another process through one of them.
+
+A process has one connection to each hub: the one over which it listens, or one that lasts as long
+as its calls do. A hub is found by the name in its certificate, so each site may reach it at an
+address of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+from weakref import WeakKeyDictionary
+
+from umpc.transport.hub.address import parse_hub
+from umpc.transport.hub.calls import HubChannel
+from umpc.transport.hub.link import HubLink
+from umpc.transport.hub.session import Session
+from umpc.transport.identity import Identity
+from umpc.transport.services import Channel
+
+Place = tuple[str, str, str]
+"""(our role, our name, the hub's name)"""
+_links: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, HubLink]] = WeakKeyDictionary()
+
+_leaving: set[asyncio.Task[None]] = set()
+
+
+def _here() -> dict[Place, HubLink]:
+    return _links.setdefault(asyncio.get_running_loop(), {})
+
+
+def _place(link: HubLink) -> Place:
+    return link.identity.role, link.identity.name, link.hub.name
+
+
+def register(link: HubLink) -> None:
+    """Use a link for all calls through its hub."""
+    _here()[_place(link)] = link
+
+
+def unregister(link: HubLink) -> None:
+    """Use a link no more."""
+    if _here().get(_place(link)) is link:
+        del _here()[_place(link)]
+
+
+async def connect_through(
+    identity: Identity, name: str, role: str, address: str, timeout: float, patience: float
+) -> Channel:
+    """Return a channel through a hub to exactly this name and role. The caller closes it.
+
+    Raises: as `channels.connect`.
+    """
+    link = _link_to(identity, address)
+    link.users += 1
+
+    def closed() -> None:
+        link.users -= 1
+        _leave_if_idle(link)
+
+    try:
+        await link.joined(timeout)
+        session = await _open(link, role, name, timeout, patience)
+    except BaseException:
+        closed()
+        raise
+    # It has the methods of gRPC's channel that the stubs use.
+    return cast(Channel, HubChannel(link, session, closed))
+
+
+async def _open(link: HubLink, role: str, name: str, timeout: float, patience: float) -> Session:
+    """Open a session in time. A peer that the hub knows may be late, because a machine is busy."""
+    opening = asyncio.create_task(link.open_session(role, name))
+    try:
+        done, _ = await asyncio.wait({opening}, timeout=timeout)
+        if not done and not link.lacks(role, name):
+            done, _ = await asyncio.wait({opening}, timeout=patience)
+        if not done:
+            raise link.why_not(role, name)
+        return opening.result()
+    finally:
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+
+
+def _link_to(identity: Identity, address: str) -> HubLink:
+    hub = parse_hub(address)
+    place = identity.role, identity.name, hub.name
+    if place not in _here():
+        link = HubLink(identity, hub)
+        link.idle = lambda: _leave_if_idle(link)
+        register(link)
+    return _here()[place]
+
+
+def _leave_if_idle(link: HubLink) -> None:
+    """Leave a hub at which this process only calls, after its last call."""
+    if link.idle is not None and not link.sessions and not link.users:
+        unregister(link)
+        link.idle = None
+        task = asyncio.create_task(link.close())
+        _leaving.add(task)
+        task.add_done_callback(_leaving.discard)

@@ -1,0 +1,363 @@
+"""One session between two members of a hub: sealed and numbered, it carries one call.
+
+A session outlives the connection to the hub. `link.py` gives it the envelopes that come, asks it
+for the next one to send, and lets its time pass. `calls.py` and `serving.py` read and write it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from google.protobuf.message import DecodeError
+
+from umpc.errors import LocalProtocolError, PeerLost, RemoteProtocolError, UmpcError
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.channels import MAX_MESSAGE
+from umpc.transport.hub import numbering as n
+from umpc.transport.hub.sealing import End, Opening, Parties, Seal
+
+OPEN_SECONDS = 10.0
+"""Seconds until an opening without an answer is sent again, in case the other side's connection
+broke. On a busy machine, more repetitions would keep it busy."""
+PROBE_SECONDS = 5.0
+"""Seconds that a record may lack its acknowledgement before the sender asks for it."""
+IDLE_SECONDS = 60.0
+"""Seconds in which a session must begin its call after it was opened."""
+
+
+class Connection(Protocol):
+    """The part of a link that a session uses."""
+
+    is_up: bool
+    grace: float
+
+    def ready(self, session: Session) -> None: ...
+
+    def forget(self, session: Session) -> None: ...
+
+    def refuse(self, envelope: pb.HubEnvelope) -> None: ...
+
+
+class Session:
+    """One end of a session.
+
+    Args:
+        peer: the other end as the hub addresses it; an opening names no instance yet.
+        seal: None until the handshake is complete.
+        opening: of the initiator, until the answer is there.
+    """
+
+    def __init__(
+        self,
+        link: Connection,
+        parties: Parties,
+        peer: pb.HubMember,
+        *,
+        seal: Seal | None = None,
+        opening: Opening | None = None,
+    ):
+        self.parties = parties
+        self.peer = peer
+        self.certificate = b""
+        self.failure: UmpcError | None = None
+        self.opened = asyncio.Event()
+        self.called: Callable[[str], None] | None = None
+        self.cancelled: Callable[[], None] | None = None
+        self.end: pb.HubEnd | None = None
+        self.is_absent = False
+        self._link = link
+        self._seal = seal
+        self._opening = opening
+        self._opens = opening is not None
+        self._numbering = n.Numbering(str(self.other), _token, self._dropped)
+        self._inbox: deque[bytes] = deque()
+        self._parts: list[bytes] = []
+        self._parts_bytes = 0
+        self._is_half_closed = False
+        self._has_called = False
+        self._is_over = False
+        self._is_gone = False
+        self._waited = 0.0
+        self._quiet = 0.0
+        self._changed = asyncio.Event()
+
+    @property
+    def other(self) -> End:
+        """The other side."""
+        return End(self.peer.role, self.peer.name)
+
+    @property
+    def key(self) -> tuple[str, str, bytes]:
+        """The session's place in its link."""
+        return self.peer.role, self.peer.name, self.parties.session
+
+    def _dropped(self) -> RemoteProtocolError:
+        if self._seal is None:
+            raise LocalProtocolError("a record came before the handshake")
+        return self._seal.fault("is missing, the hub dropped it or changed its order")
+
+    # ---- the application's side --------------------------------------------------------------
+
+    async def read(self) -> bytes | None:
+        """Return the next message, or None after the last one. Raises: the session's failure."""
+        while not self._inbox:
+            if self.end is not None or self._is_half_closed or self._is_over:
+                return None
+            self._raise_failure()
+            await self._until_changed()
+        message = self._inbox.popleft()
+        self._numbering.consume(len(message))
+        self._link.ready(self)
+        return message
+
+    async def write(self, message: bytes) -> None:
+        """Add a message to what is sent, as soon as the window has room.
+
+        Raises: the session's failure, or EOFError after the call has ended.
+        """
+        if len(message) > MAX_MESSAGE:
+            raise LocalProtocolError(f"a message of {len(message)} bytes exceeds {MAX_MESSAGE}")
+        for start in range(0, max(1, len(message)), n.PART_BYTES):
+            part = message[start : start + n.PART_BYTES]
+            is_last = start + n.PART_BYTES >= len(message)
+            while self._is_open() and not self._numbering.has_room(len(part)):
+                await self._until_changed()
+            self._raise_failure()
+            if not self._is_open():
+                raise EOFError("the call has ended")
+            self.send(n.MESSAGE if is_last else n.PART, part)
+
+    def send(self, kind: int, payload: bytes = b"") -> None:
+        """Add a record that needs no room in the window."""
+        if self.failure is None:
+            self._numbering.append(kind, payload)
+            self._link.ready(self)
+
+    def _is_open(self) -> bool:
+        return self.failure is None and self.end is None and not self._is_over
+
+    async def _until_changed(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+    def _raise_failure(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def close(self) -> None:
+        """Let the session go as soon as the other side has received everything."""
+        self._is_over = True
+        self.cancelled = None
+        self._changed.set()
+        if self._seal is None or self.failure is not None:
+            self._go()
+        else:
+            self._link.ready(self)
+
+    async def settled(self, seconds: float) -> None:
+        """Wait until the other side has received everything, or the time is up."""
+        try:
+            async with asyncio.timeout(seconds):
+                while not self._is_gone and not self._numbering.is_settled:
+                    await self._until_changed()
+        except TimeoutError:
+            pass
+
+    def fail(self, error: UmpcError, *, tell: bool = True) -> None:
+        """End the session with this failure, unless another came first.
+
+        Args: tell: the other side hears that this side has ended the session.
+        """
+        if self.failure is not None:
+            return
+        if self.end is not None or self._is_over:
+            self._go()  # the call has ended, and its status counts
+            return
+        if tell:
+            self._link.refuse(self.envelope(pb.HUB_REFUSE, b""))
+        self.failure = error
+        self.opened.set()
+        self._go()
+        if self.cancelled is not None:
+            self.cancelled()
+
+    def _go(self) -> None:
+        self._is_gone = True
+        self._changed.set()
+        self._link.forget(self)
+
+    # ---- the link's side ---------------------------------------------------------------------
+
+    def pull(self) -> pb.HubEnvelope | None:
+        """Return the next envelope to send, or None if none is due."""
+        if self.failure is not None:
+            return None
+        if self._opens and self._opening is not None:
+            self._opens = False
+            return self.envelope(pb.HUB_OPEN, self._opening.message)
+        if self._seal is None:
+            return None
+        due = self._numbering.pull()
+        if due is None:
+            self._leave_if_settled()
+            return None
+        kind = pb.HUB_RESUME if due[0] == n.RESUME else pb.HUB_SEALED
+        number, body = self._seal.close(kind, due[1])
+        return self.envelope(kind, body, number)
+
+    def envelope(self, kind: pb.HubKind, body: bytes, number: int = 0) -> pb.HubEnvelope:
+        """Return an envelope to the other side."""
+        return pb.HubEnvelope(
+            target=self.peer, session=self.parties.session, kind=kind, number=number, body=body
+        )
+
+    def _leave_if_settled(self) -> None:
+        if self._is_over and self._numbering.is_settled:
+            self._go()
+
+    def accepted(self, envelope: pb.HubEnvelope) -> None:
+        """Take the responder's answer to the opening. A second copy changes nothing."""
+        if self._opening is None:
+            return
+        try:
+            self._seal, self.certificate = self._opening.finish(envelope.body)
+        except UmpcError as error:
+            self.fail(error)
+            return
+        self._opening = None
+        self.peer = envelope.source
+        self.opened.set()
+        self._link.ready(self)
+
+    def take(self, envelope: pb.HubEnvelope) -> None:
+        """Take a sealed envelope. A violation ends the session."""
+        if self._seal is None:
+            return  # the answer to the opening was lost; the opening is sent again
+        try:
+            plain = self._seal.open(envelope.kind, envelope.number, envelope.body)
+            self._quiet = 0.0
+            record = self._numbering.take(plain)
+            if record is not None:
+                self._handle(record)
+        except UmpcError as error:
+            self.fail(error)
+            return
+        if not self._numbering.is_asking:
+            self.is_absent = False
+        self._changed.set()
+        self._link.ready(self)
+
+    def _handle(self, record: n.HubRecord) -> None:
+        if record.kind in n.SIZED:
+            self._assemble(record)
+        elif record.kind == n.HALF_CLOSE:
+            self._is_half_closed = True
+        elif record.kind == n.CALL:
+            self._begin(record.payload)
+        elif record.kind == n.END:
+            self._ended(record.payload)
+        elif record.kind == n.CANCEL:
+            self._numbering.settle()
+            self._is_over = True
+            if self.cancelled is not None:
+                self.cancelled()
+
+    def _ended(self, payload: bytes) -> None:
+        try:
+            self.end = pb.HubEnd.FromString(payload)
+        except DecodeError:
+            raise RemoteProtocolError(
+                f"{self.other} ended its call with bytes that are no status",
+                culprit=self.other.name,
+            ) from None
+        self._numbering.settle()
+
+    def _assemble(self, record: n.HubRecord) -> None:
+        self._parts.append(record.payload)
+        self._parts_bytes += len(record.payload)
+        if self._parts_bytes > MAX_MESSAGE:
+            raise RemoteProtocolError(
+                f"{self.other} sent a message of more than {MAX_MESSAGE} bytes",
+                culprit=self.other.name,
+            )
+        if record.kind == n.MESSAGE:
+            self._inbox.append(b"".join(self._parts))
+            self._parts, self._parts_bytes = [], 0
+
+    def _begin(self, method: bytes) -> None:
+        if self.called is None or self._has_called or len(method) > 200:
+            raise RemoteProtocolError(
+                f"{self.other} began a call where none was due", culprit=self.other.name
+            )
+        self._has_called = True
+        self.called(method.decode("ascii", "replace"))
+
+    # ---- the connection, and time --------------------------------------------------------------
+
+    def connection_lost(self) -> None:
+        """Note that the connection to the hub is lost: records may be missing."""
+        self.ask()
+
+    def connection_back(self) -> None:
+        """Go on where the connection broke."""
+        self._opens = self._opening is not None
+        self._link.ready(self)
+
+    def ask(self, *, absent: bool = False) -> None:
+        """Ask to resume at the next tick. Args: absent: the peer is not connected."""
+        self.is_absent = absent or self.is_absent
+        if self._seal is not None and not self._numbering.is_asking:
+            self._numbering.ask()
+            self._link.ready(self)
+
+    def tick(self, seconds: float) -> None:
+        """Let time pass, as this process had it: a starved process counts less of it."""
+        if self._seal is None:
+            self._waited += seconds
+            if self._waited >= OPEN_SECONDS:
+                self._waited = 0.0
+                self._opens = self._opening is not None
+                self._link.ready(self)
+            return  # the owner has its own limit
+        self._numbering.acknowledge_late()
+        self._link.ready(self)
+        has_begun = self.called is None or self._has_called
+        if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
+            self._quiet = self._waited = 0.0
+            return
+        # A peer that is connected may be slow. The hub says which one is not, at each question.
+        if self.is_absent or not self._link.is_up or not has_begun:
+            self._quiet += seconds
+        self._waited += seconds
+        if self._numbering.is_asking:
+            self.is_absent = False
+            self._numbering.ask()
+            self._link.ready(self)
+        elif self._waited >= PROBE_SECONDS:
+            self._waited = 0.0
+            self._numbering.probe()
+            self._link.ready(self)
+        if self._quiet > (self._link.grace if has_begun else IDLE_SECONDS):
+            self.fail(self._lost())
+
+    def _lost(self) -> PeerLost:
+        hub, grace = self.parties.hub, self._link.grace
+        if not self._link.is_up:
+            return PeerLost(
+                f"the connection to hub {hub!r} broke and did not come back within {grace:g} s; "
+                "see that the hub runs, then run the study again",
+                culprit=hub,
+            )
+        return PeerLost(
+            f"{self.other.name} went away: its connection to hub {hub!r} broke and did not come "
+            f"back within {grace:g} s; see that it runs, then run the study again",
+            culprit=self.other.name,
+        )
+
+
+def _token() -> int:
+    return secrets.randbits(64) | 1
