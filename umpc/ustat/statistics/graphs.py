@@ -14,7 +14,7 @@ Pandey, Sarkar 2024, section 5, has these neighbouring graphs.
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import combinations
 from operator import mul
 from typing import Any
@@ -66,6 +66,7 @@ TRIANGLES = Statistic(
 GRAPHS = (TRIANGLES,)
 
 
+@lru_cache(maxsize=64)
 def edge_of_triangle(expression: Expression) -> Expression | None:
     """The kernel "two vertices are connected" beside that of the triangle density.
 
