@@ -114,7 +114,7 @@ class CentralSettings(
 
     @property
     def private(self) -> str:
-        """The value that a share of ε estimates: "spread", "concentration", "edges" or none."""
+        """The private estimate that comes first: "spread", "concentration", "edges" or none."""
         if self.spread == PRIVATE:
             return "spread"
         if self.concentration == EDGES:
