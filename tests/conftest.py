@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
 
 import pytest
@@ -16,6 +17,8 @@ from tests.support.long_tests import runs_now
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 """Otherwise each worker, and each process that a test starts, compiles everything anew."""
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""A shell that starts the tests in the background lets them, and their children, ignore Ctrl-C."""
 settings.register_profile("umpc", deadline=None)
 settings.load_profile("umpc")
 """No example has a time limit: a busy machine may take any time for one."""

@@ -96,7 +96,8 @@ def tables(here: Lab) -> Lab:
 def test_the_noise_is_what_the_report_says(tables, noise):
     exact = run(tables, name=f"exact-{noise}").estimate
     noisy = run(tables, name=f"noisy-{noise}", noise=noise, epsilon="4")
-    assert 0 < abs(noisy.estimate - exact) < FAR * noisy.noise_std
+    # the noise may be 0; that it is not always 0 is the next test's
+    assert abs(noisy.estimate - exact) < FAR * noisy.noise_std
 
 
 def test_the_error_of_many_runs_is_the_predicted_one(tables):
