@@ -114,7 +114,7 @@ class CentralSettings(
 
     @property
     def private(self) -> str:
-        """What is estimated privately: "spread", "concentration", "edges" or none."""
+        """The private estimate that comes first: "spread", "concentration", "edges" or none."""
         if self.spread == PRIVATE:
             return "spread"
         if self.concentration == EDGES:

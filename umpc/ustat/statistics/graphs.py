@@ -6,15 +6,15 @@ has, such as 0. Two vertices are connected if each one lists the other, so one r
 edge. A list names each neighbour once; a vertex that is listed twice is not listed, because
 an exclusive or keeps the kernel small, and in [0, 1] for every table.
 
-*Privacy.* Replacing a record changes the triples that hold it and no others. The same is true of a
-vertex that is rewired in the graph, although its neighbours' lists change too: whether two other
+*Privacy.* Replacing a record changes the triples that hold it and no others. Rewiring a vertex in
+the graph changes its neighbours' lists too, and still changes no other triples: whether two other
 vertices are connected depends on their own two numbers in their own two lists. Chaudhuri, Loh,
-Pandey, Sarkar 2024, section 5, has the same neighbouring graphs.
+Pandey, Sarkar 2024, section 5, has these neighbouring graphs.
 """
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import combinations
 from operator import mul
 from typing import Any
@@ -66,6 +66,7 @@ TRIANGLES = Statistic(
 GRAPHS = (TRIANGLES,)
 
 
+@lru_cache(maxsize=64)
 def edge_of_triangle(expression: Expression) -> Expression | None:
     """The kernel "two vertices are connected" beside that of the triangle density.
 
