@@ -92,7 +92,7 @@ native: $(VENV)/.demo  ## optional: compile the sign gate for this processor (UM
 
 oracles: $(VENV)/.dev  ## compare accounting, frames and c-index with other libraries, in an environment of its own
 	test -x $(VENV)-oracles/bin/python || $(PYTHON) -m venv $(VENV)-oracles
-	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest dp-accounting polars pyarrow lifelines
+	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest hypothesis dp-accounting polars pyarrow lifelines
 	$(VENV)-oracles/bin/python -m pytest tests/bench/baselines/google_oracle.py tests/api/frames_oracle.py
 
 lint: $(VENV)/.dev  ## check style and types
