@@ -52,8 +52,8 @@ def test_a_node_that_was_lost_goes_on_elsewhere_and_forgets_no_charge(lab, tmp_p
     words = ("node", "restore", str(archive), "--config", str(config))
     with pytest.raises(LedgerError, match="shows 1 charges of epsilon 3/2"):
         run(*words)
-    restored = run(*words, "--charged-since", "3/2")
-    assert "counts as charged since: epsilon 3/2, delta 0" in restored
+    restored = run(*words, "--charged-since", "3/2", "--delta-since", "1e-15")
+    assert "counts as charged since: epsilon 3/2, delta 1/1000000000000000\n" in restored
 
     # It goes on, with one record more.
     here.table("node-1").write_text(TABLE + "49,12.5\n")

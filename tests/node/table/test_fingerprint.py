@@ -16,7 +16,7 @@ from umpc.node.budget.ledger_reading import read_beside
 from umpc.node.records import TableSource, load_records
 from umpc.node.table.fingerprint import Cohort, Fingerprint, count_range
 from umpc.ustat.condition import parse_condition
-from umpc.ustat.schema import FieldSchema
+from umpc.ustat.schema import FieldSchema, Schema
 
 
 def cohort(**columns: list[float]) -> Cohort:
@@ -123,7 +123,7 @@ def test_a_changed_table_is_noticed_by_studies_with_the_same_selection(tmp_path)
         table = tmp_path / "bank.csv"
         table.write_text(f"age\n{ages}\n")
         fields = [FieldSchema("age", Fraction(0), Fraction(upper), Fraction(1))]
-        condition = parse_condition(where, {"age": fields[0]}) if where else None
+        condition = parse_condition(where, Schema(fields)) if where else None
         return load_records(TableSource(table), fields, node="a", where=condition).cohort
 
     studies = (bytes([i]) * 32 for i in range(1, 9))
