@@ -24,7 +24,8 @@
 | `type_one.py` | how often a test rejects a true hypothesis, over simulated studies |
 | `power.py` | how often a test rejects a false hypothesis: power curves |
 | `coverage.py` | how often the first interval of a report holds the statistic |
-| `clear_studies.py` | simulated studies in the clear, for the three files above |
+| `population.py` | how often intervals for a population hold its value |
+| `clear_studies.py` | simulated studies in the clear, for the four files above |
 | `order_patterns.py` | rank kernels over all sets of many tables at once |
 | `timing.py` | what a clock learns about a node's noise, and what a draw costs |
 | `timed_sessions.py` | whole sessions of real nodes, with the times at which messages arrive |

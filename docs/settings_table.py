@@ -30,12 +30,23 @@ COMMON = {
     ),
     "epsilon": ('ε of the whole study: a number, or text such as `"1/3"`', ""),
     "split": ('each sum\'s part of ε, such as `["1/2", "1/2"]`', "equal parts"),
+    "variance": (
+        "for a population's interval: `largest`, or `private`, a second sum with a part of ε",
+        "`largest`",
+    ),
+    "variance_share": ('with `variance = "private"`: its part of ε', "1/5"),
     "max_colluding": ("the number of nodes that may collude", "all nodes but one"),
     "adversary": (
         "the grade of the promise: `honest`, or `lying_nodes` (see privacy.md)",
         "`honest`",
     ),
     "where": ("a condition on records, such as `age >= 40 and sex = 'f'`", "all records"),
+    "statistics": (
+        "`[[statistics]]`: several statistics over the same sets, each with `statistic`, `columns` "
+        "and `parameters`, in place of these keys",
+        "one statistic",
+    ),
+    "strata": ("a field with categories: the statistic inside each of them", "no strata"),
     "person": ("the column that tells people apart; all records of one are protected", "none"),
     "records_per_person": (
         "with `person`: the most records of one person at a site",

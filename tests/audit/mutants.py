@@ -22,7 +22,7 @@ from umpc.dp.skellam import SkellamShare
 from umpc.protocols.central.messages import CuratorMessages
 from umpc.protocols.ghazi_shuffle import messages as shuffle_messages
 from umpc.protocols.ghazi_shuffle.mechanism import Embedding
-from umpc.protocols.local import bell_auc, bell_ldp, ghazi_ldp
+from umpc.protocols.local import bell_auc, bell_ldp, ghazi_ldp, local_mean
 from umpc.protocols.u_mpc import node as node_side
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.study import attempt as joint_seed
@@ -250,7 +250,9 @@ def seed_of_the_first_node(patch: Patch) -> None:
 
 def truth_told_too_often(patch: Patch) -> None:
     """Every answer of a record is that of 2ε. Loss 2ε."""
-    for protocol in (bell_ldp, bell_auc, ghazi_ldp):
+    # Without its cache, which would keep the mutant's answers for later tests.
+    patch.setattr(local_mean, "best_answer", local_mean.best_answer.__wrapped__)
+    for protocol in (bell_ldp, bell_auc, ghazi_ldp, local_mean):
         patch.setattr(
             protocol, "truth_threshold", lambda epsilon, k: truth_threshold(2 * epsilon, k)
         )

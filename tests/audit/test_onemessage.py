@@ -125,6 +125,10 @@ CASES = [
         ),
     ),
     Case(
+        local_study("local-mean", x=("0", "1")),
+        *(ZERO, ONE, BOTH, told_cell, 1.0, 300),
+    ),
+    Case(
         local_study("ghazi-ldp", kernels="(2 * a.x - 1) * (2 * b.x - 1)", **TWO_BINS),
         *(ZERO, ONE, BOTH, told_side, 1.0, 330),
     ),

@@ -18,6 +18,8 @@ from tests.support.studies import KENDALL, make_study
 from umpc import __version__
 from umpc.cli.doctor_network import NamedPeer, check_network
 from umpc.cli.main import umpc
+from umpc.node.audit.entry import AuditRow
+from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger import Ledger
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
@@ -333,3 +335,19 @@ def test_the_first_error_gives_the_exit_code_and_a_name_must_resolve(site, monke
         "dealer 'd' at nowhere.invalid:7443" in lines[0]
         and "check the address and the DNS" in (lines[0])
     )
+
+
+def test_the_audit_trail_is_verified_with_the_ledgers_charges(site):
+    assert "--  audit trail: " in site.doctor()[1]
+    site.spend(1)
+    with Ledger(site.ledger, "t", Fraction(5)) as ledger:
+        (study,) = ledger._until
+        ledger.charge(study, ledger.held(study).attempt)
+    the_one(site.red(), 37, "audit trail", "1 studies that have no row here")
+    trail = AuditTrail(site.ledger)
+    trail.append(AuditRow("charge", study=study.hex(), epsilon="1", delta="0"))
+    assert "ok  audit trail: " in site.doctor()[1]
+    trail.path.write_bytes(trail.path.read_bytes().replace(b'"1"', b'"2"'))
+    the_one(site.red(), 37, "audit trail", "row 1 is wrong")
+    site.ledger.write_bytes(b"damaged")
+    the_one(site.red(), 32, "ledger")

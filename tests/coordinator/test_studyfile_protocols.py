@@ -104,7 +104,7 @@ def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
         (
             {"protocol": "ghazi-sum"},
             "protocol must be one of u-mpc, grid, hajek-grid, vector, bell-2pc, bell-ldp, "
-            "bell-auc, ghazi-ldp, "
+            "bell-auc, ghazi-ldp, local-mean, "
             r"ghazi-rounds, ghazi-shuffle, gopa, central, got 'ghazi-sum'\. Correct the key "
             "`protocol`",
         ),
@@ -176,7 +176,7 @@ def test_every_setting_of_every_protocol_is_written_below():
 @pytest.mark.parametrize(("protocol", "key"), FOREIGN)
 def test_a_key_of_another_protocol_is_refused_with_the_keys_that_there_are(tmp_path, protocol, key):
     """Whatever its value is: somebody would think that it had been obeyed."""
-    known = ", ".join(keys_of(PROTOCOLS[protocol].settings))
+    known = ", ".join(keys_of(PROTOCOLS[protocol].settings)) or "none"
     message = (
         f"`{key}` is not a key of a study of protocol = '{protocol}', which has, beside the keys "
         f"of every study, {known}. Remove it"

@@ -10,6 +10,7 @@ import pytest
 from tests.support.central import central_study
 from tests.support.gopa import gopa_study
 from tests.support.local import local_study
+from tests.support.several import several
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import GINI, KENDALL, make_study
 from umpc.errors import PolicyRefused
@@ -325,3 +326,16 @@ def test_too_few_records_tell_no_numbers_but_to_the_administrator():
         "leave out fields that are often missing, or run the study without this node"
     )
     assert caught.value.detail == "6 complete records, min_records = 7"
+
+
+def test_several_statistics_need_a_rule_for_each_and_strata_their_hash():
+    """Strata are kernels of their own, which no statistic of the library has."""
+    both = guarded(several({"tau": KENDALL, "gini": GINI}, ()))
+    tau, gini = "kendall_tau", "gini_mean_difference"
+    assert allows(Policy(statistics=frozenset({tau, gini})), both)
+    assert not allows(Policy(statistics=frozenset({tau})), both)
+    assert not allows(Policy(kernels=frozenset({TAU_HASH, GINI_HASH})), both)
+    assert allows(Policy(kernels=frozenset({computation_hash(both)})), both)
+    strata = guarded(several({"tau": KENDALL}))
+    assert not allows(Policy(statistics=frozenset({tau})), strata)
+    assert allows(Policy(kernels=frozenset({computation_hash(strata)})), strata)

@@ -67,6 +67,7 @@ NAMES = (
     "bell-ldp",
     "bell-auc",
     "ghazi-ldp",
+    "local-mean",
     "ghazi-rounds",
     "ghazi-shuffle",
     "gopa",
@@ -81,6 +82,7 @@ STUDIES = {
     "bell-ldp": local_study("bell-ldp"),
     "bell-auc": local_study("bell-auc"),
     "ghazi-ldp": local_study("ghazi-ldp"),
+    "local-mean": local_study("local-mean"),
     "ghazi-rounds": local_study("ghazi-rounds"),
     "ghazi-shuffle": shuffled_study(),
     "gopa": gopa_study(),
@@ -166,6 +168,7 @@ KINDS = {
     "bell-ldp": (OneMessageNode, OneMessageCoordinator),
     "bell-auc": (OneMessageNode, OneMessageCoordinator),
     "ghazi-ldp": (OneMessageNode, OneMessageCoordinator),
+    "local-mean": (OneMessageNode, OneMessageCoordinator),
     "ghazi-rounds": (RoundsNode, RoundsCoordinator),
     "ghazi-shuffle": (ShuffleNode, ShuffleCoordinator),
     "gopa": (GopaNode, OneMessageCoordinator),
@@ -229,7 +232,7 @@ def test_facts_that_a_protocol_fixes_are_seen_of_every_study():
     }
     assert {each.edges for each in no_edges} == {"all"}
     noises = [each.noise for each in no_edges]
-    assert noises == ["local"] * 4 + ["shuffled", "gopa", "laplace"]
+    assert noises == ["local"] * 5 + ["shuffled", "gopa", "laplace"]
     assert {each.delta for each in no_edges if each.protocol != "gopa"} == {""}
 
 

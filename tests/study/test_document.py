@@ -18,6 +18,7 @@ from umpc.protocols.registry import PROTOCOLS, decode_study
 from umpc.study.document import MAX_BYTES, Study
 from umpc.study.parts import MAX_NUMBER, FieldBins, FieldText, Participant, Person, exact
 from umpc.study.settings import keys_of
+from umpc.study.several import StudyPart
 
 
 def as_bytes(document: object) -> bytes:
@@ -39,10 +40,12 @@ def test_a_study_survives_its_bytes_and_keeps_its_hash():
 def test_the_bytes_are_those_of_compact_json_in_the_order_of_the_fields():
     assert STUDY.encode() == as_bytes(document())
     names = [field.name for field in msgspec.structs.fields(Study)]
-    assert list(document()) == [name for name in names if name not in ("where", "person")]
+    later = ("where", "person", "parts", "strata")
+    assert list(document()) == [name for name in names if name not in later]
     filtered = STUDY.replaced(where="age >= 40", person=Person("who", 2))
-    assert list(json.loads(filtered.encode())) == names
     assert decode_study(filtered.encode()) == filtered
+    full = filtered.replaced(parts=CHANGES["parts"], strata=CHANGES["strata"])
+    assert list(json.loads(full.encode())) == names
     assert list(document()["settings"]) == ["protocol", *keys_of(type(STUDY.settings))]
 
 
@@ -68,6 +71,8 @@ CHANGES = {
     "version": "0.0.0",
     "where": "age >= 40",
     "person": Person("who", 2),
+    "parts": (StudyPart("tau", "kendall_tau", "mean", 1),),
+    "strata": "sex",
 }
 SETTINGS = {
     "edges": "3n",

@@ -25,6 +25,7 @@ SHAPES = {
     "bell-auc": {"kernels": AUC, "sampling": "two_sample", "levels": 2},
     "ghazi-ldp": {"kernels": KENDALL},
     "ghazi-rounds": {"kernels": KENDALL},
+    "local-mean": {"kernels": "a.x", "degree": 1},
 }
 """Protocol → the study that it runs. The fields x and y go from 0 to 3."""
 ALONE = tuple(protocol for protocol in ONE_MESSAGE if protocol != ASKS)

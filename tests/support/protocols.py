@@ -21,7 +21,7 @@ from umpc.study.parts import FieldText, Participant
 from umpc.study.settings import keys_of
 from umpc.study.sizes import ClassCounts, Member, Sizes
 
-ONE_MESSAGE = ("bell-ldp", "bell-auc", "ghazi-ldp", "ghazi-rounds")
+ONE_MESSAGE = ("bell-ldp", "bell-auc", "ghazi-ldp", "ghazi-rounds", "local-mean")
 """The local protocols: the coordinator gets every node's message."""
 OF_CELLS = ("bell-ldp", "ghazi-ldp", "ghazi-rounds", "ghazi-shuffle")
 """The protocols whose records become cells."""

@@ -27,9 +27,11 @@ LEAST_COVERAGE = 0.93
 SEED = 20250
 
 MEANS = {"mean": [0.3], "total": [0.3], "ratio": [0.3, 0.6], "geometric_ratio": [0.3, 0.6, 0.4]}
+MEANS |= {"mean_with_variance": [0.3, 0.2]}
 MEANS |= {"collision_entropy": [0.3], "collision_entropy_nats": [0.3]}
 VALUES = {
     "mean": lambda s: s[0],
+    "mean_with_variance": lambda s: s[0],
     "total": lambda s: s[0] * 1000,
     "ratio": lambda s: s[0] / s[1],
     "geometric_ratio": lambda s: s[0] / np.sqrt(s[1] * s[2]),

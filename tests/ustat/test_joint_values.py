@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.support.fields import number_field
 from tests.support.studies import make_study
+from umpc.study.parts import FieldText
 from umpc.ustat.joint_values import joint_values
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
@@ -31,6 +33,21 @@ def test_one_kernel_has_its_ends_and_many_values_have_a_box():
     study = make_study(("abs(a.x - b.x)", "abs(a.y - b.y)"), estimator="ratio", y=("0", "5"))
     corners = {(0, 0), (0, 5), (3, 0), (3, 5)}
     assert set(map(tuple, joint_values(study.parsed_kernels).tolist())) == corners
+
+
+def test_a_mean_inside_a_stratum_is_zero_outside_and_in_its_range_inside():
+    inside = "((a.s == 0) & (b.s == 0))"
+    strata = FieldText.of_categories("s", ["f", "m"])
+    wide = number_field("x", "2", "90")
+    for text, found in (
+        ("abs(a.x - b.x)", [[0, 0], [0, 1], [88, 1]]),
+        ("a.x + b.x", [[0, 0], [4, 1], [180, 1]]),
+    ):
+        for otherwise, points in (("0", found), ("1", None)):
+            kernels = (f"select({inside}, {text}, {otherwise})", inside)
+            study = make_study(kernels, estimator="ratio", fields=(wide, strata))
+            values = joint_values(study.parsed_kernels).tolist()
+            assert values == points if points else len(values) == 4
 
 
 def test_no_records_have_a_value_outside_the_hull():

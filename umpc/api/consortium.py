@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from umpc.api.entries import helper_entries, plain
+from umpc.api.entries import Asked, helper_entries, plain
 from umpc.api.fields import Bounds, fields_of, with_label
 from umpc.api.frames import Values, columns_of
 from umpc.api.in_memory import Frames, named_frames
@@ -84,7 +84,7 @@ class LocalConsortium:
 
     def study(
         self,
-        statistic: str | PythonKernel,
+        statistic: Asked,
         columns: Sequence[str] | None = None,
         *,
         epsilon: Any,
@@ -95,6 +95,7 @@ class LocalConsortium:
         """A study of these sites. Args: as of `umpc.Study`; it has a new name by default."""
         helpers = helper_entries(protocol, {key: plain(value) for key, value in settings.items()})
         used = {*(columns or self.bounds), *fields_read(settings.get("where"))}
+        used.add(settings.get("strata", ""))
         two_sample = self.label is not None and _is_two_sample(statistic)
         label = self.label if two_sample else None
         return ProposedStudy(
@@ -114,7 +115,7 @@ class LocalConsortium:
 
     def estimate(
         self,
-        statistic: str | PythonKernel,
+        statistic: Asked,
         columns: Sequence[str] | None = None,
         *,
         epsilon: Any,
@@ -175,12 +176,13 @@ def _resolved(
     return {**fields, label[0]: labelled[label[0]]}
 
 
-def _is_two_sample(statistic: str | PythonKernel) -> bool:
+def _is_two_sample(statistic: Asked) -> bool:
     from umpc.ustat.statistics import find_statistic
 
     if isinstance(statistic, PythonKernel):
         return statistic.sampling == "two_sample"
-    return find_statistic(statistic).sampling == "two_sample"
+    names = [statistic] if isinstance(statistic, str) else [str(each[0]) for each in statistic]
+    return any(find_statistic(name).sampling == "two_sample" for name in names)
 
 
 def _rules(label: tuple[str, str] | None, columns: Sequence[str]) -> str:

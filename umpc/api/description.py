@@ -18,6 +18,12 @@ def describe_study(study: Study) -> Iterator[Line]:
     protocol = protocol_of(study)
     yield "study", f"{study.name}, hash {study.hash.hex()}"
     yield "statistic", f"{study.statistic}: {study.estimator} of {len(study.kernels)} sum(s)"
+    for part in study.several:
+        stratum = f" inside {study.stratum_field} = {part.stratum!r}" if part.stratum else ""
+        share = study.exact_epsilon * study.split_by_name[part.name]
+        yield "  reports", f"{part.name}{stratum}: {part.estimator} of {part.sums}, epsilon {share}"
+    if study.strata_share_epsilon:
+        yield "", "strata share epsilon: their sums change together no more than one may"
     for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
         interval = kernel.interval
         yield "kernel", kernel.text

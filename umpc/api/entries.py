@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from umpc.ustat.statistics import find_statistic
 
 NOWHERE = "127.0.0.1:1"
 """The address of a process that does not listen, or not yet."""
+Asked: TypeAlias = str | PythonKernel | Sequence[tuple[str, Sequence[str]]]
+"""A statistic of the library, a kernel of Python, or several statistics with their columns."""
 ABOUT = Path("umpc.Study")
 """The name under which errors speak of a study that is no file."""
 
@@ -44,16 +46,19 @@ def helper_entries(
 
 
 def columns_needed(
-    statistic: str | PythonKernel,
+    statistic: Asked,
     columns: Sequence[str] | None,
     label: str | None,
     where: str | None = None,
+    strata: str | None = None,
 ) -> tuple[str, ...]:
-    """The columns that a study reads, with those of its condition.
+    """The columns that a study reads, with those of its condition and its strata.
 
     Raises: StudyError where they are not told.
     """
-    if isinstance(statistic, PythonKernel):
+    if not isinstance(statistic, str | PythonKernel):
+        found = tuple(name for _, own in _several(statistic, columns) for name in own)
+    elif isinstance(statistic, PythonKernel):
         found = tuple(columns or _fields(statistic))
     elif columns:
         found = tuple(columns)
@@ -63,12 +68,29 @@ def columns_needed(
             f"columns were expected: {statistic} takes {arguments}. Write columns=[...] with the "
             f"names of these columns in your frames"
         )
-    others = (*([label] if label is not None else []), *fields_read(where))
+    named = [name for name in (label, strata) if name is not None]
+    others = (*named, *fields_read(where))
     return tuple(dict.fromkeys((*found, *others)))
 
 
+def _several(
+    statistics: Iterable[tuple[str, Sequence[str]]], columns: Sequence[str] | None
+) -> list[tuple[str, list[str]]]:
+    """Several statistics, each with its columns. Raises: StudyError for another form."""
+    try:
+        found = [(str(name), [str(each) for each in own]) for name, own in statistics]
+    except (TypeError, ValueError) as error:
+        raise StudyError(
+            "several statistics are a list of pairs, a name and its columns, as "
+            '[("kendall_tau", ["age", "balance"]), ("gini_mean_difference", ["age"])]'
+        ) from error
+    if columns:
+        raise StudyError("each of several statistics has its own columns; leave columns out")
+    return found
+
+
 def study_entries(
-    statistic: str | PythonKernel,
+    statistic: Asked,
     columns: Sequence[str] | None,
     fields: Iterable[FieldText],
     **entries: Any,
@@ -78,7 +100,11 @@ def study_entries(
     Args: entries: any other keys of a study file, as `umpc study --help` lists them.
     """
     found: dict[str, Any] = {"fields": [field_entry(field) for field in fields]}
-    if isinstance(statistic, PythonKernel):
+    if not isinstance(statistic, str | PythonKernel):
+        found["statistics"] = [
+            {"statistic": name, "columns": own} for name, own in _several(statistic, columns)
+        ]
+    elif isinstance(statistic, PythonKernel):
         found |= {
             "kernel": statistic.name,
             "estimator": statistic.estimator,
@@ -90,9 +116,7 @@ def study_entries(
     return found | {key: value for key, value in given.items() if value not in (None, [], {})}
 
 
-def study_file(
-    entries: Mapping[str, Any], statistic: str | PythonKernel, about: Path = ABOUT
-) -> StudyFile:
+def study_file(entries: Mapping[str, Any], statistic: Asked, about: Path = ABOUT) -> StudyFile:
     """The study of these entries, checked key by key. Raises: StudyError."""
     traced = statistic.traced if isinstance(statistic, PythonKernel) else None
     return read_study(about, entries, traced)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from umpc.api.entries import (
     NOWHERE,
+    Asked,
     columns_needed,
     helper_entries,
     plain,
@@ -19,7 +20,6 @@ from umpc.api.entries import (
 )
 from umpc.api.fields import Bounds, fields_of, is_present, units_of, with_label
 from umpc.api.frames import FrameLike, Values, columns_of
-from umpc.api.python_kernel import PythonKernel
 from umpc.api.result import Result
 from umpc.errors import EmptyTable, StudyError
 from umpc.node.table.people import places_among_own
@@ -35,7 +35,7 @@ Frames = Sequence[FrameLike] | Mapping[str, FrameLike]
 
 
 def estimate(
-    statistic: str | PythonKernel,
+    statistic: Asked,
     frames: Frames,
     columns: Sequence[str] | None = None,
     *,
@@ -56,7 +56,9 @@ def estimate(
 
     Args:
         statistic: the name of a statistic of the library, which `umpc kernels` lists, or a function
-            decorated with `umpc.kernel`.
+            decorated with `umpc.kernel`. Or several of the library, each with its columns, as
+            [("kendall_tau", ["age", "balance"]), ("gini_mean_difference", ["age"])]; they split
+            epsilon, and `Result.parts` has their values.
         frames: one for each site: frames of pandas, polars, pyarrow and others, dictionaries of
             columns, or numpy arrays with the columns in order.
         columns: the columns that the statistic takes, in its order. A kernel names them itself.
@@ -67,13 +69,15 @@ def estimate(
         label: for a statistic of two classes, its public label and the first class.
         protocol: as in a study file; by default pairs or all pairs, whichever is cheaper.
         settings: further keys of a study file, such as edges="all", parameters={...},
-            max_colluding=1, where="age >= 40". `bounds` also has the fields of `where`.
+            max_colluding=1, where="age >= 40", or strata="sex", the statistic inside each category
+            of a column. `bounds` also has the fields of `where` and `strata`.
 
     Warns: UserWarning where a value counts as another one.
     Raises: StudyError, DataError and their kinds.
     """
     sites = named_frames(frames)
-    names = columns_needed(statistic, columns, label[0] if label else None, settings.get("where"))
+    others = (settings.get("where"), settings.get("strata"))
+    names = columns_needed(statistic, columns, label[0] if label else None, *others)
     person = settings.get("person")
     read = names if person is None or person in names else (*names, person)
     found = {site: columns_of(frame, read, site) for site, frame in sites.items()}
@@ -120,7 +124,7 @@ def _counted(study: Study, table: Units, values: Mapping[str, Values]) -> Units:
 
 
 def _study(
-    statistic: str | PythonKernel,
+    statistic: Asked,
     columns: Sequence[str] | None,
     fields: Sequence[Any],
     sites: Mapping[str, Mapping[str, Values]],

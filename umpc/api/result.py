@@ -21,6 +21,7 @@ from umpc.reporting.json_document import document
 from umpc.reporting.markdown import markdown
 from umpc.reporting.page import body_of, page, save_page
 from umpc.reporting.picture import IntervalPicture, picture
+from umpc.reporting.words import names_of_parts
 from umpc.study.report import Report
 
 
@@ -45,6 +46,17 @@ class Result:
     def epsilon(self) -> float:
         """The privacy of the result, against replacing one record."""
         return self.report.epsilon
+
+    @property
+    def parts(self) -> dict[str, Result]:
+        """Each of several values by its name, as a result of its own; empty for one value.
+
+        A stratum's name is its category, and with several statistics the statistic comes first.
+        """
+        return {
+            name: Result(self.report.of_part(place))
+            for place, name in enumerate(names_of_parts(self.report))
+        }
 
     def interval(self, level: float = 0.95, kind: str = RECORDS) -> ReportInterval:
         """An interval: `low, high = result.interval()`.
@@ -109,6 +121,8 @@ class Result:
 
     def __repr__(self) -> str:
         report = self.report
+        if report.parts:
+            return f"<umpc.Result of {len(report.parts)} values: {report.statistic}; see parts>"
         if report.estimate is None:
             return f"<umpc.Result {report.statistic}: {report.note}>"
         return (

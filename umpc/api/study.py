@@ -10,10 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umpc.api.entries import columns_needed, plain, study_entries, study_file
+from umpc.api.entries import Asked, columns_needed, plain, study_entries, study_file
 from umpc.api.event_loop import run_now
 from umpc.api.progress import ProgressShow
-from umpc.api.python_kernel import PythonKernel
 from umpc.api.result import Result
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
@@ -47,7 +46,8 @@ class ProposedStudy:
 
     Args:
         name: a new name is a new study, with new noise and a new charge.
-        statistic: of the library, or a function decorated with `umpc.kernel`.
+        statistic: of the library, or a function decorated with `umpc.kernel`; or a list of several
+            statistics of the library, each with its columns.
         columns: the fields that the statistic takes, in its order.
         bounds: column → (lower, upper, resolution) or a list of categories. The resolution says how
             precise values are: 1 for whole numbers.
@@ -63,7 +63,7 @@ class ProposedStudy:
     def __init__(
         self,
         name: str,
-        statistic: str | PythonKernel,
+        statistic: Asked,
         columns: Sequence[str] | None = None,
         *,
         bounds: Mapping[str, Bounds],
@@ -77,8 +77,8 @@ class ProposedStudy:
     ):
         from umpc.api.fields import fields_of, with_label
 
-        where = settings.get("where")
-        names = columns_needed(statistic, columns, label[0] if label else None, where)
+        others = (settings.get("where"), settings.get("strata"))
+        names = columns_needed(statistic, columns, label[0] if label else None, *others)
         fields = fields_of(names, with_label(bounds, label, {}), {}, label and label[0])
         dealers = participants(dealer or {})
         if len(dealers) > 1:
@@ -222,7 +222,8 @@ class ProposedStudy:
     def __repr__(self) -> str:
         entries = self.file.entries
         nodes = ", ".join(node.name for node in entries.nodes)
-        asked = entries.statistic or entries.kernel
+        several = ", ".join(each.statistic for each in entries.statistics or ())
+        asked = entries.statistic or entries.kernel or several
         return f"<umpc.Study {self.name!r}: {asked}, epsilon {entries.epsilon}, nodes {nodes}>"
 
 

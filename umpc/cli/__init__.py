@@ -12,6 +12,7 @@
 | `monitor.py` | a server's metrics and health, if its administrator wants them |
 | `memory.py` | how a process takes memory from the system |
 | `status.py` | `umpc node status`: certificate, budget and studies that wait, from a site's files |
+| `backup.py` | `umpc node backup` and `restore`: a site's files in one archive, and back |
 | `doctor.py` | `umpc node doctor`: all checks of a site, one line each |
 | `doctor_finding.py` | its lines, and the exit code |
 | `doctor_site.py` | its checks of the site's files: table, disk, ledger, certificate |

@@ -200,6 +200,11 @@ def description_of(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     yield "statistic", _statistic(study)
     counts = f"{len(study.kernels)} sum(s) over sets of {study.degree} record(s)"
     yield "", f"{study.estimator} of {counts}"
+    for part in study.several:
+        stratum = f" inside {study.stratum_field} = {part.stratum!r}" if part.stratum else ""
+        yield "  reports", f"{part.name!r}{stratum}: {part.estimator} of {part.sums} sum(s)"
+    if study.strata_share_epsilon:
+        yield "", "strata share epsilon: their sums change together no more than one may"
     yield from _kernels(study)
     yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
     for field in study.fields:

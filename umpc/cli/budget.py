@@ -238,6 +238,10 @@ def _as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
         "composition": account.composition.name,
         "composition_delta": str(account.composition.delta),
         "largest_next_epsilon": str(account.largest_epsilon()),
+        "restores": [
+            {"when": row.at, "epsilon": str(row.epsilon), "delta": str(row.delta)}
+            for row in restores(snapshot)
+        ],
         "studies": [
             {
                 **_exact(study),
@@ -249,6 +253,13 @@ def _as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
     }
 
 
+def restores(snapshot: Snapshot) -> list[Row]:
+    """The rows that count what was charged between a backup and its return."""
+    from umpc.node.budget.budget_account import RESTORE, RESTORE_ALL
+
+    return [row for row in snapshot.rows if row.kind in (RESTORE, RESTORE_ALL)]
+
+
 def _data(cohort: Fingerprint | None) -> dict[str, object] | None:
     """The fingerprint of a study's records; None where none is known."""
     if cohort is None:
@@ -258,6 +269,7 @@ def _data(cohort: Fingerprint | None) -> dict[str, object] | None:
         "at_most": cohort.at_most,
         "whole": cohort.whole,
         "fields": cohort.fields,
+        "selection": cohort.selection,
     }
 
 
@@ -292,7 +304,12 @@ def _print(snapshot: Snapshot, place: Place) -> None:
     console.print(table if table.row_count else "no study was asked for yet")
     state = f"its anchor {place.anchor} {snapshot.fault or 'agrees'}"
     damaged = [f"the held attempt of {study.hex()} is wrong" for study in snapshot.damaged]
-    for line in (f"ledger {place.ledger}, {snapshot.head}", state, *damaged):
+    since = [
+        f"{row.at}: {row.note}; since then epsilon {_short(row.epsilon)} and delta "
+        f"{_short(row.delta)} count as spent"
+        for row in restores(snapshot)
+    ]
+    for line in (*since, f"ledger {place.ledger}, {snapshot.head}", state, *damaged):
         console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
@@ -350,10 +367,11 @@ def same_data(cohorts: dict[bytes, Fingerprint]) -> dict[bytes, str]:
     """Each study's data in words: a number that studies of the same values share, and a range.
 
     Two studies have one number if a field of both has the same values in both, and no field of both
-    has other values.
+    has other values. "Changed" means that the same fields and condition gave other records before.
     """
     groups: list[Fingerprint] = []
     found = {}
+    last: dict[str, tuple[Fingerprint, int]] = {}
     for study, cohort in cohorts.items():
         alike = (
             place
@@ -364,6 +382,10 @@ def same_data(cohorts: dict[bytes, Fingerprint]) -> dict[bytes, str]:
         if place == len(groups):
             groups.append(cohort)
         found[study] = f"data {place + 1}: {cohort.at_least} to {cohort.at_most} records"
+        former, number = last.get(cohort.selection, (cohort, 0))
+        if cohort.has_changed(former):
+            found[study] += f", changed since data {number}"
+        last[cohort.selection] = cohort, place + 1
     return found
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.doctor_finding import Finding, attempt, exit_code
-from umpc.errors import UmpcError
+from umpc.errors import LedgerError, UmpcError
 
 if TYPE_CHECKING:
     from umpc.cli.doctor_network import NamedPeer
@@ -86,7 +86,10 @@ def examine(config: Path, peers: Sequence[NamedPeer]) -> Iterator[Finding]:
     yield from attempt("policy", check_policy, node.policy)
     yield from attempt("table", site.check_table, node)
     yield from attempt("disk", site.check_disk, node)
-    yield from attempt("ledger", site.check_ledger, node)
+    ledger = list(attempt("ledger", site.check_ledger, node))
+    yield from ledger
+    if not any(isinstance(finding.error, LedgerError) for finding in ledger):
+        yield from attempt("audit trail", site.check_audit, node)
     identity = None
     try:
         identity = load_identity(node.identity, "node")

@@ -25,7 +25,10 @@ from umpc.errors import (
     LedgerError,
     UnknownField,
 )
+from umpc.node.audit.reading import compare, verify
+from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger_reading import read_beside
 from umpc.node.config import NodeConfig
 from umpc.node.table.source import TableSite
 from umpc.node.table.survey import survey_table
@@ -142,6 +145,19 @@ def check_ledger(config: NodeConfig) -> Iterator[Finding]:
         yield Finding("budget", error=error)
         return
     yield Finding("budget", left)
+
+
+def check_audit(config: NodeConfig) -> Iterator[Finding]:
+    """Verify the audit trail as `umpc audit verify`, with every charge of the ledger."""
+    trail = AuditTrail(config.ledger)
+    place = Place.of(config.ledger, config.anchor)
+    if not trail.path.exists() and not place.ledger.exists():
+        yield neutral("audit trail", f"{trail.path}: the node makes it at its first start")
+        return
+    charged = frozenset(read_beside(place, composition=config.composition).account.charged)
+    verified = verify(trail.path, trail.key())
+    compare(trail.path, verified, charged)
+    yield Finding("audit trail", f"{trail.path}: verified with every charge, {verified.head}")
 
 
 def check_identity(config: NodeConfig, identity: Identity) -> Iterator[Finding]:

@@ -30,11 +30,17 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     type=float,
     help="Test that the statistic has this value. The default is its own hypothesis.",
 )
+@click.option("--part", type=int, help="The value of a report that has several, from 1.")
 @click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 def infer(
-    file: Path, level: float, alternative: str | None, null: float | None, style: str
+    file: Path,
+    level: float,
+    alternative: str | None,
+    null: float | None,
+    part: int | None,
+    style: str,
 ) -> None:
     """Compute intervals and a p-value from a report, which --format json of a study printed.
 
@@ -45,10 +51,17 @@ def infer(
     umpc infer report.json --level 0.9
     umpc infer report.json --alternative greater --null 0.3
     """
+    from umpc.errors import StudyError
     from umpc.inference.report_inference import Inference
     from umpc.reporting.json_document import inference_document, inference_of, read_report
+    from umpc.reporting.words import names_of_parts
 
     report = read_report(file)
+    if report.parts:
+        if part is None or not 1 <= part <= len(report.parts):
+            listed = "; ".join(f"{at} {name}" for at, name in enumerate(names_of_parts(report), 1))
+            raise StudyError(f"the report has several values; take one by --part: {listed}")
+        report = report.of_part(part - 1)
     inference = Inference(report)
     inference.interval(level)  # refuses a wrong level, and a report without a value
     found = inference_of(report, level)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from umpc.cli.backup import backup, restore
 from umpc.cli.doctor import doctor
 from umpc.cli.memory import tune_memory
 from umpc.cli.monitor import Monitor
@@ -98,11 +99,14 @@ def node() -> None:
     umpc node doctor --config node.toml
     umpc node start --config node.toml
     umpc node status --config node.toml
+    umpc node backup --config node.toml --to north.tar
     """
 
 
 node.add_command(status)
 node.add_command(doctor)
+node.add_command(backup)
+node.add_command(restore)
 
 
 @node.command()

@@ -14,7 +14,16 @@ from rich.table import Table
 
 from umpc.protocols.registry import find_protocol
 from umpc.reporting.json_document import document
-from umpc.reporting.words import MOST_SUMS, describe_fields, describe_records, evaluated
+from umpc.reporting.words import (
+    MOST_SUMS,
+    describe_fields,
+    describe_records,
+    describe_share,
+    describe_test,
+    evaluated,
+    names_of_parts,
+    usual_test_of,
+)
 from umpc.study.grades import HONEST
 from umpc.study.interval import SETS
 from umpc.study.report import Report
@@ -77,7 +86,29 @@ def _rows(report: Report, extra: Extra) -> Iterator[Line]:
         yield from _seconds(report)
 
 
+def _parts(report: Report) -> Iterator[Line]:
+    """Each of several values with its interval, its test and its part of ε."""
+    replayed = "replayed: stored shares" if report.replayed else ""
+    yield "private estimates", f"{len(report.parts)}", replayed
+    for place, name in enumerate(names_of_parts(report)):
+        own = report.of_part(place)
+        value = "none" if own.estimate is None else f"{own.estimate:.6g}"
+        yield markup.escape(name), value, markup.escape(describe_share(report, place))
+        if own.low is not None and own.high is not None:
+            interval = f"{own.low:.5g} … {own.high:.5g}"
+            yield "  95 % interval", interval, markup.escape(f"for {own.interval_covers}")
+            yield "  noise, standard deviation", f"{own.noise_std:.3g}", ""
+        if own.note:
+            yield "", "", own.note
+        if test := usual_test_of(own):
+            yield "  test", "", describe_test(test)
+    yield "", "", report.note
+
+
 def _estimate(report: Report) -> Iterator[Line]:
+    if report.parts:
+        yield from _parts(report)
+        return
     replayed = "replayed: stored shares" if report.replayed else ""
     value = "none" if report.estimate is None else f"{report.estimate:.6g}"
     yield "private estimate", value, replayed

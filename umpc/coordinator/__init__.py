@@ -8,7 +8,9 @@
 | `links.py` | the stream to one node, and one step with all nodes |
 | `shufflers.py` | the stream from one shuffler |
 | `studyfile.py` | a study as people write it: study.toml |
+| `several.py` | several statistics of a study file, and their strata |
 | `studyfile_text.py` | write a study.toml |
+| `variance.py` | the sums of a study file with variance = "private" |
 | `trainfile.py` | a training as people write it: train.toml |
 | `training.py` | a training: one study after the other, and the model |
 | `kernelfile.py` | a user's own kernel: a Python file and function |

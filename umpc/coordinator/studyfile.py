@@ -7,15 +7,23 @@ describes, and the settings of the study's protocol, which the protocol itself d
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 
 from umpc.coordinator.kernelfile import TracedKernel, load_kernel
+from umpc.coordinator.several import (
+    NamedStatistic,
+    StatisticEntry,
+    check_keys,
+    parts_of,
+    read_statistic,
+)
+from umpc.coordinator.variance import PRIVATE, check_variance_keys, with_variance
 from umpc.errors import StudyError
 from umpc.protocols.auto import choose, is_open, open_keys
 from umpc.protocols.base.protocol import StudyProtocol
@@ -27,7 +35,7 @@ from umpc.study.settings import Settings, keys_of
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.sampling import BALANCED, UNBALANCED
 from umpc.ustat.statistics import find_statistic
-from umpc.ustat.text import to_text
+from umpc.ustat.text import from_text, to_text
 
 Number = int | str
 PLACEHOLDER = "coordinator"
@@ -99,6 +107,20 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     parameters: Annotated[
         dict[str, Number | list[Number]], _about("A table: the statistic's parameters, if any.")
     ] = {}
+    statistics: Annotated[
+        list[StatisticEntry] | None,
+        _about(
+            "Several statistics of the library over the same sets, in place of `statistic`. Each "
+            "has a statistic, columns and, if any, parameters. They share epsilon in equal parts."
+        ),
+    ] = None
+    strata: Annotated[
+        str | None,
+        _about(
+            "A field with categories, such as sex: the statistic is computed inside each category, "
+            "over the sets whose records all have it. The numbers of sets are private."
+        ),
+    ] = None
     kernel: Annotated[
         str | None, _about("Your own kernel instead of a statistic, as kernels.py:mine.")
     ] = None
@@ -118,9 +140,20 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         list[Number],
         _about(
             'Parts of epsilon, one for each sum, such as ["1/2", "1/4", "1/4"]. The default is '
-            "equal parts."
+            "equal parts. With `statistics` or `strata` there is one for each statistic."
         ),
     ] = []
+    variance: Annotated[
+        str | None,
+        _about(
+            "The variance for a population's interval: largest, the largest possible, at no cost; "
+            "or private, which a second sum estimates with a part of epsilon. private is for means "
+            "over pairs with protocol u-mpc. The default is largest."
+        ),
+    ] = None
+    variance_share: Annotated[
+        Number | None, _about("With variance private: its part of epsilon. The default is 1/5.")
+    ] = None
     adversary: Annotated[
         str,
         _about(
@@ -175,14 +208,6 @@ def describe_keys() -> dict[str, str]:
     return found
 
 
-class _Statistic(TypedDict):
-    statistic: str
-    kernels: tuple[str, ...]
-    degree: int
-    estimator: str
-    sampling: str
-
-
 @dataclass(frozen=True)
 class StudyFile:
     """The content of study.toml, without the coordinator's name, which is in its certificate.
@@ -207,11 +232,16 @@ class StudyFile:
         colluding = entries.max_colluding
         if colluding is None:
             colluding = max(len(nodes) - 1, 0)
+        fields = tuple(field.text() for field in entries.fields)
+        statistic, split = self._statistic(fields), tuple(map(str, entries.split))
+        if entries.variance == PRIVATE:
+            pair = from_text(statistic["kernels"][0])
+            statistic, split = with_variance(statistic, pair, entries.variance_share)
         study = Study(
             name=entries.name,
-            **self._statistic(),
-            split=tuple(map(str, entries.split)),
-            fields=tuple(field.text() for field in entries.fields),
+            **statistic,
+            split=split,
+            fields=fields,
             epsilon=str(entries.epsilon),
             max_colluding=colluding,
             adversary=entries.adversary,
@@ -252,28 +282,62 @@ class StudyFile:
         entries = msgspec.structs.replace(self.entries, adversary=adversary)
         return replace(self, entries=entries)
 
-    def _statistic(self) -> _Statistic:
-        """The study's statistic: one of the library, or one's own function, traced here and now."""
+    def _statistic(self, fields: Sequence[FieldText]) -> dict[str, Any]:
+        """The study's statistic, or its statistics and their strata. Args: fields: the study's."""
+        entries = self.entries
+        if entries.statistics is None and entries.strata is None:
+            own = self._single()
+            return {
+                "statistic": own.statistic,
+                "kernels": tuple(map(to_text, own.expressions)),
+                "degree": own.degree,
+                "estimator": own.estimator,
+                "sampling": own.sampling,
+            }
+        if entries.statistics is None:
+            statistics = [self._single()]
+        else:
+            statistics = [read_statistic(each) for each in entries.statistics]
+            if entries.sampling:
+                statistics = [replace(each, sampling=entries.sampling) for each in statistics]
+        strata = entries.strata or ""
+        return parts_of(statistics, strata, _categories(strata, fields) if strata else ())
+
+    def _single(self) -> NamedStatistic:
+        """A statistic of the library, or one's own function, traced here and now."""
         entries = self.entries
         if entries.statistic is not None:
-            statistic = find_statistic(entries.statistic)
-            expressions = statistic.expressions(entries.columns or [], entries.parameters)
-            return {
-                "statistic": statistic.name,
-                "kernels": tuple(map(to_text, expressions)),
-                "degree": statistic.degree,
-                "estimator": statistic.estimator,
-                "sampling": entries.sampling or statistic.sampling,
-            }
+            found = find_statistic(entries.statistic)
+            columns = entries.columns or []
+            return NamedStatistic(
+                found.name,
+                tuple(columns),
+                found.expressions(columns, entries.parameters),
+                found.degree,
+                found.estimator,
+                entries.sampling or found.sampling,
+            )
         place = entries.kernel or ""
         traced = self.traced or load_kernel(place, self.path.parent)
-        return {
-            "statistic": place.rpartition(":")[2],
-            "kernels": tuple(map(to_text, traced.expressions)),
-            "degree": traced.degree,
-            "estimator": entries.estimator or "mean",
-            "sampling": entries.sampling or "balanced",
-        }
+        return NamedStatistic(
+            place.rpartition(":")[2],
+            (),
+            traced.expressions,
+            traced.degree,
+            entries.estimator or "mean",
+            entries.sampling or "balanced",
+        )
+
+
+def _categories(strata: str, fields: Sequence[FieldText]) -> tuple[str, ...]:
+    """The categories of the field of strata. Raises: StudyError where it has none."""
+    for field in fields:
+        if field.name == strata and field.categories:
+            return field.categories
+    raise StudyError(
+        f"strata takes a field of the study with categories, and {strata!r} is none; add it to "
+        f"the fields with categories = [...]"
+    )
 
 
 def load_field_entries(path: Path) -> list[FieldEntry]:
@@ -378,6 +442,23 @@ def _check_entries(path: Path, entries: _StudyFile) -> None:
             field.text()
         except StudyError as error:
             raise StudyError(f"{path}: {error.message} at `fields[{number}]`") from error
+    _check_what(path, entries)
+    if (entries.person is None) != (entries.records_per_person is None):
+        raise StudyError(
+            f"{path}: `person` and `records_per_person` go together. Write both, or neither"
+        )
+
+
+def _check_what(path: Path, entries: _StudyFile) -> None:
+    """Raises: StudyError where the keys do not say one statistic, one kernel or several."""
+    if entries.statistics is not None:
+        try:
+            check_keys(msgspec.structs.asdict(entries))
+        except StudyError as error:
+            raise StudyError(f"{path}: {error.message}") from error
+        for each in entries.statistics:
+            _check_statistic(path, entries, each.statistic)
+        return
     if (entries.statistic is None) == (entries.kernel is None):
         raise StudyError(
             f"{path}: one of `statistic` and `kernel` was expected. Name the one you mean"
@@ -389,10 +470,7 @@ def _check_entries(path: Path, entries: _StudyFile) -> None:
         )
     if entries.statistic is not None:
         _check_statistic(path, entries, entries.statistic)
-    if (entries.person is None) != (entries.records_per_person is None):
-        raise StudyError(
-            f"{path}: `person` and `records_per_person` go together. Write both, or neither"
-        )
+    check_variance_keys(path, entries.variance, entries.variance_share, entries.split)
     if entries.kernel is not None and entries.parameters:
         raise StudyError(
             f"{path}: `parameters` go with `statistic`; write numbers into the kernel. Correct that"

@@ -10,6 +10,7 @@ numbers of records, and the fields' public bounds.
 | `null_laws.py` | laws without noise: of counts, normal, and sums of chi-squares |
 | `exact_counts.py` | exact laws of Kendall's, Mann and Whitney's and Wilcoxon's statistics |
 | `hoeffding.py` | an error law with Hoeffding's bound for the population |
+| `private_variance.py` | a mean over pairs whose variance a released second sum bounds |
 
 These modules import numpy, `umpc.ustat`, `umpc.study` and `umpc.errors`, and nothing else.
 """

@@ -22,11 +22,12 @@ from umpc.inference.hypotheses import (
     Hypothesis,
 )
 from umpc.inference.null_laws import NormalLaw, NullLaw
+from umpc.inference.private_variance import MISSED, EstimatedVariance, upper_second
 from umpc.study.interval import SETS
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.ustat.error_law import ErrorLaw, Noise
-from umpc.ustat.estimators import ENTROPIES
+from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE
 from umpc.ustat.intervals import (
     ReleasedStatistic,
     ReleasedSum,
@@ -36,11 +37,13 @@ from umpc.ustat.intervals import (
 )
 from umpc.ustat.joint_values import joint_values
 from umpc.ustat.kernel import Kernel
+from umpc.ustat.projection import PAIR
 from umpc.ustat.schema import Schema
 
 NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeffding"
 KINDS = (NOISE, RECORDS, POPULATION, HOEFFDING)
 """The kinds of intervals; each counts more errors, or bounds them in a stronger way."""
+USUAL_LEVEL = 0.95
 LEAST = 1e-12
 """With noise, p-values below this are not told apart."""
 
@@ -83,23 +86,29 @@ class ErrorSource:
 class Inference:
     """Inference from one report. Nothing here takes further ε.
 
+    With variance = "private" the statistic is the mean of the first sum, over pairs; the second sum
+    only bounds its variance.
+
     Raises: StudyError in all methods where the report has no value.
     """
 
     def __init__(self, report: Report):
         self.report = report
+        self.has_variance = report.estimator == WITH_VARIANCE
+        self.estimator = "mean" if self.has_variance else report.estimator
 
     # --- intervals -----------------------------------------------------------------------------
 
-    def interval(self, level: float = 0.95, kind: str = RECORDS) -> ReportInterval:
+    def interval(self, level: float = USUAL_LEVEL, kind: str = RECORDS) -> ReportInterval:
         """An interval for the statistic.
 
         Args:
             level: how often the interval holds the value, between 0.5 and 1.
             kind: "noise" for the value on the sampled sets; "records" for the value on all sets of
                 these records; "population" for the law from which the records are drawn, with the
-                largest variance that the estimate leaves, and a normal law; "hoeffding" for the
-                same with a bound that holds for every number of records.
+                largest variance that the estimate leaves, or the private one of the study, and a
+                normal law; "hoeffding" for the same with a bound that holds for every number of
+                records.
         Raises: StudyError for another level or kind.
         """
         self._check_value()
@@ -108,9 +117,13 @@ class Inference:
                 f"an interval has a level from 0.5 to below 1 and a kind of {', '.join(KINDS)}; "
                 f"got {level} and {kind!r}"
             )
-        statistic = self._statistic(kind)
         tail = (1 - level) / 2
-        low, high = covering_interval(self.report.estimator, statistic, self.report.sets, tail)
+        if kind == POPULATION and self.has_variance:
+            statistic: ReleasedStatistic = self._estimated_variance(level)
+            tail *= 1 - MISSED
+        else:
+            statistic = self._statistic(kind)
+        low, high = covering_interval(self.estimator, statistic, self.report.sets, tail)
         if not (isfinite(low) and isfinite(high)):
             raise StudyError(
                 f"an interval of kind {kind!r} has no end at level {level}: a denominator cannot "
@@ -129,7 +142,21 @@ class Inference:
 
     def _statistic(self, kind: str) -> ReleasedStatistic:
         """The released means, with the errors that the kind of interval counts."""
-        sums = [
+        sums = self._released(kind)
+        if self.has_variance:
+            sums = sums[:1]
+        if kind == POPULATION:
+            return ReleasedStatistic(sums, self._points, 1 / self._independent)
+        if kind == HOEFFDING:
+            # the bound is in the law; here it only widens what the other sums may be
+            return BoundedStatistic(
+                sums, self._points, 1 / self._independent, independent=int(self._independent)
+            )
+        return ReleasedStatistic(sums, self._points)
+
+    def _released(self, kind: str) -> list[ReleasedSum]:
+        """All released sums, with or without the sampling of E."""
+        return [
             ReleasedSum(
                 mean=entry.mean,
                 noise=Noise(entry.noise_std, entry.noise_step, entry.noise_shape),
@@ -139,14 +166,14 @@ class Inference:
             )
             for entry, kernel in zip(self.report.sums, self._kernels, strict=True)
         ]
-        if kind == POPULATION:
-            return ReleasedStatistic(sums, self._points, 1 / self._independent)
-        if kind == HOEFFDING:
-            # the bound is in the law; here it only widens what the other sums may be
-            return BoundedStatistic(
-                sums, self._points, 1 / self._independent, independent=int(self._independent)
-            )
-        return ReleasedStatistic(sums, self._points)
+
+    def _estimated_variance(self, level: float) -> EstimatedVariance:
+        """The mean with the private bound of its variance."""
+        first, second = self._released(POPULATION)
+        ends = joint_values(self._kernels[1:])
+        records = self.report.records
+        upper = upper_second(second, ends, records, MISSED * (1 - level))
+        return EstimatedVariance([first], self._points, records=records, second=upper)
 
     # --- tests ---------------------------------------------------------------------------------
 
@@ -181,7 +208,7 @@ class Inference:
 
     def _test_hypothesis(self, hypothesis: Hypothesis, alternative: str) -> NullTest:
         law, errors = self.null_law(hypothesis)
-        means = [entry.mean for entry in self.report.sums]
+        means = self._means
         seen = float(np.dot(hypothesis.weights, means)) - hypothesis.constant
         value = hypothesis.value
         if self.report.estimator == "total":
@@ -196,8 +223,7 @@ class Inference:
         return hypothesis.law(self._drawn), errors
 
     def _test_value(self, null: float, alternative: str) -> NullTest:
-        estimator = self.report.estimator
-        means = [entry.mean for entry in self.report.sums]
+        estimator, means = self.estimator, self._means
         theta = null
         if estimator == "total":
             theta = null / self.report.sets
@@ -224,10 +250,13 @@ class Inference:
         sets = SETS.get(report.degree, "sets")
         is_all = report.edges == report.sets
         drawn = "all sets were taken" if is_all else f"{report.edges:,} of {report.sets:,} {sets}"
-        statistic = ReleasedStatistic(
-            self._statistic(NOISE).sums, self._points, 1 / self._independent
-        )
-        population = population_std(report.estimator, statistic, report.sets)
+        statistic: ReleasedStatistic
+        if self.has_variance:
+            statistic = self._estimated_variance(USUAL_LEVEL)
+        else:
+            sums = self._statistic(NOISE).sums
+            statistic = ReleasedStatistic(sums, self._points, 1 / self._independent)
+        population = population_std(self.estimator, statistic, report.sets)
         return [
             ErrorSource(NOISE, report.noise_std, "added for privacy"),
             ErrorSource("sampling of sets", report.sampling_std, f"{drawn}; at most"),
@@ -263,7 +292,12 @@ class Inference:
 
     @cached_property
     def _points(self) -> Any:
-        return joint_values(self._kernels)
+        return joint_values(self._kernels[:1] if self.has_variance else self._kernels)
+
+    @property
+    def _means(self) -> list[float]:
+        means = [entry.mean for entry in self.report.sums]
+        return means[:1] if self.has_variance else means
 
     @cached_property
     def classes(self) -> tuple[int, int] | None:
@@ -285,7 +319,8 @@ class Inference:
         """How many disjoint sets the records make: n/k, or the smaller class."""
         if self.classes:
             return max(1, min(self.classes))
-        return max(1, self.report.records // self.report.degree)
+        degree = PAIR if self.has_variance else self.report.degree
+        return max(1, self.report.records // degree)
 
     @cached_property
     def _drawn(self) -> DrawnRecords:

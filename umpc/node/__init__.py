@@ -6,6 +6,7 @@
 | `admission.py` | the admission of a study: the rules as they are now, the approval, the records |
 | `attempts/` | one study at this node: its steps, links, material and rounds |
 | `budget/` | the privacy budget on disk |
+| `backup/` | the site's files in one archive, and back: no charge is forgotten |
 | `records.py` | the site's records: the study's columns of its table, as integers |
 | `table/` | a table's file: its text, its columns, its numbers |
 | `config.py` | the site's configuration file |

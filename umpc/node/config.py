@@ -126,6 +126,39 @@ def load_node_config(path: Path) -> NodeConfig:
     )
 
 
+@dataclass(frozen=True)
+class SitePlaces:
+    """The places and the budget that a node's file names; its table and identity may be absent."""
+
+    name: str
+    ledger: Path
+    anchor: Path | None
+    identity: Path
+    epsilon: Fraction
+    delta: Fraction
+    composition: Composition
+
+
+def load_places(path: Path, draft: Path | None = None) -> SitePlaces:
+    """Read the places of a node's files. Args: draft: a file that will stand at the path.
+
+    Raises: ConfigError.
+    """
+    file = Path(path).resolve()
+    top = Section(file, "", _parse(draft or file))
+    budget = top.section("budget")
+    name = top.text("name", NAME, NAME_EXPECTED)
+    return SitePlaces(
+        name=name,
+        ledger=top.ledger(default=f"{name}-ledger.sqlite"),
+        anchor=budget.anchor(),
+        identity=top.identity_folder(),
+        epsilon=budget.epsilon("epsilon"),
+        delta=budget.delta("delta"),
+        composition=budget.composition(),
+    )
+
+
 def _policy(section: Section) -> Policy:
     names = "a list of names ({})".format
     listable = names(", ".join(LISTABLE)) + LISTABLE_ONLY

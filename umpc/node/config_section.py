@@ -129,7 +129,7 @@ class Section:
 
     def identity(self) -> Path:
         """Return the folder with the node's certificate and key."""
-        folder = self._path("identity", "the path of a folder")
+        folder = self.identity_folder()
         absent = [name for name in IDENTITY_FILES if not (folder / name).is_file()]
         if absent:
             raise self._wrong(
@@ -138,6 +138,10 @@ class Section:
                 f"{folder} without {', '.join(absent)}",
             )
         return folder
+
+    def identity_folder(self) -> Path:
+        """Return the folder for the node's certificate and key, which need not exist yet."""
+        return self._path("identity", "the path of a folder")
 
     def ledger(self, default: str) -> Path:
         """Return the path of the ledger, in a folder that exists."""

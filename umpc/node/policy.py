@@ -230,7 +230,10 @@ class Policy:
         came = computation_hash(study)
         if not given or came in (self.kernels or frozenset()):
             return
-        if any(computes(study, LIBRARY[name]) for name in self.statistics or ()):
+        if all(
+            any(computes(each, LIBRARY[name]) for name in self.statistics or ())
+            for each in study.single_statistics
+        ):
             return
         allows = {
             "statistics": f"the library's {_named(self.statistics or ())} with default parameters",

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.errors import EmptyTable, NotNumeric
-from umpc.node.table.fingerprint import Cohort
+from umpc.node.table.fingerprint import Cohort, selection_of
 from umpc.node.table.people import places_among_own
 from umpc.node.table.reading import read_values
 from umpc.node.table.source import TableSite, TableSource
@@ -106,7 +106,8 @@ def load_records(
         columns = {name: column[kept] for name, column in columns.items()}
     found = (find_misfit(complete[schema.name], rows + 1, schema, source) for schema in fields)
     misfits = tuple(each for each in found if each)
-    cohort = Cohort.of({name: each.numbers for name, each in complete.items()}, len(rows))
+    numbers = {name: each.numbers for name, each in complete.items()}
+    cohort = Cohort.of(numbers, len(rows), selection_of(fields, where, person))
     return Records(columns, len(rows), dropped, misfits, cohort)
 
 

@@ -130,8 +130,8 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # backend = ["shared"]             # how edges of several owners may be evaluated: "shared",
 #                                  # "garbled", "triples", "grid", "none"
 # protocol = ["u-mpc"]             # what may leave: "u-mpc", "grid", "hajek-grid", "bell-2pc",
-#                                  # "bell-ldp", "bell-auc", "ghazi-ldp", "ghazi-rounds",
-#                                  # "ghazi-shuffle", "gopa", "central"
+#                                  # "bell-ldp", "bell-auc", "ghazi-ldp", "local-mean",
+#                                  # "ghazi-rounds", "ghazi-shuffle", "gopa", "central"
 # preprocessing = ["none"]         # who may prepare it: "dealer", or "none"
 # adversary = ["lying_nodes"]      # the grades of promise that a study may have: "honest", or
 #                                  # "lying_nodes", where other nodes may send anything

@@ -11,7 +11,7 @@
 | `hajek_grid/` | the same with noise for a private bound of the local sensitivity |
 | `vector/` | a vector of noisy sums under one joint sensitivity, and pairwise losses |
 | `bell_2pc/` | a noisy value of every pair |
-| `local/` | `bell-ldp`, `ghazi-ldp`, `bell-auc`: every record is randomised at its node |
+| `local/` | `bell-ldp`, `ghazi-ldp`, `bell-auc`, `local-mean`: records randomised at their node |
 | `ghazi_rounds/` | a local protocol with a question after a first look |
 | `ghazi_shuffle/` | noisy counts through two shufflers |
 | `gopa/` | a mean under noise that cancels between nodes |

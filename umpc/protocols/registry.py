@@ -19,13 +19,24 @@ from umpc.protocols.ghazi_shuffle.protocol import GhaziShuffleProtocol
 from umpc.protocols.gopa.protocol import GopaProtocol
 from umpc.protocols.grid.protocol import GridProtocol
 from umpc.protocols.hajek_grid.protocol import HajekGridProtocol
-from umpc.protocols.local.protocol import BellAucProtocol, BellLdpProtocol, GhaziLdpProtocol
+from umpc.protocols.local.protocol import (
+    BellAucProtocol,
+    BellLdpProtocol,
+    GhaziLdpProtocol,
+    LocalMeanProtocol,
+)
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.vector.protocol import VectorProtocol
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study, decode_document
 from umpc.study.grades import ADVERSARIES
-from umpc.study.rules import check_common, check_people, check_rest
+from umpc.study.rules import (
+    check_common,
+    check_people,
+    check_rest,
+    check_several,
+    check_variance,
+)
 from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes
 
@@ -51,6 +62,7 @@ register(BellTwoPc())
 register(BellLdpProtocol())
 register(BellAucProtocol())
 register(GhaziLdpProtocol())
+register(LocalMeanProtocol())
 register(GhaziRoundsProtocol())
 register(GhaziShuffleProtocol())
 register(GopaProtocol())
@@ -87,6 +99,8 @@ def checked(study: Study) -> Study:
     check_common(study)
     protocol = protocol_of(study)
     check_people(study, is_possible=protocol.protects_people)
+    check_several(study, is_possible=protocol.takes_several)
+    check_variance(study, is_possible=protocol.estimates_variance)
     protocol.check_grade(study)
     protocol.check_sampling(study)
     protocol.check(study)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from inspect import getdoc
 from math import isfinite
 from pathlib import Path
@@ -21,7 +21,7 @@ import msgspec
 from umpc.errors import ConfigError
 from umpc.inference.report_inference import ErrorSource, NullTest, ReportInterval
 from umpc.reporting.words import errors_of, intervals_of, usual_test_of
-from umpc.study.report import Report
+from umpc.study.report import PartReport, Report
 
 VERSION = "umpc-report-1"
 REFERENCE = "#/$defs/{name}"
@@ -49,7 +49,8 @@ class _ReportDocument(Report):
     """A report.
 
     schema: the version of this document.
-    inference: intervals, a test and the sources of error.
+    inference: intervals, a test and the sources of error; empty for a report of several values.
+    inference_of_parts: the same of each of several values, in the order of parts.
     exact, exact_over_edges, quantised: only of a demo, which knows all records: the values without
         noise on all sets, on the sampled sets, and on the records' bins.
     """
@@ -59,12 +60,17 @@ class _ReportDocument(Report):
     exact: float | None = None
     exact_over_edges: float | None = None
     quantised: float | None = None
+    inference_of_parts: list[InferenceDocument] = field(default_factory=list)
 
 
 def document(report: Report, extra: Extra | None = None) -> dict[str, Any]:
     """The report as plain values: those of `Report.to_dict`, with `schema` and `inference`."""
     inference = inference_document(inference_of(report))
     values = {"schema": VERSION, **report.to_dict(), **(extra or {}), "inference": inference}
+    values["inference_of_parts"] = [
+        inference_document(inference_of(report.of_part(place)))
+        for place in range(len(report.parts))
+    ]
     found: dict[str, Any] = _finite(values)
     return found
 
@@ -104,7 +110,7 @@ def read_report(file: Path) -> Report:
 def make_schema() -> str:
     """The text of report.schema.json."""
     _, definitions = msgspec.json.schema_components([_ReportDocument], ref_template=REFERENCE)
-    for cls in (Report, InferenceDocument, _ReportDocument):
+    for cls in (Report, PartReport, InferenceDocument, _ReportDocument):
         _describe(definitions, cls.__name__.lstrip("_"), cls)
     root = definitions.pop("_ReportDocument")
     root["properties"]["schema"] = {"const": VERSION}

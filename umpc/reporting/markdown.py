@@ -11,9 +11,11 @@ from umpc.reporting.words import (
     MOST_SUMS,
     describe_fields,
     describe_records,
+    describe_share,
     describe_test,
     evaluated,
     intervals_of,
+    names_of_parts,
     promises,
     usual_test_of,
 )
@@ -58,6 +60,16 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _estimate(report: Report) -> Iterator[str]:
+    if report.parts:
+        for place, name in enumerate(names_of_parts(report)):
+            yield f"## {_plain(name)}"
+            yield ""
+            yield from _estimate(report.of_part(place))
+            yield f"{_plain(describe_share(report, place))}."
+            yield ""
+        yield _plain(report.note)
+        yield ""
+        return
     if report.estimate is None:
         yield f"**No value.** {_plain(report.note)}"
         yield ""

@@ -19,10 +19,12 @@ from umpc.reporting.words import (
     MOST_SUMS,
     describe_fields,
     describe_records,
+    describe_share,
     describe_test,
     errors_of,
     evaluated,
     intervals_of,
+    names_of_parts,
     promises,
     usual_test_of,
 )
@@ -104,7 +106,13 @@ def _document(title: str, body: Sequence[str]) -> str:
 
 
 def _estimate(report: Report) -> list[str]:
-    """The value, its picture, its intervals in numbers, and the test."""
+    """The value, its picture, its intervals in numbers, and the test; or each of several."""
+    if report.parts:
+        found = [f"<p>{escape(report.note)}</p>"]
+        for place, name in enumerate(names_of_parts(report)):
+            share = f'<p class="quiet">{escape(describe_share(report, place))}</p>'
+            found += [f"<h2>{escape(name)}</h2>", *_estimate(report.of_part(place)), share]
+        return found
     if report.estimate is None:
         return ['<p class="value">no value</p>', f"<p>{escape(report.note)}</p>"]
     intervals = intervals_of(report)

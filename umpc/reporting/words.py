@@ -49,6 +49,23 @@ def describe_records(report: Report) -> str:
     return "; ".join(told)
 
 
+def names_of_parts(report: Report) -> list[str]:
+    """The name of each of several values: its statistic, its stratum, or both."""
+    one_statistic = len({part.statistic for part in report.parts}) == 1
+    found = []
+    for part in report.parts:
+        stratum = part.stratum if one_statistic else f"{part.statistic}, {part.stratum}"
+        found.append(stratum if part.stratum else part.statistic)
+    return found
+
+
+def describe_share(report: Report, place: int) -> str:
+    """The part of ε that one of several values took."""
+    part = report.parts[place]
+    shared = f" for all strata of {report.strata!r}" if part.stratum else ""
+    return f"epsilon {part.epsilon:.3g}{shared}"
+
+
 def evaluated(report: Report) -> str:
     """How sets of records of several owners were evaluated."""
     return find_protocol(report.protocol).describe_evaluation(report.backend)

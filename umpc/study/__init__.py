@@ -5,6 +5,7 @@
 | `document.py` | `Study`: what every protocol needs, and one `settings` of its own protocol |
 | `settings.py` | `Settings`: the base of all protocols' settings |
 | `parts.py` | participants, fields, bins, and exact numbers as text |
+| `several.py` | several statistics and strata in one study, and their parts of ε |
 | `grades.py` | the grades of promise: what holds if participants lie |
 | `rules.py` | the rules that every study must fulfil |
 | `computation.py` | what a study computes, and the hash by which a site allows it |

@@ -31,6 +31,7 @@ class Computation:
     fields: with bounds and public labels.
     where: the condition on records in its canonical spelling; empty without one.
     person, records_per_person: the column that tells people apart; empty and 0 without one.
+    parts, strata: the values of a study that reports several; empty for others.
     """
 
     protocol: str
@@ -43,6 +44,8 @@ class Computation:
     where: str = ""
     person: str = ""
     records_per_person: int = 0
+    parts: tuple[tuple[str, str, int, str], ...] = ()
+    strata: str = ""
 
     @classmethod
     def of(cls, study: Study) -> Self:
@@ -58,13 +61,17 @@ class Computation:
             where=study.condition.text if study.condition else "",
             person=study.people.column if study.people else "",
             records_per_person=study.people.records if study.people else 0,
+            parts=tuple(
+                (part.statistic, part.estimator, part.sums, part.stratum) for part in study.several
+            ),
+            strata=study.stratum_field,
         )
 
     @property
     def hash(self) -> str:
         """SHA-256, in hex. The order of the fields and the spelling of numbers do not matter."""
         facts = {**vars(self), "fields": _canonical(self.fields)}
-        for later in ("where", "person", "records_per_person"):
+        for later in ("where", "person", "records_per_person", "parts", "strata"):
             if not facts[later]:
                 del facts[later]  # so that earlier allow-lists hold
         covered = json.dumps([HASH_TAG, facts], sort_keys=True)

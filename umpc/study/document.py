@@ -26,6 +26,7 @@ from umpc.protocol_version import PROTOCOL
 from umpc.study.grades import HONEST, promise
 from umpc.study.parts import FieldText, Participant, Person, exact
 from umpc.study.settings import Settings, keys_of, named, without_addresses
+from umpc.study.several import LAPLACE, StudyPart, groups_of_sums, names_of, shares_of_sums
 from umpc.ustat.condition import Condition, parse_condition
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
@@ -48,7 +49,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     max_colluding: how many nodes may pool what they know without weakening ε.
     settings: the protocol, and everything that only this protocol needs.
     estimator: what is computed from the released means.
-    split: each sum's part of epsilon, as exact text; equal parts if empty.
+    split: each sum's part of epsilon, as exact text; equal parts if empty. With `parts` it has one
+        part for each statistic.
     sampling: "balanced" over all records; "uniform" or "bernoulli", which draw edges without
         regard to how many a record is in; or "two_sample", where the first record of an edge has
         the first of a public label's two values, and the second record has the second value.
@@ -58,6 +60,9 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Without a condition the key is not in the document, whose identity is then as before.
     person: the column that tells people apart, where all records of one person are protected
         together. Without it the key is not in the document.
+    parts: the values of a study that reports several; its estimator is then "means".
+    strata: the field whose categories are the strata of the parts. Without them the keys are not
+        in the document.
     """
 
     name: str
@@ -78,6 +83,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     version: str = PROTOCOL
     where: str | msgspec.UnsetType = msgspec.UNSET
     person: Person | msgspec.UnsetType = msgspec.UNSET
+    parts: tuple[StudyPart, ...] | msgspec.UnsetType = msgspec.UNSET
+    strata: str | msgspec.UnsetType = msgspec.UNSET
 
     def encode(self) -> bytes:
         """The canonical bytes of the document."""
@@ -219,19 +226,80 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             )
         return public[0]
 
+    @property
+    def several(self) -> tuple[StudyPart, ...]:
+        """The study's parts; none where it reports one value."""
+        return () if isinstance(self.parts, msgspec.UnsetType) else self.parts
+
+    @property
+    def single_statistics(self) -> tuple[Self, ...]:
+        """For each of several values a study of it alone, with all of ε; else this study."""
+        found, first = [], 0
+        for part in self.several:
+            last = first + part.sums
+            found.append(
+                msgspec.structs.replace(
+                    self,
+                    statistic=part.statistic,
+                    kernels=self.kernels[first:last],
+                    estimator=part.estimator,
+                    split=(),
+                    parts=msgspec.UNSET,
+                    strata=msgspec.UNSET,
+                )
+            )
+            first = last
+        return tuple(found) or (self,)
+
+    @property
+    def stratum_field(self) -> str:
+        """The field whose categories are strata; empty where there are none."""
+        return "" if isinstance(self.strata, msgspec.UnsetType) else self.strata
+
+    @property
+    def strata_share_epsilon(self) -> bool:
+        """Whether the strata of a statistic share its part of ε (`several.py`)."""
+        return bool(
+            self.stratum_field and self.adversary == HONEST and self.settings.noise in LAPLACE
+        )
+
     @cached_property
     def epsilons(self) -> tuple[Fraction, ...]:
-        """Each sum's part of ε. Raises: StudyError where the parts do not add up to 1."""
-        count = len(self.kernels)
-        parts = [exact(part, "split") for part in self.split]
-        if not parts:
-            parts = [Fraction(1, count)] * count
+        """Each sum's part of ε. Strata may share one, so these may add up to more than ε.
+
+        Raises: StudyError where the parts that are split do not add up to 1.
+        """
+        if not self.several:
+            shares = self._split(len(self.kernels), "sum")
+        else:
+            is_shared = self.strata_share_epsilon
+            of_names = self.split_by_name
+            shares = shares_of_sums(self.several, of_names, self.degree, is_shared=is_shared)
+        return tuple(self.exact_epsilon * share for share in shares)
+
+    @property
+    def split_by_name(self) -> dict[str, Fraction]:
+        """The part of ε of each of several statistics, by name. Raises: as `epsilons`."""
+        names = names_of(self.several)
+        return dict(zip(names, self._split(len(names), "statistic"), strict=True))
+
+    @cached_property
+    def sums_sharing_epsilon(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers of the sums that share one part of ε; most often one sum each."""
+        if self.strata_share_epsilon:
+            return groups_of_sums(self.several)
+        return tuple((place,) for place in range(len(self.kernels)))
+
+    def _split(self, count: int, of: str) -> tuple[Fraction, ...]:
+        """The parts of ε as the study splits it. Raises: StudyError."""
+        parts = tuple(exact(part, "split") for part in self.split)
+        parts = parts or (Fraction(1, count),) * count
         if len(parts) != count or min(parts) <= 0 or sum(parts) != 1:
             raise StudyError(
-                f"split takes {count} positive part(s) of epsilon, one for each sum, that add up "
+                f"split takes {count} positive part(s) of epsilon, one for each {of}, that add up "
                 f'to 1; got {", ".join(self.split)}; exact parts are written as "1/3"'
             )
-        return tuple(self.exact_epsilon * part for part in parts)
+        return parts
 
     @cached_property
     def exact_epsilon(self) -> Fraction:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from umpc.study.document import Study
 from umpc.ustat.error_law import Noise
-from umpc.ustat.estimators import Estimate, estimate
+from umpc.ustat.estimators import WITH_VARIANCE, Estimate, estimate
 from umpc.ustat.intervals import (
     Floats,
     ReleasedStatistic,
@@ -99,7 +99,7 @@ def estimated(study: Study, sums: Sequence[MeanAndErrors], sets: int) -> tuple[E
 
 
 def statistic_of(study: Study, sums: Sequence[MeanAndErrors]) -> ReleasedStatistic:
-    """The released means with the ranges of their kernels."""
+    """The released means with the ranges of their kernels; without a sum that gives a variance."""
     released = [
         ReleasedSum(
             mean=entry.mean,
@@ -110,9 +110,10 @@ def statistic_of(study: Study, sums: Sequence[MeanAndErrors]) -> ReleasedStatist
         )
         for entry, kernel in zip(sums, study.parsed_kernels, strict=True)
     ]
-    return ReleasedStatistic(released, _points(study))
+    count = 1 if study.estimator == WITH_VARIANCE else len(released)
+    return ReleasedStatistic(released[:count], _points(study, count))
 
 
 @lru_cache(maxsize=16)
-def _points(study: Study) -> Floats:
-    return joint_values(study.parsed_kernels)
+def _points(study: Study, count: int) -> Floats:
+    return joint_values(study.parsed_kernels[:count])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import chain
 from typing import Any, TypedDict
@@ -17,8 +17,29 @@ from umpc.study.messages import StepBytes
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
 
+SEVERAL = (
+    "the study reports several values, each with its own interval; p-values are not corrected for "
+    "their number"
+)
+"""The note of a report of several values."""
+
 STEP_DIGITS = 1
 """Times of nodes' steps are rounded to tenths of a second."""
+
+_OF_PART = (
+    "estimator",
+    "estimate",
+    "noise_std",
+    "noise_std_if_honest",
+    "low",
+    "high",
+    "noise_low",
+    "noise_high",
+    "sampling_std",
+    "sampling_std_bound",
+    "note",
+)
+"""The entries of a report that each of several values has."""
 
 TOTAL_DIGITS = 2
 """Totals of a whole run are rounded to hundredths of a second."""
@@ -99,6 +120,34 @@ class SumReport:
 
 
 @dataclass(frozen=True)
+class PartReport:
+    """One value of a study that reports several.
+
+    statistic: its name and columns. stratum: the category whose sets it is over; empty for none.
+    epsilon: the part of ε that the statistic took, for all of its strata together.
+    first_sum, sums: which of the report's sums are its own: the first one, from 0, and how many.
+    Other entries are as in a report of one value.
+    """
+
+    statistic: str
+    stratum: str
+    estimator: str
+    epsilon: float
+    first_sum: int
+    sums: int
+    estimate: float | None
+    noise_std: float | None
+    noise_std_if_honest: float | None
+    low: float | None
+    high: float | None
+    noise_low: float | None
+    noise_high: float | None
+    sampling_std: float | None
+    sampling_std_bound: float | None
+    note: str
+
+
+@dataclass(frozen=True)
 class Report:
     """One object for programs and for the table.
 
@@ -130,6 +179,8 @@ class Report:
     protected: what epsilon is for: one record, or all records of one person.
     timeline: when the coordinator asked which node for what, and was answered, in tenths of a
         second; node after node.
+    parts: the values of a study that reports several; the report's own estimate is then None.
+    strata: the field whose categories are the strata of the parts; empty without one.
     """
 
     study: str
@@ -188,16 +239,48 @@ class Report:
     where: str
     protected: str
     timeline: list[Moment]
+    parts: list[PartReport] = field(default_factory=list, kw_only=True)
+    strata: str = field(default="", kw_only=True)
+
+    def of_part(self, place: int) -> Report:
+        """The report of one of several values, as if the study had reported it alone.
+
+        epsilon stays that of the whole study, because all of it was released.
+        """
+        part = self.parts[place]
+        shared = {key: getattr(part, key) for key in _OF_PART}
+        sums = self.sums[part.first_sum : part.first_sum + part.sums]
+        statistic = part.statistic.partition("(")[0]  # by which tests know it
+        covers = self.interval_covers
+        if part.stratum:
+            where = f" inside {self.strata} = {part.stratum!r}"
+            statistic, covers = statistic + where, covers + where
+        return replace(
+            self,
+            statistic=statistic,
+            interval_covers=covers,
+            sums=sums,
+            parts=[],
+            strata="",
+            **shared,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Report:
-        values = {"where": "", "protected": "one record", **values}  # which earlier reports lack
+        values = {
+            "where": "",
+            "protected": "one record",
+            "parts": [],
+            "strata": "",
+            **values,
+        }  # which earlier reports lack
         known = {each.name: values[each.name] for each in fields(cls)}
         known["sums"] = [SumReport(**entry) for entry in values["sums"]]
         known["timeline"] = [Moment(**entry) for entry in values["timeline"]]
+        known["parts"] = [PartReport(**entry) for entry in values["parts"]]
         return cls(**known)
 
 
@@ -237,7 +320,7 @@ def report_of(
         noise_high=result.high,
         sampling_std=covering.sampling_std,
         sampling_std_bound=result.sampling_std_bound,
-        note=result.note or limits.note,
+        note=SEVERAL if study.several else result.note or limits.note,
         sums=sums,
         protocol=study.protocol,
         noise=study.noise,
@@ -280,7 +363,39 @@ def report_of(
         where=study.condition.text if study.condition else "",
         protected=study.protected,
         timeline=list(measured.timeline),
+        parts=list(_parts(study, sums, sizes, limits)),
+        strata=study.stratum_field,
     )
+
+
+def _parts(
+    study: Study, sums: Sequence[SumReport], sizes: Sizes, limits: Limits
+) -> Iterator[PartReport]:
+    """Each of several values, from its own sums, as a study of this value alone has it."""
+    shares = study.split_by_name if study.several else {}
+    first = 0
+    for part, alone in zip(study.several, study.single_statistics, strict=False):
+        own = list(sums[first : first + part.sums])
+        result, covering = estimated(alone, own, sizes.sets)
+        yield PartReport(
+            statistic=part.name,
+            stratum=part.stratum,
+            estimator=part.estimator,
+            epsilon=float(study.exact_epsilon * shares[part.name]),
+            first_sum=first,
+            sums=part.sums,
+            estimate=result.value,
+            noise_std=result.noise_std,
+            noise_std_if_honest=_noise_if_honest(alone, own, sizes),
+            low=covering.low,
+            high=covering.high,
+            noise_low=result.low,
+            noise_high=result.high,
+            sampling_std=covering.sampling_std,
+            sampling_std_bound=result.sampling_std_bound,
+            note=result.note or limits.note,
+        )
+        first += part.sums
 
 
 def _noise_if_honest(study: Study, sums: Sequence[SumReport], sizes: Sizes) -> float | None:

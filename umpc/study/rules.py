@@ -9,8 +9,11 @@ from umpc.errors import DuplicateParticipant, InvalidEpsilon, StudyError, Versio
 from umpc.protocol_version import PROTOCOL
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
-from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR
+from umpc.study.several import sums_of
+from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR, WITH_VARIANCE
+from umpc.ustat.projection import TRIPLE, is_over_triples
 from umpc.ustat.sampling import SAMPLINGS, UNBALANCED, read_rule
+from umpc.ustat.strata import is_inside
 
 MAX_DEGREE = 8
 MAX_SUMS = 16
@@ -72,7 +75,8 @@ def _check_statistic(study: Study) -> None:
         raise StudyError(
             f"a statistic is over 1 to {MAX_DEGREE} records, got degree {study.degree}"
         )
-    most = MAX_VECTOR if study.estimator == VECTOR else MAX_SUMS
+    is_vector = study.estimator == VECTOR and not study.several
+    most = MAX_VECTOR if is_vector else MAX_SUMS
     if not 1 <= len(study.kernels) <= most:
         raise StudyError(f"a study releases 1 to {most} sums, got {len(study.kernels)} kernels")
     check_choice("estimator", study.estimator, tuple(sorted(ESTIMATORS)))
@@ -120,6 +124,89 @@ def check_people(study: Study, *, is_possible: bool) -> None:
         raise StudyError(
             f"person names {people.column!r}, which is a field of the study; no value of such a "
             f"column may be used, so leave it out of the fields"
+        )
+
+
+def check_several(study: Study, *, is_possible: bool) -> None:
+    """Refuse parts that are not the study's kernels, and strata that are not what they say.
+
+    Strata share ε because each kernel is 0 outside its stratum, so a node proves that from the
+    kernels and does not take the coordinator's word.
+
+    Args: is_possible: whether the protocol adds up any number of kernels.
+    Raises: StudyError, KernelError.
+    """
+    if not study.several:
+        if study.stratum_field or study.parts == ():
+            raise StudyError("a study of several values has one part for each, and none came")
+        return
+    if not is_possible:
+        raise StudyError(
+            f"several statistics and strata take protocol u-mpc or grid, got "
+            f"{study.protocol!r}; leave protocol out, or ask for one statistic"
+        )
+    if study.estimator != VECTOR:
+        raise StudyError(
+            f"the estimator of a study of several values is {VECTOR!r}, got {study.estimator!r}"
+        )
+    if sum(part.sums for part in study.several) != len(study.kernels):
+        raise StudyError(
+            f"the parts of the study have {sum(part.sums for part in study.several)} sum(s), and "
+            f"{len(study.kernels)} kernel(s) came"
+        )
+    shapes: dict[str, tuple[str, str, int]] = {}
+    for part in study.several:
+        check_choice(
+            "estimator", part.estimator, tuple(sorted(set(ESTIMATORS) - {VECTOR, WITH_VARIANCE}))
+        )
+        shape = (part.statistic, part.estimator, part.sums)
+        if ESTIMATORS[part.estimator].sums != part.sums or shapes.get(part.name, shape) != shape:
+            raise StudyError(f"the part {part.name!r} has {part.sums} sum(s) of {part.estimator!r}")
+        shapes[part.name] = shape
+    of_part = [(part.name, part.stratum) for part in study.several]
+    if len(set(of_part)) != len(of_part):
+        raise StudyError(f"a statistic came twice: {', '.join(name for name, _ in of_part)}")
+    _check_strata(study)
+
+
+def _check_strata(study: Study) -> None:
+    """Raises: StudyError where a kernel counts sets that lie outside its stratum."""
+    field = study.stratum_field
+    categories = study.schema[field].categories if field else ()
+    if field and not categories:
+        raise StudyError(f"strata takes a field with categories, and {field!r} has numbers")
+    for each, kernel in zip(sums_of(study.several), study.parsed_kernels, strict=True):
+        stratum = each.part.stratum
+        if stratum not in (categories or ("",)):
+            raise StudyError(f"{stratum!r} is not a stratum of the study, whose field is {field!r}")
+        if field and not is_inside(
+            kernel.expression, field, categories.index(stratum), study.degree
+        ):
+            raise StudyError(
+                f"the kernel {kernel.text[:200]!r} counts sets outside the stratum {stratum!r}; "
+                f"write `strata` in the study file, which makes the kernels"
+            )
+
+
+def check_variance(study: Study, *, is_possible: bool) -> None:
+    """Refuse a private variance of anything but a mean over pairs, or in another protocol.
+
+    Raises: StudyError.
+    """
+    if study.estimator != WITH_VARIANCE:
+        return
+    if not is_possible or study.two_sample or study.people is not None:
+        raise StudyError(
+            'variance = "private" takes protocol = "u-mpc", one class of records and no person, '
+            f"got protocol = {study.protocol!r} with sampling = {study.sampling!r}; leave variance "
+            "out"
+        )
+    if study.degree != TRIPLE or not is_over_triples(
+        *(kernel.expression for kernel in study.parsed_kernels)
+    ):
+        raise StudyError(
+            f"the estimator {WITH_VARIANCE!r} takes both kernels over triples that follow from a "
+            f'kernel of pairs; write variance = "private" in the study file, which makes them'
         )
 
 

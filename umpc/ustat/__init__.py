@@ -20,6 +20,7 @@
 | `error_law.py` | the law of noise and sampling together |
 | `joint_values.py` | the values that several kernels have on the same records |
 | `design.py` | how much of a kernel's variance is left in its mean over E, at most |
+| `projection.py` | a kernel of pairs over triples, and the sum that gives its mean's variance |
 | `moments.py` | the exact variance of a mean over randomly numbered pairs |
 | `local.py` | polynomials of one owner's records, which the owner evaluates alone |
 | `words.py` | uniform numbers from the joint seed's stream |
@@ -28,6 +29,7 @@
 | `levelling.py` | edges of three and more records, with degrees as equal as possible |
 | `combinations.py` | all subsets of a given size, by number |
 | `condition.py` | a condition on one record, such as age >= 40 |
+| `strata.py` | kernels inside a stratum |
 | `cells.py` | the edges of the same owners, listed or numbered |
 | `hypergraph.py` | the edge set of a study, divided into cells by owners |
 

@@ -17,6 +17,7 @@ never added up:
 | geometric_ratio | s0 / √(s1·s2) | numerator, two factors |
 | collision_entropy | −log2 s0 | pairs that collide |
 | collision_entropy_nats | −ln s0 | pairs that collide |
+| mean_with_variance | s0 | a kernel of pairs over triples, and its second sum (`projection.py`) |
 | means | no single number: the means themselves | any number of kernels |
 
 `sets` is the number of possible edges. A value is withheld where its denominator cannot be told
@@ -46,6 +47,8 @@ deviation of four units on. It may be 83 % below one unit, where noise is no con
 """
 
 
+WITH_VARIANCE = "mean_with_variance"
+"""The estimator of a mean whose second sum gives the variance for a population."""
 VECTOR = "means"
 """The estimator whose result are the means themselves."""
 ANY = 0
@@ -264,6 +267,7 @@ ESTIMATORS = {
     estimator.name: estimator
     for estimator in (
         Estimator("mean", 1, "the mean", _mean),
+        Estimator(WITH_VARIANCE, 2, "the mean; sum 2 gives its variance in a population", _mean),
         Estimator("total", 1, "the mean times the number of possible sets", _total),
         Estimator("ratio", 2, "sum 1 / sum 2", _ratio),
         Estimator("geometric_ratio", 3, "sum 1 / sqrt(sum 2 * sum 3)", _geometric_ratio),

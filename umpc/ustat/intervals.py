@@ -6,6 +6,7 @@ combination of the sums has the mean 0 over all sets if θ is true:
 | estimator | combination |
 |---|---|
 | mean, total, collision entropy | f0 − θ |
+| mean with variance | f0 − θ, given the first sum alone |
 | ratio | f0 − θ·f1 (Fieller 1954) |
 | geometric ratio | f0 − θ·(f1·√(s2/s1) + f2·√(s1/s2))/2, linear at the released means |
 
@@ -43,7 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.ustat.error_law import Draws, ErrorLaw, Noise, whole_draws
-from umpc.ustat.estimators import ENTROPIES, QUANTILE, log_of
+from umpc.ustat.estimators import ENTROPIES, QUANTILE, WITH_VARIANCE, log_of
 
 Floats = NDArray[np.float64]
 
@@ -313,6 +314,7 @@ def _slope(estimator: str, means: Sequence[float], sets: int) -> float:
     """|∂ statistic / ∂ combination| at the released means."""
     slopes = {
         "mean": lambda: 1.0,
+        WITH_VARIANCE: lambda: 1.0,
         "total": lambda: float(sets),
         "ratio": lambda: 1 / means[1],
         "geometric_ratio": lambda: 1 / (sqrt(means[1]) * sqrt(means[2])),

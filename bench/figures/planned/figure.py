@@ -38,6 +38,7 @@ PLANNED: tuple[tuple[str, tuple[str, str], dict[str, str], float], ...] = (
     ("bell-auc, AUC", ("auc", "bell-auc"), {}, 1),
     ("u-mpc, AUC", ("auc", "u-mpc"), {"edges": "2n"}, 1),
     ("gopa, mean", ("mean", "gopa"), {}, 1),
+    ("local-mean", ("mean", "local-mean"), {}, 1),
     ("u-mpc, mean", ("mean", "u-mpc"), {"edges": "all"}, 1),
     *(
         (f"curator, {n.replace('_', ' ')}", CURATOR, {"noise": n}, 5 if n == HEAVY else 1)

@@ -15,6 +15,7 @@ from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
 from umpc.node.records import TableSource, load_records
 from umpc.node.table.fingerprint import Cohort, Fingerprint, count_range
+from umpc.ustat.condition import parse_condition
 from umpc.ustat.schema import FieldSchema
 
 
@@ -115,3 +116,40 @@ def test_an_edited_entry_is_ignored(tmp_path, caplog):
     with opened(path) as ledger:
         assert ledger.cohort(A) is None
     assert "was changed on disk" in caplog.text
+
+
+def test_a_changed_table_is_noticed_by_studies_with_the_same_selection(tmp_path):
+    def records(ages: str, where: str = "", upper: int = 120) -> Cohort:
+        table = tmp_path / "bank.csv"
+        table.write_text(f"age\n{ages}\n")
+        fields = [FieldSchema("age", Fraction(0), Fraction(upper), Fraction(1))]
+        condition = parse_condition(where, {"age": fields[0]}) if where else None
+        return load_records(TableSource(table), fields, node="a", where=condition).cohort
+
+    studies = (bytes([i]) * 32 for i in range(1, 9))
+    with opened(tmp_path / "ledger.sqlite", total=Fraction(99)) as ledger:
+
+        def changed(cohort: Cohort, study: bytes) -> bool:
+            ledger.reserve(study, Fraction(1), D)
+            found = ledger.note_cohort(study, cohort)
+            ledger.charge(study, ledger.hold(study, study, b"share").attempt)
+            return found
+
+        first = next(studies)
+        assert not changed(records("30\n40"), first), "there is no earlier one"
+        assert not changed(records("40\n30", upper=50), next(studies)), "other order and bounds"
+        assert not changed(records("30\n40", "age > 35"), next(studies)), "another selection"
+        assert not ledger.has_changed_since(first)
+        assert changed(records("30\n41"), next(studies))
+        assert not changed(records("30\n41"), next(studies)), "it was noticed before"
+        assert changed(records("30\n42", "age > 35"), next(studies))
+        assert ledger.has_changed_since(first) and not ledger.has_changed_since(b"?" * 32)
+    shown = read_beside(Place.of(tmp_path / "ledger.sqlite")).cohorts
+    words = [text.rpartition("records")[2] for text in same_data(shown).values()]
+    assert words == ["", "", "", ", changed since data 1", "", ", changed since data 2"]
+
+
+def test_a_fingerprint_of_an_earlier_version_is_read_and_compares_with_nothing():
+    text = '{"at_least": 1, "at_most": 1, "whole": "ab", "fields": {"age": "cd"}}'
+    old, other = Fingerprint.decode(text), Fingerprint.decode(text.replace("ab", "ef"))
+    assert not old.has_changed(other) and not old.is_same(other)

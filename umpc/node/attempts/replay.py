@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from umpc.errors import AlreadyReleased
+from umpc.errors import AlreadyReleased, LedgerError
 from umpc.node.attempts.attempt_runner import AttemptRunner, Site
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.node.attempts.questions import Questions
@@ -45,9 +46,13 @@ class Replay:
         else:
             await self._send(stored)
         self.stream.answered = True
+        changed = False
+        with contextlib.suppress(LedgerError):  # the release has left, and this is only a note
+            changed = await asyncio.to_thread(self.site.ledger.has_changed_since, study.hash)
         log.info(
-            "study %s was released before: the stored share sent again, nothing charged",
+            "study %s was released before: the stored share sent again, nothing charged%s",
             self.stream.label,
+            "; a later study found that the table has changed since" if changed else "",
         )
 
     async def _send(self, stored: StoredRelease) -> None:

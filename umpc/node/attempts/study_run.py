@@ -41,6 +41,13 @@ PROPOSE_SECONDS = 60
 """How long a coordinator that has called may take to propose a study."""
 
 
+RECORDS = {
+    True: "other records than the last study of the same fields and condition: the table changed",
+    False: "no other records than the last study of the same fields and condition, if any",
+}
+"""For the log of the site alone: whether the table changed, by a study's records."""
+
+
 class StudyRun(CoordinatorStream):
     """Args: site: the parts of the process; the others as of CoordinatorStream."""
 
@@ -150,7 +157,8 @@ class StudyRun(CoordinatorStream):
         try:
             records = await asyncio.to_thread(self.site.load, study)
             if records.cohort is not None:
-                await asyncio.to_thread(ledger.note_cohort, study.hash, records.cohort)
+                changed = await asyncio.to_thread(ledger.note_cohort, study.hash, records.cohort)
+                log.info("study %s reads %s", self.label, RECORDS[changed])
             own = self.site.credentials()
             side = protocol.node(own, study, records.columns, records.count, os.urandom)
             await self._log_study(records.count, records.dropped)

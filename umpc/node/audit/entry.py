@@ -28,6 +28,7 @@ EVENTS = {
     "release": "what the study releases leaves the node",
     "answer": "the answer to the study's one question leaves the node",
     "ended": "the study ended early for another reason",
+    "restore": "the site's files were put back from a backup; so much counts as charged since",
     "repair": "a row that a crash had cut short was removed",
 }
 """Kind of a row → what it says."""

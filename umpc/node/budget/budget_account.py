@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from umpc.dp.composition import BASIC, Composition, Weight, total_weight
+from umpc.dp.composition import BASIC, Composition, Weight, rho_of_pure, total_weight
 from umpc.dp.events import Event
 from umpc.errors import EncodingError
 from umpc.study.course import COURSE_BYTES, Course
@@ -26,6 +26,8 @@ FIRST_HASH = hashlib.sha256(VERSION).digest()
 BASIC_COMPOSITION = Composition()
 ATTEMPT_BYTES = 32
 """Length of an attempt's id, with which the attempt of a charge begins."""
+RESTORE, RESTORE_ALL = "restore", "restore-all"
+"""The kinds of rows that stand for what a lost ledger charged after a backup of it."""
 StoredRow = tuple[Any, ...]
 """One row in SQLite: seq, at, kind, study, epsilon, delta, attempt, share, note, hash."""
 FRACTION = r"(0|[1-9][0-9]*)/[1-9][0-9]*"
@@ -61,9 +63,11 @@ class BudgetCost:
 class Row:
     """One line of the history.
 
-    `kind` is genesis, total, charge, course, step, answer or accept. Earlier versions also wrote
-    reserve, delta, cancel and release. A `course` charges the first step of a course, with the
-    whole ε and δ, and a `step` is each further one, which costs nothing more.
+    `kind` is genesis, total, charge, course, step, answer, accept, restore or restore-all. Earlier
+    versions also wrote reserve, delta, cancel and release. A `course` charges the first step of a
+    course, with the whole ε and δ, and a `step` is each further one, which costs nothing more. A
+    `restore` counts as spent what was charged after the backup that this ledger comes from, and a
+    `restore-all` counts all that could have been.
     """
 
     seq: int
@@ -113,6 +117,8 @@ class Account:
         """Number of the row with a study's answer."""
         self.courses: dict[bytes, set[int]] = {}
         """The steps that were released of each course that is paid."""
+        self.closed: set[bytes] = set()
+        """Studies of a restored ledger without an answer: the lost ledger may have had one."""
         self._total_epsilon = self._total_delta = Fraction(0)
         self._spent = Weight()
 
@@ -256,6 +262,8 @@ class Account:
     def _answer(self, row: Row) -> bool:
         if row.study not in self.charged or row.study in self.answered:
             return False
+        if row.study in self.closed:
+            return False
         self.answered[row.study] = row.seq
         return True
 
@@ -264,6 +272,25 @@ class Account:
 
     def _accept(self, row: Row) -> bool:
         return not row.study
+
+    def _restore(self, row: Row) -> bool:
+        """Count what the lost ledger charged after the backup, as one release of that ε and δ.
+
+        No question is answered any more, and a further step of a course pays for it anew: the lost
+        ledger may have answered, or released that step.
+        """
+        if row.study or row.delta is None:
+            return False
+        weight = self.composition.weigh(row.cost.epsilon, row.delta)
+        if row.kind == RESTORE_ALL:
+            # The lost studies' ε may add up to more than the total, so only ρ is known.
+            rho = rho_of_pure(row.cost.epsilon) if row.cost.epsilon else Fraction(0)
+            weight = Weight(row.cost.epsilon, rho, row.delta, plain=False)
+        self._spent += weight
+        self.open.clear()
+        self.courses.clear()
+        self.closed = self.charged.keys() - self.answered.keys()
+        return True
 
     _followers: ClassVar[Mapping[str, Callable[[Account, Row], bool]]] = {
         "genesis": _genesis,
@@ -277,6 +304,8 @@ class Account:
         "answer": _answer,
         "release": _release,
         "accept": _accept,
+        RESTORE: _restore,
+        RESTORE_ALL: _restore,
     }
 
 

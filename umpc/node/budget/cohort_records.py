@@ -24,6 +24,7 @@ TABLE = (
     " cohort TEXT NOT NULL, seal BLOB NOT NULL)"
 )
 INSERT = "INSERT OR REPLACE INTO cohorts (study, attempt, cohort, seal) VALUES (?, ?, ?, ?)"
+ORDERED = "SELECT study, attempt, cohort, seal FROM cohorts ORDER BY rowid"
 DELETE = "DELETE FROM cohorts WHERE study = ?"
 
 
@@ -34,12 +35,15 @@ def sealed_cohort(key: bytes, held: HeldAttempt, cohort: Fingerprint) -> StoredR
 
 
 def read_cohorts(db: sqlite3.Connection, key: bytes) -> dict[bytes, Fingerprint]:
-    """Return each study's fingerprint whose seal agrees; a ledger may have no such table."""
+    """Return each study's fingerprint whose seal agrees, the oldest first.
+
+    A ledger may have no such table.
+    """
     tables = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cohorts'")
     if tables.fetchone() is None:
         return {}
     found: dict[bytes, Fingerprint] = {}
-    for *values, seal in db.execute("SELECT study, attempt, cohort, seal FROM cohorts"):
+    for *values, seal in db.execute(ORDERED):
         study, _, text = values
         if isinstance(seal, bytes) and hmac.compare_digest(seal, row_hash(key, TAG, values)):
             found[bytes(study)] = Fingerprint.decode(text)

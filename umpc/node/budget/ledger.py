@@ -325,13 +325,18 @@ class Ledger(LedgerStore):
                     f"{self._study(study)}: one question was expected, and it was answered before. "
                     "Ask for its stored answer"
                 )
+            self._check_not_closed(study)
             self._append("answer", study, attempt=bytes(attempt), share=bytes(question + answer))
 
     def answered(self, study: bytes) -> StoredAnswer | None:
-        """Return the stored answer and its question's digest, or None."""
+        """Return the stored answer and its question's digest, or None.
+
+        Raises: AlreadyReleased if only a ledger that was lost could know the answer.
+        """
         with self._alone():
             seq = self._account.answered.get(study)
             if seq is None:
+                self._check_not_closed(study)
                 return None
             _, stored = self._stored(seq, "an answer")
             return StoredAnswer(stored[:QUESTION_BYTES], stored[QUESTION_BYTES:])
@@ -341,12 +346,31 @@ class Ledger(LedgerStore):
         with self._alone():
             return hmac.new(self._key, b"umpc table 1" + data, hashlib.sha256).digest()
 
-    def note_cohort(self, study: bytes, cohort: Cohort) -> None:
-        """Remember a running study's records. Their fingerprint is kept with the held attempt."""
+    def note_cohort(self, study: bytes, cohort: Cohort) -> bool:
+        """Remember a running study's records. Their fingerprint is kept with the held attempt.
+
+        Returns: whether the last study with this selection had other records. This is for the
+            site's administrator alone.
+        """
         fingerprint = cohort.fingerprint(self.fingerprint)
         with self._alone():
             if study in self._account.open:
                 self._cohorts[study] = fingerprint
+            known = cohort_records.read_cohorts(self._db, self._key)
+            known.pop(study, None)
+            alike = [each for each in known.values() if each.selection == fingerprint.selection]
+            return bool(alike) and fingerprint.has_changed(alike[-1])
+
+    def has_changed_since(self, study: bytes) -> bool:
+        """Return whether a later study had other records from the selection of a released one.
+
+        The table is not read. This is for the site's administrator alone.
+        """
+        with self._alone():
+            known = cohort_records.read_cohorts(self._db, self._key)
+            former = known.get(study)
+            later = list(known)[list(known).index(study) + 1 :] if former else []
+            return former is not None and any(known[each].has_changed(former) for each in later)
 
     def cohort(self, study: bytes) -> Fingerprint | None:
         """Return the fingerprint of the records of a study that was held or released, or None."""
@@ -394,6 +418,15 @@ class Ledger(LedgerStore):
         for attempt, share in rows:
             return attempt, share
         raise self._place.damaged(f"row {seq}, {kind}, was expected, and it is gone")
+
+    def _check_not_closed(self, study: bytes) -> None:
+        """Raises: AlreadyReleased where a lost ledger may have answered."""
+        if study in self._account.closed:
+            raise AlreadyReleased(
+                f"{self._study(study)}: a question was expected before the ledger was restored "
+                "from a backup, and this one came after. The lost ledger may have an answer. Give "
+                "the study a new name to run it anew"
+            )
 
     def _is_paid(self, study: bytes, course: Course) -> bool:
         """Whether a step's course is paid. Raises: AlreadyReleased where this step was released."""

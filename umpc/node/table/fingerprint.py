@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from umpc.errors import EncodingError
+from umpc.study.parts import Person
+from umpc.ustat.condition import Condition
+from umpc.ustat.schema import FieldSchema
 
 Floats = np.ma.MaskedArray[tuple[int], np.dtype[np.float64]]
 Keyed = Callable[[bytes], bytes]
@@ -33,18 +36,22 @@ SHOWN = 8
 class Cohort:
     """The records that a study asks about, as hashes without a key. They stay in memory.
 
-    count: the number of records. whole: of all fields together. fields: of each field.
+    count: the number of records. whole: of all fields together. fields: of each field. selection:
+    of what chose the records, as `selection_of` gives it; empty if unknown.
     """
 
     count: int
     whole: bytes = field(repr=False)
     fields: Mapping[str, bytes] = field(repr=False)
+    selection: bytes = b""
 
     @classmethod
-    def of(cls, values: Mapping[str, Floats], count: int) -> Cohort:
+    def of(cls, values: Mapping[str, Floats], count: int, selection: bytes = b"") -> Cohort:
         """Hash the records.
 
-        Args: values: each field's values, (count,) float64, masked where there is no number.
+        Args:
+            values: each field's values, (count,) float64, masked where there is no number.
+            selection: as `selection_of` gives it.
         """
         plain = {name: _canonical(values[name]) for name in sorted(values)}
         whole = hashlib.sha256(b"umpc cohort 1\0%d" % count)
@@ -52,7 +59,7 @@ class Cohort:
             whole.update(hashlib.sha256(name.encode()).digest())
         whole.update(np.sort(_words(plain.values(), count)).astype("<u8").data)
         fields = {name: _digest(name, np.sort(column)) for name, column in plain.items()}
-        return cls(count, whole.digest(), fields)
+        return cls(count, whole.digest(), fields, selection)
 
     def fingerprint(self, keyed: Keyed) -> Fingerprint:
         """Return what the site keeps of these records."""
@@ -62,17 +69,22 @@ class Cohort:
             high,
             keyed(self.whole).hex(),
             {name: keyed(each).hex() for name, each in self.fields.items()},
+            keyed(self.selection).hex() if self.selection else "",
         )
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The range of a cohort's number of records, and keyed hashes of its values, in hex."""
+    """The range of a cohort's number of records, and keyed hashes of its values, in hex.
+
+    Entries of earlier versions have no `selection`.
+    """
 
     at_least: int
     at_most: int
     whole: str
     fields: dict[str, str]
+    selection: str = ""
 
     def encode(self) -> str:
         """Return the text that a ledger keeps."""
@@ -93,6 +105,10 @@ class Fingerprint:
         """Return whether both are of the same fields of the same records."""
         return self.whole == other.whole
 
+    def has_changed(self, former: Fingerprint) -> bool:
+        """Return whether a table gave other records than before to the same selection."""
+        return self.selection == former.selection != "" and not self.is_same(former)
+
     def agreeing(self, other: Fingerprint) -> tuple[str, ...]:
         """Return the fields whose values are the same in both."""
         return tuple(name for name, each in self.fields.items() if other.fields.get(name) == each)
@@ -105,6 +121,21 @@ class Fingerprint:
 
     def __str__(self) -> str:
         return f"{self.at_least} to {self.at_most} records, {self.whole[:SHOWN]}"
+
+
+def selection_of(
+    fields: Sequence[FieldSchema], where: Condition | None, person: Person | None
+) -> bytes:
+    """Return 32 bytes for what chooses a study's records: one table gives it the same records.
+
+    The names of the fields choose the complete rows. A condition sees values after bounds and
+    steps, so it counts with them.
+    """
+    names = sorted(schema.name for schema in fields)
+    schemas = sorted(map(repr, fields)) if where is not None else []
+    limit = (person.column, person.records) if person else ()
+    chosen = (names, schemas, where.text if where is not None else "", limit)
+    return hashlib.sha256(b"umpc selection 1\0" + repr(chosen).encode()).digest()
 
 
 def count_range(count: int) -> tuple[int, int]:

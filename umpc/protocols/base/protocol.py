@@ -110,6 +110,10 @@ class StudyProtocol(ABC):
     """How many questions a node answers after its release, each once."""
     protects_people: bool = False
     """Whether all noise follows from `Sizes.sensitivities`, which may be those of one person."""
+    takes_several: bool = False
+    """Whether a study may report several values (`umpc/study/several.py`)."""
+    estimates_variance: bool = False
+    """Whether a kernel of pairs may be released over triples, with a sum for its variance."""
 
     @property
     def name(self) -> str:

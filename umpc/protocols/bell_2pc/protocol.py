@@ -56,6 +56,7 @@ class BellTwoPc(UMpc):
     samplings = StudyProtocol.samplings
     adversaries = (HONEST,)
     protects_people = False
+    estimates_variance = False
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return read_settings(self.settings, entries)

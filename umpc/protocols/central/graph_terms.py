@@ -10,7 +10,6 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from umpc.protocols.arrays import Integers
 from umpc.ustat.clear import Columns, evaluate_clear
@@ -33,14 +32,15 @@ def triangle_values(kernel: Kernel, columns: Columns) -> Callable[[Integers], In
     count = len(columns[kernel.fields[0]])
     if count > MOST_VERTICES:
         return None
-    connected: NDArray[np.bool_] = np.empty((count, count), dtype=bool)
+    connected = np.empty((count, count), dtype=bool)
     for vertex in range(count):
         own = {name: np.broadcast_to(each[vertex], count) for name, each in columns.items()}
         connected[vertex] = evaluate_clear(edge, kernel.schema, [own, columns], Fraction(1))
 
     def evaluate(sets: Integers) -> Integers:
         i, j, k = sets
-        closed: NDArray[np.bool_] = connected[i, j] & connected[i, k] & connected[j, k]
-        return closed.astype(np.int64)
+        closed = connected[i, j] & connected[i, k] & connected[j, k]
+        found: Integers = closed.astype(np.int64)
+        return found
 
     return evaluate

@@ -52,6 +52,7 @@ class GridProtocol(UMpc):
     samplings = StudyProtocol.samplings
     adversaries = (HONEST,)
     chosen_by: Mapping[str, str] = MappingProxyType({"backend": BACKEND})
+    estimates_variance = False
 
     def check_grade(self, study: Study) -> None:
         check_grade(study)

@@ -51,6 +51,7 @@ class HajekGridProtocol(GridProtocol):
     chosen_by: Mapping[str, str] = MappingProxyType({})
     questions = 1
     protects_people = False  # the bound is of one replaced record
+    takes_several = False  # the bound is of one sum
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return super().read_settings({"noise": "distributed", **entries}, nodes, epsilon)

@@ -2,13 +2,15 @@
 
 | file | what it holds |
 |---|---|
-| `protocol.py` | `BellLdpProtocol`, `GhaziLdpProtocol`, `BellAucProtocol`: the protocol objects |
-| `settings.py` | the settings of a study, and their rules |
+| `protocol.py` | the protocol objects of `bell-ldp`, `ghazi-ldp`, `bell-auc` and `local-mean` |
+| `settings.py` | the settings of a study with bins, and their rules |
+| `mean_settings.py` | the settings of `local-mean`, and their rules |
 | `messages.py` | a node's message, and what the coordinator makes of all of them |
 | `bell_ldp.py` | randomised response on cells: any pair kernel from the histogram of answers |
 | `bell_ldp_classes.py` | the same for a kernel of two public classes |
 | `bell_auc.py` | the AUC from hierarchical histograms |
 | `ghazi_ldp.py` | one-bit vectors that factor the kernel |
+| `local_mean.py` | a mean over single records from their random points |
 | `quantisation.py` | records as cells, and the kernel as a matrix |
 | `cell_kernels.py` | the average and the midpoint of a kernel between two cells |
 | `answers.py` | the ε of each of several answers of a record, by exact composition |

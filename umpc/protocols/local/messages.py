@@ -18,6 +18,7 @@ from umpc.protocols.local.bell_ldp import BellLdp
 from umpc.protocols.local.bell_ldp_classes import BellLdpClasses, Received
 from umpc.protocols.local.estimate import LocalEstimate
 from umpc.protocols.local.ghazi_ldp import GhaziLdp
+from umpc.protocols.local.local_mean import LocalMean
 from umpc.protocols.local.quantisation import limits_of_bins
 from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts
@@ -145,3 +146,33 @@ class ClassMessages(_OfClasses):
         )
         pairs = float(above.sum() * below.sum())
         return float(above @ (np.cumsum(below) - below / 2)) / pairs
+
+
+@dataclass(frozen=True)
+class MeanMessages(OneMessage):
+    """A mean over single records: one message of all records' points."""
+
+    protocol: LocalMean
+    smaller_by = "fewer records"
+
+    def randomise(self, columns: Columns, counts: ClassCounts, bits: RandomBits) -> bytes:
+        return self.protocol.randomise(columns, bits)
+
+    def message_bytes(self, counts: ClassCounts) -> int:
+        return self.protocol.message_bytes(sum(counts))
+
+    def check(self, message: bytes, counts: ClassCounts) -> None:
+        self.protocol.check(message, sum(counts))
+
+    def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> LocalEstimate:
+        return self.protocol.aggregate(messages, [sum(both) for both in counts])
+
+    def possible(self, counts: Sequence[ClassCounts]) -> tuple[float, float]:
+        return self.protocol.possible()
+
+    def predicted_std(self, columns: Columns, first: int) -> float:
+        return sqrt(self.protocol.predicted_variance(columns))
+
+    def quantised(self, columns: Columns, first: int) -> float:
+        """The mean itself: rounding to points is unbiased."""
+        return self.protocol.mean(columns)

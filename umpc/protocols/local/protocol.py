@@ -1,4 +1,4 @@
-"""The local protocols: `bell-ldp`, `ghazi-ldp` and `bell-auc`."""
+"""The local protocols: `bell-ldp`, `ghazi-ldp`, `bell-auc` and `local-mean`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from umpc.protocols.local.bell_auc import BellAuc
 from umpc.protocols.local.bell_ldp import BellLdp
 from umpc.protocols.local.bell_ldp_classes import BellLdpClasses
 from umpc.protocols.local.ghazi_ldp import GhaziLdp
-from umpc.protocols.local.messages import CellClassMessages, CellMessages, ClassMessages
+from umpc.protocols.local.local_mean import LocalMean
+from umpc.protocols.local.mean_settings import LocalMeanSettings, check_mean
+from umpc.protocols.local.messages import (
+    CellClassMessages,
+    CellMessages,
+    ClassMessages,
+    MeanMessages,
+)
 from umpc.protocols.local.settings import (
     BellAucSettings,
     BellLdpSettings,
@@ -37,23 +44,28 @@ from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 
 
-class LocalProtocol(OneMessageProtocol):
+class RecordProtocol(OneMessageProtocol):
     """Every record answers for itself, and its answer is ε-DP."""
 
     adversaries = ADVERSARIES
-    _if_uniform = ", if the records were uniform between their bounds"
 
     def noise_withstands(self, study: Study) -> str:
         return "added to each record at its node, which withstands all others"
-
-    def value_without_noise(self, is_all: bool, sets: str) -> str:
-        return "the value on the records' bins"
 
     def describe_noise(self, noise: str) -> str:
         return "added to each record's answer at its node; estimated"
 
     def describe_collusion(self, max_colluding: int) -> str:
         return "all others may collude"
+
+
+class LocalProtocol(RecordProtocol):
+    """The estimate is that of the records' bins."""
+
+    _if_uniform = ", if the records were uniform between their bounds"
+
+    def value_without_noise(self, is_all: bool, sets: str) -> str:
+        return "the value on the records' bins"
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         """Noise, and the bias from bins, over the table."""
@@ -158,6 +170,29 @@ class BellAucProtocol(LocalProtocol):
                 delta=study.exact_delta,
             )
         )
+
+
+class LocalMeanProtocol(RecordProtocol):
+    """A mean over single records, of which each answers with a random point near its value."""
+
+    settings: type[Settings] = LocalMeanSettings
+    _if_uniform = ", at most"
+
+    def check(self, study: Study) -> None:
+        check_mean(study)
+
+    def describe(self, study: Study) -> Iterator[Line]:
+        answer = self.messages(study).protocol.answer
+        yield "answers", f"each record sends one of {answer.points} points, {answer.width} bit(s)"
+
+    def describe_noise(self, noise: str) -> str:
+        return "added to each record's answer at its node; at most"
+
+    def messages(self, study: Study) -> MeanMessages:
+        return MeanMessages(LocalMean(study.exact_epsilon, study.parsed_kernels[0]))
+
+    def _noise_beforehand(self, attempt: Attempt) -> float:
+        return self.messages(attempt.study).protocol.most_std(attempt.sizes.records)
 
 
 def bias_of_bins(quantised: float | None, table: ReferenceTable) -> float:

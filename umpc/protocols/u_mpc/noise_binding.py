@@ -19,6 +19,7 @@ from umpc.dp.events import (
     Event,
     FailureEvent,
     LaplaceEvent,
+    PureEvent,
     SkellamEvent,
 )
 from umpc.dp.skellam import DistributedSkellam, SkellamShare
@@ -28,6 +29,7 @@ from umpc.mpc.masked.committee_coins import FAILURE_BITS, CoinToss, committee_si
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study.document import Study
 from umpc.study.grades import edge_interval
+from umpc.study.several import changed_at_once
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat.sampling import pairings_of
 
@@ -45,6 +47,7 @@ def noise_of_sums(sizes: Sizes) -> tuple[SumNoise, ...]:
     """The noise of each sum: its part of ε (and of δ) against replacing one record.
 
     The parts add up to the study's ε and δ (basic composition: the sums are released together).
+    Strata share one part, because they change together by no more than one sum may.
     Skellam noise is calibrated for all sums at once, whatever the parts are.
     """
     study = sizes.study
@@ -91,12 +94,10 @@ def events_of_sums(sizes: Sizes) -> tuple[Event, ...]:
     laws = noise_of_sums(sizes)
     events: list[Event] = []
     own = Fraction(0)
-    for law in laws:
-        if isinstance(law, DistributedLaplace) and law.sensitivity:
-            events.append(LaplaceEvent(law.sensitivity / law.epsilon, law.sensitivity))
-        elif isinstance(law, CommitteeNoise) and law.sensitivity:
-            events.append(ApproximateEvent(law.epsilon, law.delta))
-            own += law.delta
+    for group in sizes.study.sums_sharing_epsilon:
+        event = _event_of([laws[place] for place in group], sizes.study)
+        events += [event] if event else []
+        own += event.delta if isinstance(event, ApproximateEvent) else 0
     variances = tuple(law.honest_variance for law in laws if isinstance(law, SkellamShare))
     if any(variances):
         events.append(SkellamEvent(variances, tuple(sizes.sensitivities)))
@@ -105,6 +106,23 @@ def events_of_sums(sizes: Sizes) -> tuple[Event, ...]:
     if dishonest > 0:
         events.append(FailureEvent(dishonest))
     return tuple(events)
+
+
+def _event_of(laws: Sequence[SumNoise], study: Study) -> Event | None:
+    """The noise of sums that share one part of ε; None for public sums and for Skellam noise."""
+    noisy = [law for law in laws if not isinstance(law, SkellamShare) and law.sensitivity]
+    if not noisy:
+        return None
+    epsilon = noisy[0].epsilon
+    if len(laws) > 1:  # a record changes the sums of so many strata
+        epsilon *= changed_at_once(study.degree, len(laws))
+    if isinstance(noisy[0], CommitteeNoise):
+        own = sum((law.delta for law in noisy if isinstance(law, CommitteeNoise)), Fraction(0))
+        return ApproximateEvent(epsilon, own)
+    if len(laws) > 1:
+        return PureEvent(epsilon)
+    sensitivity = noisy[0].sensitivity
+    return LaplaceEvent(sensitivity / epsilon, sensitivity)
 
 
 def ring_for(sizes: Sizes, tails: Sequence[int]) -> Ring:

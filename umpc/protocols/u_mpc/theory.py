@@ -25,6 +25,11 @@ def error_of_sums(
     Raises: StudyError where the statistic cannot be told from the table, or under the noise.
     """
     study = sizes.study
+    if study.several:
+        raise StudyError(
+            "a study of several values has an error for each; plan each statistic by itself, with "
+            "its part of epsilon"
+        )
     laws = noise_of_sums(sizes) if laws is None else laws
     units = [float(kernel.unit) / sizes.edges for kernel in study.parsed_kernels]
     stds = [law.std * unit for law, unit in zip(laws, units, strict=True)]

@@ -45,6 +45,7 @@ class VectorProtocol(UMpc):
     samplings = StudyProtocol.samplings
     adversaries = (HONEST,)
     protects_people = False
+    estimates_variance = False
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return read_settings(self.settings, entries)

@@ -1,0 +1,393 @@
+"""umpc/node/backup: an archive is whole or refused, and a restored ledger never forgets."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sqlite3
+import tarfile
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support.ledgers import A, B, C, D, pay
+from tests.support.studies import KENDALL, make_study
+from umpc import errors as e
+from umpc.cli.main import umpc
+from umpc.node.approvals import ACCEPTED, PENDING, REJECTED, Approvals, approvals_beside
+from umpc.node.audit.entry import AuditRow
+from umpc.node.audit.reading import rows
+from umpc.node.audit.trail import AuditTrail
+from umpc.node.backup.making import back_up
+from umpc.node.backup.restoring import Restored, Statement, restore
+from umpc.node.budget.ledger import QUESTION_BYTES, Ledger
+from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.config import NodeConfig, load_node_config
+from umpc.node.config_section import IDENTITY_FILES
+from umpc.study.course import Course
+
+TOTAL = Fraction(5)
+ASKED = b"q" * QUESTION_BYTES
+ALL = Statement(all_left=True)
+
+
+class Site:
+    """A node's folder without a running node."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        (folder / "id").mkdir(parents=True)
+        for name in IDENTITY_FILES:
+            (folder / "id" / name).write_text(f"pem {name}")
+        (folder / "bank.csv").write_text("age\n30\n")
+        self.config.write_text(
+            'name = "north"\nidentity = "id"\n[data]\npath = "bank.csv"\n[budget]\nepsilon = 5\n'
+        )
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "node.toml"
+
+    @property
+    def ledger(self) -> Path:
+        return self.folder / "north-ledger.sqlite"
+
+    def loaded(self) -> NodeConfig:
+        return load_node_config(self.config)
+
+    def open(self, total: Fraction = TOTAL, **options) -> Ledger:
+        return Ledger(self.ledger, "bank", total, **options)
+
+    def charge(self, *studies: bytes, epsilon: str = "1") -> None:
+        """Charge each study, with its row in the audit trail."""
+        with self.open() as ledger:
+            for study in studies:
+                ledger.reserve(study, Fraction(epsilon), D)
+                pay(ledger, study, b"attempt", b"share of " + study)
+                row = AuditRow("charge", study=study.hex(), epsilon=epsilon, delta=str(D))
+                AuditTrail(self.ledger).append(row)
+
+    def back_up(self, name: str = "backup.tar", *, keys: bool = True) -> Path:
+        target = self.folder.parent / name
+        back_up(self.loaded(), target, keys=keys)
+        return target
+
+    def lose(self, *kept: str) -> None:
+        """Lose the ledger's files but those with these endings."""
+        for path in self.folder.glob(f"{self.ledger.name}*"):
+            if path.name.removeprefix(self.ledger.name) not in kept:
+                path.unlink()
+
+    def spent(self) -> Fraction:
+        snapshot = read_beside(Place.of(self.ledger))
+        assert snapshot.fault == ""
+        return snapshot.account.epsilon().spent
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path / "north")
+
+
+def refused(archive: Path, site: Site, match: str, statement: Statement | None = None) -> None:
+    """The restore is refused, and no file of the site changes."""
+    before = {path: path.read_bytes() for path in site.folder.rglob("*") if path.is_file()}
+    with pytest.raises(e.UmpcError, match=match):
+        restore(archive, site.config, statement)
+    after = {path: path.read_bytes() for path in site.folder.rglob("*") if path.is_file()}
+    assert after == before
+
+
+def lost_after_a_charge(site: Site, *kept: str) -> Path:
+    """A backup after A, a charge of B, and a loss of all but these files. Returns: the archive."""
+    site.charge(A)
+    archive = site.back_up()
+    site.charge(B, epsilon="3/2")
+    site.lose(*kept)
+    return archive
+
+
+def test_an_archive_is_for_its_owner_and_without_keys_unless_asked(site):
+    site.charge(A)
+    with site.open() as ledger:  # a node runs
+        ledger.reserve(B, Fraction(1), D)
+        ledger.hold(B, b"attempt", b"this share has not left")
+        plain, whole = site.back_up("plain.tar", keys=False), site.back_up("whole.tar")
+        with pytest.raises(e.LedgerError, match="a new file"):
+            site.back_up("plain.tar")
+    assert plain.stat().st_mode & 0o777 == whole.stat().st_mode & 0o777 == 0o600
+    for path, secret in ((plain, False), (whole, True)):
+        with tarfile.open(path) as tar:
+            names = set(tar.getnames())
+        assert ({"key.pem", "ledger.key"} <= names) == secret
+        assert {"node.toml", "ledger.sqlite", "ledger.audit", "ca.pem", "cert.pem"} <= names
+        content = path.read_bytes()
+        assert b"this share has not left" not in content
+        assert (Path(f"{site.ledger}.key").read_bytes() in content) == secret
+    assert [path.name for path in site.folder.parent.glob(".umpc*")] == []
+
+
+def test_a_move_with_the_last_anchor_costs_nothing(site, tmp_path):
+    site.charge(A)
+    archive = site.back_up(keys=False)
+    other = tmp_path / "other"
+    other.mkdir()
+    for ending in (".key", ".anchor"):
+        shutil.copy(f"{site.ledger}{ending}", other / f"{site.ledger.name}{ending}")
+    done = restore(archive, other / "node.toml")
+    assert (done.cost.epsilon, done.known.is_complete) == (0, True)
+    assert done.absent == (other / "id/key.pem",)
+    assert (other / "node.toml").read_bytes() == site.config.read_bytes()
+    with Ledger(done.ledger, "bank", TOTAL) as ledger:
+        assert ledger.released(A).share == b"share of " + A
+        assert ledger.balance().spent == 1
+        assert not [row for row in ledger.history() if row.kind.startswith("restore")]
+
+
+def test_a_newer_ledger_is_never_overwritten(site):
+    site.charge(A)
+    archive = site.back_up()
+    site.charge(B)
+    refused(archive, site, "is newer than the backup", ALL)
+    os.replace(site.ledger, site.folder / "moved")
+    Path(f"{site.ledger}-wal").write_bytes(b"rows of the lost ledger")
+    refused(archive, site, "-wal is there", ALL)
+
+
+def test_without_a_proof_somebody_must_say_what_was_charged(site):
+    archive = lost_after_a_charge(site, ".key", ".audit", ".anchor")
+    refused(archive, site, "saw 1 rows after .* shows 1 charges of epsilon 3/2")
+    refused(archive, site, "at least what is proven", Statement(Fraction(1), D))
+    refused(archive, site, "at least what is proven", Statement(Fraction(2)))  # no delta
+    done = restore(archive, site.config, Statement(Fraction(2), D))
+    assert site.spent() == 3 == 1 + done.cost.epsilon
+    last = list(rows(Path(f"{site.ledger}.audit")))[-1]
+    assert (last["event"], last["epsilon"]) == ("restore", "2") and "3/2" in last["note"]
+    with site.open() as ledger:
+        assert ledger.balance().left == 2
+        ledger.verify()
+    # The sum that was stated once is known when the same backup returns a second time.
+    site.lose(".key", ".audit")
+    refused(archive, site, "at least what is proven", Statement(Fraction(3, 2), D))
+
+
+def test_an_anchor_ahead_is_not_answered_with_nothing(site):
+    archive = lost_after_a_charge(site, ".key", ".anchor")
+    refused(archive, site, "at least what is proven", Statement())
+
+
+def test_an_anchor_that_the_trail_refutes_proves_nothing(site):
+    site.charge(A)
+    old = Path(f"{site.ledger}.anchor").read_bytes()
+    archive = lost_after_a_charge_of_more(site)
+    Path(f"{site.ledger}.anchor").write_bytes(old)
+    refused(archive, site, "shows 1 charges")
+
+
+def lost_after_a_charge_of_more(site: Site) -> Path:
+    archive = site.back_up()
+    site.charge(B)
+    site.lose(".key", ".audit")
+    return archive
+
+
+def test_all_that_was_left_counts_where_nothing_is_known(site, tmp_path):
+    archive = lost_after_a_charge(site)
+    refused(archive, site, "no anchor tells")
+    for composition in ("", 'composition = "zcdp"\ncomposition_delta = "1e-9"\n'):
+        other = Site(tmp_path / f"other{len(composition)}")
+        shutil.rmtree(other.folder / "id")
+        other.config.write_text(site.config.read_text() + composition)
+        restore(archive, other.config, ALL)
+        loaded = other.loaded() if (other.folder / "id/key.pem").exists() else None
+        assert loaded is not None, "the keys were in the archive"
+        with other.open(composition=loaded.composition) as ledger:
+            assert ledger.balance().left == 0 and ledger.balance().spent >= TOTAL
+            assert ledger.released(A).share == b"share of " + A
+            with pytest.raises(e.InsufficientBudget):
+                ledger.reserve(C, Fraction(1, 100), D)
+    # A larger total in node.toml may have been there before the loss, so it counts too.
+    larger = Site(tmp_path / "larger")
+    larger.config.write_text(larger.config.read_text().replace("5", "8"))
+    restore(archive, larger.config, ALL)
+    with larger.open(Fraction(8)) as ledger:
+        assert ledger.balance().left == 0
+
+
+def test_what_the_lost_ledger_may_have_told_is_not_told_again(site):
+    course = Course(b"c" * 32, 1, 3)
+    with site.open() as ledger:
+        ledger.reserve(A, Fraction(1), D, course=course)
+        attempt = b"a" * 32
+        ledger.charge(A, ledger.hold(A, attempt, b"step 1", course.encode()).attempt)
+        ledger.reserve(B, Fraction(1), D)
+        pay(ledger, B, b"b" * 32, b"share", b"t" * 32)
+        held = ledger_with_a_held_attempt(ledger)
+    archive = site.back_up()
+    with site.open() as ledger:  # after the backup: the answer, the next step, the held attempt
+        ledger.answer(B, b"b" * 32, ASKED, b"the answer")
+        later = Course(b"c" * 32, 2, 3)
+        ledger.reserve(b"d" * 32, Fraction(1), D, course=later)
+        assert ledger.balance().reserved == 1, "held, and the step itself is paid"
+        ledger.charge(C, held)
+    site.lose(".key")
+    restore(archive, site.config, Statement(Fraction(1), D))
+    with site.open() as ledger:
+        with pytest.raises(e.AlreadyReleased, match="restored from a backup"):
+            ledger.answered(B)
+        with pytest.raises(e.AlreadyReleased, match="restored from a backup"):
+            ledger.answer(B, b"b" * 32, b"r" * QUESTION_BYTES, b"another answer")
+        assert not ledger.holds(C)
+        before = ledger.balance()
+        assert (before.spent, before.reserved) == (3, 0)
+        ledger.reserve(b"d" * 32, Fraction(1), D, course=later)
+        assert ledger.balance().reserved == 1, "the lost ledger may have released this step"
+        ledger.charge(b"d" * 32, ledger.hold(b"d" * 32, attempt, b"x", later.encode()).attempt)
+        assert ledger.balance().spent == 4
+    with site.open() as ledger:
+        ledger.verify()
+        assert ledger.balance().spent == 4
+
+
+def ledger_with_a_held_attempt(ledger: Ledger) -> bytes:
+    ledger.reserve(C, Fraction(1), D)
+    return ledger.hold(C, b"e" * 32, b"held").attempt
+
+
+def test_an_accepted_study_waits_again_and_a_rejected_one_stays_so(site):
+    site.charge(A)
+    approvals = Approvals(approvals_beside(site.ledger))
+    studies = [make_study(KENDALL, name=name) for name in ("one", "two")]
+    for study in studies:
+        with pytest.raises(e.ApprovalPending):
+            approvals.require(study, "north")
+    approvals.decide(studies[0].hash.hex(), ACCEPTED)
+    approvals.decide(studies[1].hash.hex(), REJECTED, "no")
+    archive = site.back_up()
+    site.lose()
+    restore(archive, site.config, ALL)
+    states = [entry.state for entry in Approvals(approvals_beside(site.ledger)).entries()]
+    assert states == [PENDING, REJECTED]
+
+
+def test_another_history_is_refused(site, tmp_path):
+    site.charge(A)
+    archive = site.back_up()
+    other = Site(tmp_path / "other")
+    other.charge(A)
+    other.lose(".anchor")
+    refused(archive, other, "saw another row", ALL)
+    other.lose()
+    Path(f"{other.ledger}.key").write_bytes(b"k" * 32)
+    refused(archive, other, "another one", ALL)
+    site.lose(".key", ".audit")
+    trail = Path(f"{site.ledger}.audit")
+    whole = trail.read_bytes()
+    trail.write_bytes(b"")
+    refused(archive, site, "goes on from the backup's row 1", ALL)
+    trail.write_bytes(whole.replace(b"charge", b"chance"))
+    refused(archive, site, "goes on from the backup's row 1", ALL)
+    trail.write_bytes(whole + b'{"seq":2,"a')  # a crash cut the last row short
+    assert isinstance(restore(archive, site.config, ALL), Restored)
+    assert [row["event"] for row in rows(trail)] == ["charge", "repair", "restore"]
+
+
+def mutants(content: bytes) -> dict[str, bytes]:
+    """Archives that differ from a true one."""
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        files = {each.name: tar.extractfile(each).read() for each in tar.getmembers()}
+    ledger = bytearray(files["ledger.sqlite"])
+    ledger[-1] ^= 1
+    manifest = files["manifest.json"]
+    found = {
+        "a ledger": {**files, "ledger.sqlite": bytes(ledger)},
+        "a row": {**files, "manifest.json": manifest.replace(b'"row": 3', b'"row": 2')},
+        "a seal": {**files, "manifest.seal": b"0" * 64},
+        "no seal": {name: each for name, each in files.items() if name != "manifest.seal"},
+        "no trail": {name: each for name, each in files.items() if name != "ledger.audit"},
+        "one more": {**files, "crl.pem": b"x"},
+        "outside": {**files, "../outside": b"x"},
+    }
+    packed = {name: pack(each) for name, each in found.items()}
+    linked = io.BytesIO(content)
+    with tarfile.open(fileobj=linked, mode="a") as tar:
+        link = tarfile.TarInfo("crl.pem")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    cut = {f"cut at {n}": content[:n] for n in (0, 100, 700, len(content) // 2)}
+    return {**packed, "link": linked.getvalue(), **cut}
+
+
+def pack(files: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def test_a_mutant_archive_is_refused(site, tmp_path):
+    site.charge(A)
+    content = site.back_up().read_bytes()
+    site.lose(".key")
+    for name, mutant in mutants(content).items():
+        assert mutant != content, name
+        path = tmp_path / "mutant.tar"
+        path.write_bytes(mutant)
+        refused(path, site, "Nothing was restored", ALL)
+    assert not (tmp_path / "outside").exists()
+
+
+def test_a_ledger_that_was_edited_with_its_manifest_is_refused(site, tmp_path):
+    """Who has the archive with its keys can seal it again. The chain still finds an edited row."""
+    import hashlib
+    import json
+
+    from umpc.node.backup.archive import _seal
+
+    site.charge(A)
+    content = site.back_up().read_bytes()
+    key = Path(f"{site.ledger}.key").read_bytes()
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        files = {each.name: tar.extractfile(each).read() for each in tar.getmembers()}
+    draft = tmp_path / "draft.sqlite"
+    draft.write_bytes(files["ledger.sqlite"])
+    with closing(sqlite3.connect(draft)) as db, db:
+        db.execute("UPDATE ledger SET epsilon = '1/10' WHERE kind = 'charge'")
+    files["ledger.sqlite"] = draft.read_bytes()
+    facts = json.loads(files["manifest.json"])
+    facts["files"]["ledger.sqlite"] = hashlib.sha256(files["ledger.sqlite"]).hexdigest()
+    files["manifest.json"] = json.dumps(facts, sort_keys=True).encode()
+    files["manifest.seal"] = _seal(key, files["manifest.json"])
+    mutant = tmp_path / "mutant.tar"
+    mutant.write_bytes(pack(files))
+    site.lose(".key")
+    refused(mutant, site, "its ledger does not verify", ALL)
+
+
+def test_the_commands_say_what_they_do(site, tmp_path):
+    def run(*words: str) -> str:
+        return CliRunner().invoke(umpc, words, catch_exceptions=False, standalone_mode=False).stdout
+
+    site.charge(A)
+    archive = str(tmp_path / "a.tar")
+    config = ("--config", str(site.config))
+    assert "without secret keys" in run("node", "backup", *config, "--to", archive)
+    site.charge(B)
+    site.lose(".key", ".audit")
+    said = run("node", "restore", archive, *config, "--charged-since", "1", "--delta-since", "1e-9")
+    assert "shows 1 charges of epsilon 1 " in said
+    assert "counts as charged since: epsilon 1, delta 1/1000000000" in said
+    shown = run("budget", "show", *config)
+    assert "epsilon 1 and delta 1e-09 count as spent" in shown
+    assert '"restores": [{"when": "' in run("budget", "show", *config, "--format", "json")
+    for wrong in ("-1", "nan", "1/0", "none"):
+        with pytest.raises(Exception, match="a number of 0 or more"):
+            run("node", "restore", archive, *config, "--charged-since", wrong)

@@ -1,0 +1,259 @@
+"""A backup is put back at a site. A charge that may have come after it counts as charged.
+
+*The rule.* Nothing needs to be charged only if the surviving anchor stands at the backup's last
+row (`evidence.py`). In any other case the administrator states what was charged since, at least
+what the audit trail shows, or that all that was left counts as spent. This becomes one row of the
+chain, before the ledger is at its place. From this row on no question of an older study is
+answered, and a paid course is paid anew, because the lost ledger may have done either.
+
+*Order.* The node starts with no state in between. It refuses a key without a ledger, and a ledger
+that its anchor does not know. The ledger is moved to its place last but for the anchor.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+from umpc.dp.composition import BASIC
+from umpc.errors import LedgerError
+from umpc.node.approvals import ACCEPTED, PENDING, approvals_beside
+from umpc.node.audit.entry import AuditMark, AuditRow
+from umpc.node.audit.trail import AuditTrail, trail_beside
+from umpc.node.backup import archive, evidence
+from umpc.node.backup.copies import put_durably
+from umpc.node.backup.making import FORGET_HELD
+from umpc.node.budget import ledger_reading as reading
+from umpc.node.budget import ledgerfile as file
+from umpc.node.budget.anchor import Mark, read_anchor, read_key, write_anchor
+from umpc.node.budget.budget_account import RESTORE, RESTORE_ALL, BudgetCost, exact_text, sealed
+from umpc.node.budget.budget_limits import check_delta
+from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses
+from umpc.node.config import SitePlaces, load_places
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The administrator's word on what was charged after the backup.
+
+    Sums of ε and δ; with `all_left` they are not read, and all that was left counts as spent.
+    """
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    all_left: bool = False
+
+
+@dataclass(frozen=True)
+class Restored:
+    """The outcome of a restore: the new head, the cost that it added, and the new files."""
+
+    ledger: Path
+    head: Mark
+    cost: BudgetCost
+    known: evidence.Evidence
+    written: tuple[Path, ...]
+    absent: tuple[Path, ...]
+    """Secret files that the node needs, and that nobody has put back yet."""
+
+
+class Restoration:
+    """One archive that is being put back.
+
+    Args: config: the node's file. It is written if it is absent, and else counts as it is.
+    """
+
+    def __init__(self, path: Path, config: Path, folder: Path):
+        """Unpack and check. Args: folder: an empty one for drafts. Raises: UmpcError."""
+        self.path, self.config, self.folder = path, config.resolve(), folder
+        self.manifest, self._seal = archive.unpack(path, folder)
+        draft = None if self.config.exists() else folder / archive.CONFIG
+        self.site: SitePlaces = load_places(self.config, draft)
+        self.place = Place.of(self.site.ledger, self.site.anchor)
+        self.ledger = folder / archive.LEDGER
+        self.written: list[Path] = []
+        if self.site.name != self.manifest.node:
+            raise LedgerError(
+                f"backup {path}: node {self.site.name!r} was expected, as {self.config} says, and "
+                f"it is of {self.manifest.node!r}. Take the right one"
+            )
+
+    def run(self, statement: Statement | None) -> Restored:
+        """Check everything, then write. Raises: LedgerError, AuditError; nothing is then written.
+
+        Args: statement: None if the anchor proves that nothing was charged since.
+        """
+        evidence.refuse_present(self.place, self.manifest)
+        key = self._key()
+        archive.check_seal(self.path, self.manifest, self._seal, key)
+        content = self._verified(key)
+        known = self._evidence(key, content)
+        cost, kind = self._cost(content, known, statement)
+        head = self._add_row(key, content, cost, kind) if kind else content.head
+        self._write(key, head)
+        amounts = (str(cost.epsilon), str(cost.delta or 0))
+        note = f"{kind or 'nothing was lost'}; backup of {self.manifest.made}, {known}"
+        AuditTrail(self.place.ledger).append(
+            AuditRow("restore", epsilon=amounts[0], delta=amounts[1], note=note)
+        )
+        needed = [self.site.identity / name for name in (*archive.PUBLIC[:2], archive.KEY)]
+        absent = tuple(path for path in needed if not path.exists())
+        return Restored(self.place.ledger, head, cost, known, tuple(self.written), absent)
+
+    def _key(self) -> bytes:
+        """Return the ledger's key, from its place or from the archive. Raises: LedgerError."""
+        here, brought = read_key(self.place.key), read_key(self.folder / archive.LEDGER_KEY)
+        if here and brought and here != brought:
+            raise LedgerError(
+                f"ledger key {self.place.key}: the key in the backup is another one. Move the "
+                "wrong one away"
+            )
+        found = here or brought
+        if found is None:
+            raise LedgerError(
+                f"ledger key {self.place.key}: a file was expected, because this backup was made "
+                "without --keys. Put the key there from where you keep it, with mode 600"
+            )
+        return found
+
+    def _verified(self, key: bytes) -> reading.Content:
+        """Verify the chain of the backup's ledger, and drop what it may hold. Raises: LedgerError.
+
+        The ledger's own messages name the draft, and its restorer needs the archive's name.
+        """
+        draft = Place.of(self.ledger)
+        try:
+            with system_refuses(draft), closing(connect(self.ledger)) as db:
+                reading.check_version(db, draft)
+                for statement in FORGET_HELD:
+                    db.execute(statement)
+                content = reading.replay(db, draft, key)
+        except LedgerError as error:
+            raise archive.damaged(self.path, f"its ledger does not verify ({error})") from None
+        if (content.head.seq, content.head.hash.hex()) != (self.manifest.row, self.manifest.hash):
+            raise archive.damaged(self.path, "its ledger is not at the row of its manifest")
+        return content
+
+    def _evidence(self, key: bytes, content: reading.Content) -> evidence.Evidence:
+        mark = read_anchor(self.place.anchor)
+        is_at_backup, ahead = evidence.anchor_after(mark, content, self.place)
+        found = trail_beside(self.place.ledger)
+        survived = evidence.surviving_trail(found, self.folder / "survived", key, self.manifest)
+        trail = survived or self.folder / archive.TRAIL
+        last = AuditMark.parse(self.manifest.trail).seq if self.manifest.trail else 0
+        charges = evidence.charges_after(trail, key, content, last)
+        return evidence.Evidence(is_at_backup, ahead, *charges)
+
+    def _cost(
+        self, content: reading.Content, known: evidence.Evidence, statement: Statement | None
+    ) -> tuple[BudgetCost, str]:
+        """Return what counts as charged, and the kind of its row; no row where nothing is lost.
+
+        Raises: LedgerError if a statement is missing, or below what is proven.
+        """
+        if statement is None:
+            if known.is_complete:
+                return BudgetCost(Fraction(0), Fraction(0)), ""
+            raise LedgerError(
+                f"backup {self.path}: a proof was expected that nothing was charged after "
+                f"{self.manifest.made}, and there is none: {known}. Put the last anchor to "
+                f"{self.place.anchor}; or state the sum of what was charged since, from the audit "
+                "trail or the coordinators' reports, with --charged-since EPSILON and "
+                "--delta-since DELTA; or let all that was left count as spent, with "
+                "--charged-since all"
+            )
+        if statement.all_left:
+            return self._all_left(content), RESTORE_ALL
+        check_delta(statement.delta)
+        lacks = statement.epsilon < known.epsilon or statement.delta < known.delta
+        if lacks or (known.ahead and not known.studies and not statement.epsilon):
+            raise LedgerError(
+                f"backup {self.path}: a sum of at least what is proven was expected, and epsilon "
+                f"{statement.epsilon} and delta {statement.delta} came: {known}. Correct "
+                "--charged-since and --delta-since, or use --charged-since all"
+            )
+        return BudgetCost(statement.epsilon, statement.delta), RESTORE
+
+    def _all_left(self, content: reading.Content) -> BudgetCost:
+        """Return all that the lost ledger could have charged, under the larger of two totals.
+
+        With a composition other than basic, its studies together had the total ε, with the
+        composition's own δ.
+        """
+        account = content.account
+        total = max(account.total.epsilon, self.site.epsilon)
+        delta = max(account.total.delta or Fraction(0), self.site.delta)
+        left = max(total - account.spent.epsilon, Fraction(0))
+        epsilon = left if self.site.composition.name == BASIC else total
+        spent = account.spent.delta or Fraction(0)
+        return BudgetCost(epsilon, max(delta - spent, Fraction(0)) + self.site.composition.delta)
+
+    def _add_row(self, key: bytes, content: reading.Content, cost: BudgetCost, kind: str) -> Mark:
+        """Write the row of the restore into the draft, and return the new head."""
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        amounts = (exact_text(cost.epsilon), exact_text(cost.delta))
+        note = f"restored from the backup of {self.manifest.made}"
+        values = (content.head.seq + 1, at, kind, b"", *amounts, b"", b"", note)
+        row = sealed(key, content.head.hash, values)
+        draft = Place.of(self.ledger)
+        with system_refuses(draft), closing(connect(self.ledger)) as db:
+            return file.append(db, draft, row, content.head)
+
+    def _write(self, key: bytes, head: Mark) -> None:
+        """Put all files to their places: the ledger after the others, and the anchor after it."""
+        with system_refuses(self.place), _in_use_here(self.place.ledger):
+            evidence.refuse_present(self.place, self.manifest)
+            self.site.identity.mkdir(mode=0o700, exist_ok=True)
+            for name in (*archive.PUBLIC, archive.KEY):
+                self._put(name, self.site.identity / name)
+            self._put(archive.LEDGER_KEY, self.place.key)
+            self._put(archive.CONFIG, self.config)
+            self._put_approvals()
+            self._put(archive.TRAIL, trail_beside(self.place.ledger))
+            self._put(archive.LEDGER, self.place.ledger)
+            write_anchor(self.place.anchor, head)
+
+    def _put(self, name: str, target: Path) -> None:
+        """Put a file to its place, unless the archive lacks it or the place has one."""
+        source = self.folder / name
+        if source.exists() and not target.exists():
+            put_durably(source, target, Path(f"{target}.restored"))
+            self.written.append(target)
+
+    def _put_approvals(self) -> None:
+        """Put the decisions back. An accepted study waits again, for it may be rejected since."""
+        draft = self.folder / archive.APPROVALS
+        if draft.exists():
+            with closing(sqlite3.connect(draft, isolation_level=None)) as db:
+                values = (PENDING, ACCEPTED)
+                db.execute("UPDATE studies SET state = ?, decided = '' WHERE state = ?", values)
+        self._put(archive.APPROVALS, approvals_beside(self.place.ledger))
+
+
+def restore(path: Path, config: Path, statement: Statement | None = None) -> Restored:
+    """Put a backup back. Args: config: the node's file, which need not exist.
+
+    Raises: LedgerError, AuditError, ConfigError. Nothing is written if a check fails.
+    """
+    parent = Path(config).resolve().parent
+    if not parent.is_dir():
+        raise LedgerError(f"{config}: a file in an existing folder was expected. Make the folder")
+    with tempfile.TemporaryDirectory(dir=parent, prefix=".umpc-restore-") as drafts:
+        return Restoration(Path(path).resolve(), config, Path(drafts)).run(statement)
+
+
+@contextmanager
+def _in_use_here(ledger: Path) -> Iterator[None]:
+    """Hold the ledger's lock, so that no node starts in between. Raises: LedgerError."""
+    descriptor = locked(ledger)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
