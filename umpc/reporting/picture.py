@@ -105,7 +105,8 @@ def _row(x: Place, value: float, interval: ReportInterval, y: float) -> list[str
     return [
         f'<text class="kind" x="{LEFT - 14}" y="{y + 4}" text-anchor="end">{escape(words)}</text>',
         f'<line class="mark" x1="{start:.1f}" x2="{end:.1f}" y1="{y}" y2="{y}" '
-        f'stroke="var(--bar)" stroke-width="7" stroke-linecap="round"><title>{about}</title></line>',
+        'stroke="var(--bar)" stroke-width="7" stroke-linecap="round">'
+        f"<title>{about}</title></line>",
         f'<circle class="mark" cx="{x(value):.1f}" cy="{y}" r="5.5" fill="var(--dot)"/>',
     ]
 
