@@ -12,7 +12,7 @@ WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # Debian's packages of R that `make test-r` needs.
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
-.PHONY: help demo test test-r long compose-test netns-test test-sql audit crash bench pictures figures profile native oracles \
+.PHONY: help demo test test-r long compose-test netns-test test-sql test-pages audit crash bench pictures figures profile native oracles \
         lint docs tutorial architecture settings proto install clean
 
 help:  ## print this list
@@ -31,6 +31,10 @@ $(VENV)/.dev: pyproject.toml
 
 $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+$(VENV)/.pages: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[pages]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.demo
@@ -64,6 +68,11 @@ test-sql: $(VENV)/.dev  ## read from a real PostgreSQL server, which Debian's pa
 	  { if [ "$$(id -u)" = 0 ]; then apt-get install -y --no-install-recommends postgresql; \
 	    else sudo apt-get install -y --no-install-recommends postgresql; fi; }
 	$(BIN)/python -m pytest tests/postgresql
+
+test-pages: $(VENV)/.pages  ## open HTML reports in headless Chromium, which Debian's package provides if there is none
+	@command -v chromium chromium-browser google-chrome > /dev/null || \
+	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends chromium
+	$(BIN)/python -m pytest tests/chromium
 
 audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) times as many as `make test`
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit

@@ -33,6 +33,8 @@ from umpc.study.report import Moment, Report
 
 WIDTH, ROW, MARGIN = 720, 22, 110
 """Pixels: a picture's width, a row's height, and the space at the left."""
+LONGEST_NAME = 16
+"""Characters of a node's name in the timeline."""
 COLORS = {
     "connect": "#b8c4d0",
     "propose": "#8fa8c2",
@@ -213,15 +215,21 @@ def _timeline(moments: Sequence[Moment]) -> list[str]:
     parts = []
     for row, node in enumerate(nodes):
         y = row * ROW + 16
-        parts.append(f'<text x="0" y="{y + 11}" font-size="12">{escape(node[:16])}</text>')
+        parts.append(f'<text x="0" y="{y + 11}" font-size="12">{escape(_short(node))}</text>')
         parts += [_bar(moment, y, end) for moment in moments if moment.node == node]
     bottom = len(nodes) * ROW + 16
     small = f'y="{bottom + 14}" font-size="12"'
     parts.append(f'<text x="{MARGIN}" {small}>0 s</text>')
     parts.append(f'<text x="{WIDTH - 10}" {small} text-anchor="end">{end:.2f} s</text>')
     size = f"0 0 {WIDTH} {bottom + 22}"
-    drawn = f'<svg viewBox="{size}" role="img" aria-label="steps over time">{"".join(parts)}</svg>'
+    about = f'class="timeline" viewBox="{size}" role="img" aria-label="steps over time"'
+    drawn = f"<svg {about}>{''.join(parts)}</svg>"
     return ["<h2>Steps over time</h2>", f"<p>{_legend(moments)}</p>", drawn]
+
+
+def _short(name: str) -> str:
+    """A name that fits into the timeline's margin. The page lists the nodes' whole names."""
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
 def _bar(moment: Moment, y: int, end: float) -> str:

@@ -14,17 +14,20 @@ body {
 }
 h1 { font-size: 1.5rem; margin-bottom: 0; }
 h2 { font-size: 1.1rem; margin-top: 2rem; }
-summary { font-size: 1.1rem; font-weight: 600; margin-top: 1.5rem; cursor: pointer; }
+summary { font-size: 1.1rem; font-weight: 600; margin: 1.5rem 0 .3rem; cursor: pointer; }
 .quiet { color: var(--quiet); overflow-wrap: anywhere; }
 .value { font-size: 2.4rem; font-weight: 600; margin: .5rem 0 0; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
-td, th { text-align: left; padding: .25rem .75rem .25rem 0; overflow-wrap: anywhere; }
+td, th { padding: .25rem .75rem .25rem 0; overflow-wrap: anywhere; }
+td { min-width: 6em; }
+th { text-align: right; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 tr { border-bottom: 1px solid var(--line); }
 code { background: var(--code); padding: .1rem .3rem; overflow-wrap: anywhere; }
 svg { width: 100%; height: auto; }
 svg text { fill: var(--ink); }
+@media screen and (max-width: 600px) { .timeline { min-width: 40rem; } }
 @media print {
   :root {
     color-scheme: light;

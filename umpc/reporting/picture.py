@@ -27,7 +27,13 @@ STYLE = """
   --ink: #000; --quiet: #444; --line: #bbb; --bar: #3b6ea5; --dot: #a23b3b } }
 .umpc-picture text { font: 13px system-ui, sans-serif; fill: var(--ink) }
 .umpc-picture .quiet { fill: var(--quiet); font-size: 11.5px }
+@media (max-width: 600px) {
+  .umpc-picture .kind { font-size: 21px; text-anchor: start; transform: translate(-226px, -5px) }
+  .umpc-picture .quiet { font-size: 19px }
+  .umpc-picture .mark { transform: translateY(8px) }
+}
 """
+"""Colors, and larger text on a narrow screen: each bar's name is above the bar there."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +103,11 @@ def _row(x: Place, value: float, interval: ReportInterval, y: float) -> list[str
     about = escape(f"{interval.low:.5g} to {interval.high:.5g}, for {interval.covers}")
     start, end = x(interval.low), x(interval.high)
     return [
-        f'<text x="{LEFT - 14}" y="{y + 4}" text-anchor="end">{escape(words)}</text>',
-        f'<line x1="{start:.1f}" x2="{end:.1f}" y1="{y}" y2="{y}" stroke="var(--bar)" '
-        f'stroke-width="7" stroke-linecap="round"><title>{about}</title></line>',
-        f'<circle cx="{x(value):.1f}" cy="{y}" r="5.5" fill="var(--dot)"/>',
+        f'<text class="kind" x="{LEFT - 14}" y="{y + 4}" text-anchor="end">{escape(words)}</text>',
+        f'<line class="mark" x1="{start:.1f}" x2="{end:.1f}" y1="{y}" y2="{y}" '
+        'stroke="var(--bar)" stroke-width="7" stroke-linecap="round">'
+        f"<title>{about}</title></line>",
+        f'<circle class="mark" cx="{x(value):.1f}" cy="{y}" r="5.5" fill="var(--dot)"/>',
     ]
 
 

@@ -1,0 +1,138 @@
+"""A saved report in a real browser: narrow and wide, light and dark, on screen and on paper."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.support.fields import number_field
+from tests.support.several import several
+from tests.support.studies import GINI, KENDALL, Entropy, library_study
+from umpc.reporting.page import save_page
+from umpc.simulation import simulate
+from umpc.study.document import Study
+from umpc.study.report import Moment, Report
+
+LOOKS = (Path(__file__).parent / "looks.js").read_text(encoding="utf-8")
+WIDTHS = (400, 1280)
+PAPER = 718
+"""Pixels: A4 without 1 cm at each side, at 96 dots per inch."""
+SCHEMES = ("light", "dark")
+LEAST_CONTRAST = 4.5
+"""WCAG 2.2, 1.4.3, level AA."""
+SMALLEST = 9
+"""Pixels: a size at which text in a picture can be read."""
+LONG = "hospital-of-the-university-of-a-town-with-a-long-name"
+NAMES = ("north", LONG)
+STEPS = ("connect", "propose", "agree", "prepare", "evaluate", "release")
+NO_VALUE = dict.fromkeys(("estimate", "noise_std", "low", "high", "sampling_std_bound"))
+
+
+def _report(study: Study, *columns: str) -> Report:
+    """The report of made-up records at two nodes, one of which has a long name."""
+    generator = np.random.default_rng(1)
+    tables = [{name: generator.integers(0, 3, 40) for name in columns} for _ in NAMES]
+    timeline = [
+        Moment(step, name, start, start + 0.5) for start, step in enumerate(STEPS) for name in NAMES
+    ]
+    return replace(simulate(study, tables, Entropy("pages")).report, timeline=timeline)
+
+
+def report_named(name: str) -> Report:
+    """One value with its test; two statistics inside three strata; or a value that is withheld."""
+    if name == "several":
+        statistics = {"kendall_tau": KENDALL, "gini_mean_difference": GINI}
+        return _report(several(statistics, epsilon="1000"), "x", "y", "s")
+    fields = [number_field(field, "0", "2") for field in ("x", "y")]
+    one = _report(library_study("kendall_tau", fields, 2, ("x", "y"), epsilon="1"), "x", "y")
+    return replace(one, **NO_VALUE, note="The noise is too large.") if name == "none" else one
+
+
+@pytest.fixture(scope="module", params=["one", "several", "none"])
+def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report's file."""
+    path = tmp_path_factory.mktemp("pages") / f"{request.param}.html"
+    save_page(report_named(request.param), path)
+    return path
+
+
+@contextmanager
+def opened(browser: Browser, path: Path, width: int, scheme: str) -> Iterator[Page]:
+    """The page. It may ask for no other address and have nothing to complain of."""
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    asked: list[str] = []
+    complaints: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    try:
+        page.goto(path.as_uri())
+        yield page
+    finally:
+        context.close()
+    assert asked == [path.as_uri()]
+    assert complaints == []
+
+
+def looks(page: Page) -> dict[str, Any]:
+    """Facts that hold for every page, checked: it fits, and its text is dark on light or back."""
+    found = page.evaluate(LOOKS)
+    assert found["width"] <= found["screen"], "the page is wider than the screen"
+    assert found["scrolled"] == [], "a part is wider than its place"
+    assert found["broken"] == [], "short words are broken"
+    assert found["texts"]
+    for text in found["texts"]:
+        assert text["contrast"] >= LEAST_CONTRAST, text
+        assert not text["visible"] or text["size"] >= SMALLEST, text
+        if text["visible"] and not text["slides"]:
+            assert text["left"] >= 0 and text["right"] <= found["screen"], text
+    return found
+
+
+def is_dark(found: dict[str, Any]) -> bool:
+    (ground,) = {text["ground"] < 0.5 for text in found["texts"]}
+    return ground
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_it_fits_the_screen_folded_and_open(browser, saved, width, scheme):
+    with opened(browser, saved, width, scheme) as page:
+        folded = looks(page)
+        shown = {text["text"] for text in folded["texts"] if text["visible"]}
+        assert folded["folded"] and "epsilon, delta" not in shown
+        assert "What was promised to whom" in shown
+        keep(page, saved, f"{width}-{scheme}")
+        for part in page.locator("summary").all():
+            part.click()
+        unfolded = looks(page)
+        assert unfolded["folded"] == 0
+        assert all(text["visible"] for text in unfolded["texts"])
+        assert is_dark(folded) == is_dark(unfolded) == (scheme == "dark")
+        keep(page, saved, f"{width}-{scheme}-open")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_paper_shows_all_parts_and_is_light(browser, saved, scheme):
+    with opened(browser, saved, PAPER, scheme) as page:
+        page.emulate_media(media="print")
+        found = looks(page)
+        assert found["folded"], "nobody opened them"
+        assert all(text["visible"] for text in found["texts"])
+        assert not is_dark(found)
+        keep(page, saved, f"paper-{scheme}")
+
+
+def keep(page: Page, saved: Path, name: str) -> None:
+    """Store a picture of the whole page where UMPC_PAGES names a folder, for people to look at."""
+    if folder := os.environ.get("UMPC_PAGES"):
+        page.screenshot(path=Path(folder) / f"{saved.stem}-{name}.png", full_page=True)
