@@ -247,5 +247,10 @@ def test_a_node_is_configured_with_it_and_doctor_reads_it(visits, site):
     assert columns(read(config.source, AGE))["age"] == [60, 50, 40]
     table, column = check_table(config)
     assert "4 rows and 4 columns" in table.text and "'sex': text" in column.text
+    wrong = load(site, HEAD + data + BUDGET + policy.replace('"sex"', '"sexe"'))
+    assert "did you mean 'sex'" in list(check_table(wrong))[1].error.message
+    few = load(site, HEAD + data + BUDGET + "[policy]\nmin_records = 5\n")
+    with pytest.raises(DataError, match="has 4 rows, and min_records"):
+        list(check_table(few))
     refused(site, HEAD + data.replace(FILE, f"{FILE}?access_mode=rw") + BUDGET, "duckdb:///FILE")
     assert wrong_url("duckdb:////srv/ward.duckdb") == ""
