@@ -65,8 +65,9 @@ identity = "site"                  # the folder of `umpc ca request`: ca.pem, ce
 [data]
 path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; the column names
 #                                  # are in the first line
-#                                  # or a query in a database in place of path, with the extra
-#                                  # umpc[sql]: the keys sql, url and password_file (docs/sql.md)
+#                                  # or a query in a database in place of path: the keys sql, url
+#                                  # and password_file (docs/sql.md); except for a DuckDB file,
+#                                  # it needs the extra umpc[sql]
 # delimiter = ";"                  # default: the one of , ; tab | that splits the first line most
 # missing = ["", "NA"]             # a row with one of these in a field of the study is left out;
 #                                  # default: "", "nan" and "NaN". Other values that do not fit

@@ -22,6 +22,7 @@ from umpc.node.table.reading import read_texts
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.sql_source import SqlSource, wrong_query, wrong_url
 from umpc.node.table.survey import survey_table
+from umpc.node.table.typed_values import NO_NUMBER, typed
 from umpc.ustat.schema import FieldSchema
 
 AGE = FieldSchema("age", Fraction(0), Fraction(120), Fraction(1))
@@ -118,9 +119,9 @@ def test_values_are_typed_exactly():
         Decimal("Infinity"): ("Infinity", float("inf")),
         "12": ("12", None),
         UUID(int=1): (str(UUID(int=1)), None),
-        b"12": (database.NO_NUMBER, None),
+        b"12": (NO_NUMBER, None),
     }
-    found = database._typed([10**400 if value == "big" else value for value in cases])
+    found = typed([10**400 if value == "big" else value for value in cases])
     for place, (text, number) in enumerate(cases.values()):
         assert (found.texts[place] if found.known[place] else None) == text
         came = found.numbers[place]

@@ -4,7 +4,9 @@
 |---|---|
 | `source.py` | the file and its format; errors that name the node and show no value |
 | `sql_source.py` | the address and the query of a table in a database |
-| `database.py` | a query's columns, read from a database |
+| `database.py` | a query's columns, read from PostgreSQL or SQLite |
+| `duckdb_file.py` | a query's columns, read from a DuckDB database |
+| `typed_values.py` | the values of a database's column, by their types |
 | `plain_text.py` | a CSV file's text: encoding, compression, and line ends |
 | `columns.py` | the columns of a file or of a query, as expressions in SQL |
 | `number_format.py` | the texts that are numbers, with decimal comma and thousands separators |

@@ -16,10 +16,11 @@ import numpy as np
 
 from umpc.errors import DataError, EmptyTable, UnknownField
 from umpc.node.table.database import read_query
+from umpc.node.table.duckdb_file import read_duckdb
 from umpc.node.table.number_format import PLAIN, NumberFormat
 from umpc.node.table.plain_text import UNREADABLE, TextPipe, read_header
 from umpc.node.table.source import DELIMITERS, TableSite, TableSource, check_file
-from umpc.node.table.sql_source import SqlSource
+from umpc.node.table.sql_source import DUCKDB, SqlSource
 
 PLACE = re.compile(r"Error on Line: \d+|Expected Number of Columns: \d+ Found: \d+")
 """The parts of DuckDB's errors that say where a text is wrong, and quote nothing of it."""
@@ -264,7 +265,8 @@ def _database_table(
 
     Raises: as `read_query`; DataError by a column's type.
     """
-    with read_query(sql, site) as reading:
+    read = read_duckdb if sql.kind == DUCKDB else read_query
+    with read(sql, site) as reading:
         fetched = reading.fetch(wanted)
         names, rows = reading.names, reading.rows
     arrays: dict[str, object] = {"row": np.arange(rows)}

@@ -17,28 +17,20 @@ class, the SQLSTATE, and what to do.
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
-from uuid import UUID
-
-import numpy as np
-from numpy.typing import NDArray
 
 from umpc.errors import ConfigError, DataError, UmpcError
 from umpc.node.table.source import TableSite
 from umpc.node.table.sql_source import SQLITE, SqlSource, wrong_password_file
+from umpc.node.table.typed_values import Fetched, joined, typed
 
 ROWS_AT_ONCE = 10_000
 CONNECT_SECONDS = 15
 INSTALL = "pip install 'umpc[sql]'"
-NO_NUMBER = "(a value of another type)"
-"""The text of a value that is neither number nor text. It counts as a word that nobody expects."""
 DAYS = "write in the query, for example, (VISIT - DATE '2000-01-01') AS visit_days"
 YEARS = "write in the query, for example, EXTRACT(YEAR FROM age(BIRTH))::int AS age"
 REFUSED = {
@@ -88,19 +80,6 @@ SAID = {
 """Words of a driver's text → what to do. The text itself is shown to nobody."""
 
 
-@dataclass(frozen=True)
-class Fetched:
-    """A column's values in all rows.
-
-    texts: (rows,) str, empty where the value is missing. known: (rows,) bool. numbers: (rows,)
-    float64, NaN where the value is no number by its type.
-    """
-
-    texts: NDArray[np.object_]
-    known: NDArray[np.bool_]
-    numbers: NDArray[np.float64]
-
-
 class SqlReading:
     """One transaction of a query. Make it with `read_query`."""
 
@@ -132,9 +111,9 @@ class SqlReading:
         for chunk in result.partitions(ROWS_AT_ONCE):
             rows += len(chunk)
             for place, part in enumerate(parts):
-                part.append(_typed([row[place] for row in chunk]))
+                part.append(typed([row[place] for row in chunk]))
         self.rows = rows
-        return {name: _joined(part) for name, part in zip(names, parts, strict=True)}
+        return {name: joined(part) for name, part in zip(names, parts, strict=True)}
 
     def _plain(self, statement: str) -> str:
         """Return the statement with percent signs that the driver does not take for parameters."""
@@ -204,7 +183,7 @@ def _engine(source: SqlSource, site: TableSite) -> Any:
             f"{INSTALL} at the site",
         ) from None
     if source.kind == SQLITE:
-        address = f"file:{quote(str(source.sqlite_file))}?mode=ro"
+        address = f"file:{quote(str(source.file))}?mode=ro"
 
         def connect() -> sqlite3.Connection:
             return sqlite3.connect(address, uri=True, check_same_thread=False)
@@ -247,47 +226,3 @@ def _is_of_database(error: Exception) -> bool:
     """Return whether an error is the driver's or SQLAlchemy's."""
     place = type(error).__module__.partition(".")[0]
     return place in ("sqlalchemy", "psycopg", "sqlite3")
-
-
-def _joined(parts: Sequence[Fetched]) -> Fetched:
-    if not parts:
-        return Fetched(np.empty(0, object), np.empty(0, bool), np.empty(0, np.float64))
-    return Fetched(
-        np.concatenate([part.texts for part in parts]),
-        np.concatenate([part.known for part in parts]),
-        np.concatenate([part.numbers for part in parts]),
-    )
-
-
-def _typed(values: Sequence[Any]) -> Fetched:
-    """Return a column's values in some rows, by their types in Python."""
-    pairs = [_read(value) for value in values]
-    texts = np.empty(len(pairs), object)
-    texts[:] = [text or "" for text, _ in pairs]
-    known = np.array([text is not None for text, _ in pairs], bool)
-    return Fetched(texts, known, np.array([number for _, number in pairs], np.float64))
-
-
-def _read(value: Any) -> tuple[str | None, float]:
-    """Return a value's text, None if it is missing, and its number, NaN if it has none."""
-    if value is None:
-        return None, math.nan
-    if isinstance(value, bool):
-        return ("true", 1.0) if value else ("false", 0.0)
-    if isinstance(value, int):
-        return str(value), _as_float(value)
-    if isinstance(value, float):
-        return (None, math.nan) if math.isnan(value) else (repr(value), value)
-    if isinstance(value, Decimal):
-        return (None, math.nan) if value.is_nan() else (f"{value:f}", float(value))
-    if isinstance(value, str | UUID):
-        return str(value), math.nan
-    return NO_NUMBER, math.nan
-
-
-def _as_float(value: int) -> float:
-    """Return the nearest double; infinity beyond all doubles, which counts as a bound."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf

@@ -13,7 +13,10 @@ from urllib.parse import parse_qs, urlsplit
 
 POSTGRESQL = "postgresql"
 SQLITE = "sqlite"
-KINDS = (POSTGRESQL, SQLITE)
+DUCKDB = "duckdb"
+KINDS = (POSTGRESQL, SQLITE, DUCKDB)
+FILES = {SQLITE: "SQLite", DUCKDB: "DuckDB"}
+"""The databases that are one file → their names."""
 """The databases that are tested. An address begins with one of them."""
 NAME = r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?"
 QUERY = re.compile(r"\s*(select|with)\b", re.IGNORECASE)
@@ -25,7 +28,8 @@ SECRETS = ("password", "sslpassword")
 class SqlSource:
     """A query in a database.
 
-    url: as postgresql://USER@HOST:PORT/DATABASE, without a password, or as sqlite:///FILE.
+    url: as postgresql://USER@HOST:PORT/DATABASE, without a password; sqlite:///FILE; or
+        duckdb:///FILE.
     query: one SELECT, or the name of a table or view.
     password_file: a file with the password alone; None where the driver finds it.
     folder: the folder that a path in the address is relative to.
@@ -48,8 +52,8 @@ class SqlSource:
         return f"SELECT * FROM {self.query.strip()}" if is_name else self.query
 
     @property
-    def sqlite_file(self) -> Path:
-        """The file of an SQLite database."""
+    def file(self) -> Path:
+        """The file of a database that is one file."""
         return (self.folder / urlsplit(self.url).path.removeprefix("/")).resolve()
 
 
@@ -68,8 +72,8 @@ def wrong_url(url: str) -> str:
         )
     if parts.scheme not in KINDS:
         return f"it begins with none of {', '.join(f'{kind}://' for kind in KINDS)}"
-    if parts.scheme == SQLITE and not re.fullmatch(r"sqlite:///[^?#\x00]+", url):
-        return "an address of SQLite is written as sqlite:///FILE"
+    if parts.scheme in FILES and not re.fullmatch(r"[a-z]+:///[^?#\x00]+", url):
+        return f"an address of {FILES[parts.scheme]} is written as {parts.scheme}:///FILE"
     return ""
 
 

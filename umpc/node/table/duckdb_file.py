@@ -1,0 +1,207 @@
+"""A query's columns, read from a DuckDB database: read-only, from this file alone, exactly typed.
+
+The node opens the file in an engine of its own, apart from the one that reads CSV and Parquet. This
+engine reaches no other file, no network, no extension and no variable of Python, and its settings
+are locked before the query is seen. No other process can write to the file while it is open, so
+both statements of a reading see one snapshot.
+
+| a value in the database | is |
+|---|---|
+| NULL, or a NaN | missing |
+| integer, DECIMAL, DOUBLE | its number |
+| FLOAT | the number with its shortest decimals, as in a CSV file |
+| BOOLEAN | the words `true` and `false`, and the numbers 1 and 0 |
+| VARCHAR, ENUM, UUID | a text, as in a CSV file |
+| any other type | refused in a study, by the column's type |
+
+An error never holds DuckDB's own text, which may quote a value. It says the class and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from umpc.errors import ConfigError, DataError
+from umpc.node.table.source import TableSite
+from umpc.node.table.sql_source import SqlSource
+from umpc.node.table.typed_values import Fetched, joined, typed
+
+ROWS_AT_ONCE = 10_000
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "enable_external_access": False,
+    "lock_configuration": True,
+    "preserve_insertion_order": True,
+    "python_enable_replacements": False,
+    "temp_directory": "",
+    "threads": 2,
+}
+"""The engine's settings. A query cannot change them."""
+TYPES = (
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
+    *("DECIMAL", "FLOAT", "DOUBLE", "BOOLEAN", "VARCHAR", "ENUM", "UUID", '"NULL"'),
+)
+"""The types of columns that a study reads."""
+SECONDS = "write in the query, for example, EXTRACT(EPOCH FROM VISIT)::bigint AS seconds"
+REFUSED = {
+    "DATE": "write in the query, for example, (VISIT - DATE '2000-01-01') AS visit_days",
+    "TIMESTAMP": SECONDS,
+    "TIMESTAMP WITH TIME ZONE": SECONDS,
+    "TIME": "write in the query, for example, EXTRACT(HOUR FROM VISIT) AS hour",
+    "INTERVAL": "write in the query, for example, EXTRACT(DAY FROM STAY) AS days",
+    "JSON": "write in the query, for example, (RESULT->>'value')::double AS value",
+    "STRUCT": "take one part in the query, as RESULTS.value",
+    "BIGNUM": "write in the query, for example, COST::hugeint AS cost",
+}
+"""Types that are neither a number nor a text → what to write in their place."""
+
+WRITTEN = "another process writes to the file: read a copy, or a file that the writer has closed"
+ADVICE: tuple[tuple[type[duckdb.Error], str, str], ...] = (
+    (duckdb.IOException, "lock on file", WRITTEN),
+    (duckdb.ConnectionException, "different configuration", "this process has the file open"),
+    (
+        duckdb.IOException,
+        "",
+        "the file may not be read, or is no database of this version of DuckDB: correct url, or "
+        "update the package duckdb",
+    ),
+    (
+        duckdb.PermissionException,
+        "",
+        "the query or the file needs another file or an extension, and the node reads only this "
+        "file: copy the data into it, or correct sql under [data]",
+    ),
+    (
+        duckdb.CatalogException,
+        "",
+        "there is no such table, view or function: correct sql under [data]",
+    ),
+    (
+        duckdb.BinderException,
+        "",
+        "there is no such column, or types do not fit: correct sql under [data]",
+    ),
+    (
+        duckdb.ParserException,
+        "",
+        "the database does not understand the query: correct sql under [data]",
+    ),
+    (
+        duckdb.InvalidInputException,
+        "",
+        "the query tries to change data or settings, and the node only reads: correct sql under "
+        "[data]",
+    ),
+    (duckdb.OutOfMemoryException, "", "the query needs more memory than there is: simplify it"),
+    (
+        duckdb.DataError,
+        "",
+        "the database cannot convert or compute a value: correct sql under [data]",
+    ),
+)
+"""An error's class, and words of its text, → what to do. The first that fits counts."""
+
+
+class DuckdbReading:
+    """One reading of a query. Make it with `read_duckdb`."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, source: SqlSource, site: TableSite):
+        self._connection = connection
+        self._site = site
+        self._select = source.select
+        kinds = [each.type for each in connection.extract_statements(self._select)]
+        if kinds != [duckdb.StatementType.SELECT]:
+            raise site.error(
+                ConfigError,
+                "one SELECT was expected as the table's query, and it is something else. Correct "
+                "sql under [data]",
+            )
+        described = connection.execute(f"DESCRIBE {self._select}").fetchall()
+        self.names: list[str] = [row[0] for row in described]
+        self._types: list[str] = [row[1] for row in described]
+        self.rows = 0
+
+    def fetch(self, wanted: Sequence[str]) -> dict[str, Fetched]:
+        """Read the columns of these names; a name that is no column is left out.
+
+        Raises: DataError for a type that is neither number nor text.
+        """
+        names = [name for name in dict.fromkeys(wanted) if self.names.count(name) == 1]
+        columns = [self._column(name) for name in names]
+        # DuckDB takes "age" and "Age" for one name, so the query's columns are named by place.
+        places = ", ".join(f"c{place}" for place in range(len(self.names)))
+        self._connection.execute(
+            f"SELECT {', '.join(columns) or '1'} FROM ({self._select}\n) AS site_query({places})"
+        )
+        parts: list[list[Fetched]] = [[] for _ in names]
+        self.rows = 0
+        while chunk := self._connection.fetchmany(ROWS_AT_ONCE):
+            self.rows += len(chunk)
+            for place, part in enumerate(parts):
+                part.append(typed([row[place] for row in chunk]))
+        return {name: joined(part) for name, part in zip(names, parts, strict=True)}
+
+    def _column(self, name: str) -> str:
+        """Return the expression of a column.
+
+        Raises: DataError by the column's type, which is the same whatever its values are.
+        """
+        place = self.names.index(name)
+        kind = self._types[place]
+        plain = kind.partition("(")[0]
+        is_list = kind.endswith("]")
+        if is_list or plain not in TYPES:
+            other = "leave it out of the study, or cast it in the query"
+            advice = REFUSED.get(plain.partition("_")[0], other)
+            advice = "take one element in the query, as RESULTS[1]" if is_list else advice
+            raise self._site.error(
+                DataError,
+                f"field {name!r}: a column of numbers, booleans or texts was expected, and the "
+                f"database has the type {'LIST' if is_list else plain}. Have its administrator "
+                f"change sql under [data]: {advice}",
+            )
+        return f"CAST(CAST(c{place} AS VARCHAR) AS DOUBLE)" if kind == "FLOAT" else f"c{place}"
+
+
+@contextmanager
+def read_duckdb(source: SqlSource, site: TableSite) -> Iterator[DuckdbReading]:
+    """Open the database's file for one reading, and close it afterwards.
+
+    Raises: ConfigError where there is no such file, or another statement; DataError.
+    """
+    path = source.file
+    _check_file(path, site)
+    try:
+        with duckdb.connect(path, read_only=True, config=SETTINGS) as connection:
+            yield DuckdbReading(connection, source, site)
+    except duckdb.Error as error:
+        raise site.error(
+            DataError,
+            "the table was expected from the site's database, and it could not be read. The node's "
+            "own log says why",
+            why(error),
+        ) from None
+
+
+def why(error: duckdb.Error) -> str:
+    """Return what to do about an error of DuckDB, without any of its text."""
+    said = str(error)
+    fitting = [advice for cls, words, advice in ADVICE if isinstance(error, cls) and words in said]
+    return "; ".join([type(error).__name__, *fitting[:1]])
+
+
+def _check_file(path: Path, site: TableSite) -> None:
+    """Raises: ConfigError where there is no such file."""
+    if not path.is_file():
+        raise site.error(
+            ConfigError,
+            "the database's file was expected, and there is no such file. Correct url under [data] "
+            "in the node's own configuration",
+            str(path),
+        )
