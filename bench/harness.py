@@ -76,6 +76,15 @@ class Site:
 
         Raises: JobFailed with the coordinator's own last line.
         """
+        file = self.study_file(addresses, **changes)
+        if prepare:
+            self._command("prepare", file)
+        started = time.perf_counter()
+        report = self._command("run", file)
+        return report | {"wall": time.perf_counter() - started}
+
+    def study_file(self, addresses: Mapping[str, str] | None = None, **changes: Any) -> Path:
+        """Write the file of a study with a new name. Args: as of `study`."""
         self.runs += 1
         at = addresses or {name: served.address for name, served in self.served.items()}
         dealer = {"name": "dealer", "address": at["dealer"]} if "dealer" in at else None
@@ -90,12 +99,7 @@ class Site:
             "dealer": dealer,
             "nodes": [{"name": name, "address": at[name]} for name in self.names],
         }
-        file = write_study_file(self.folder, entries | changes)
-        if prepare:
-            self._command("prepare", file)
-        started = time.perf_counter()
-        report = self._command("run", file)
-        return report | {"wall": time.perf_counter() - started}
+        return write_study_file(self.folder, entries | changes)
 
     def _command(self, command: str, file: Path) -> dict[str, Any]:
         ended = subprocess.run(

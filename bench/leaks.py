@@ -17,7 +17,6 @@ from bench.table import show
 from umpc.cli.memory import tune_memory
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
-from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.transport.authority import load_identity
 
 NODES = 2
@@ -42,7 +41,7 @@ async def _measure(here: Site, studies: int) -> list[tuple[str, ...]]:
     every = max(1, studies // LINES)
     begun = time.perf_counter()
     for number in range(1, studies + 1):
-        await _study(here, number)
+        await _study(here)
         if number % every == 0 or number == 1:
             seconds = (time.perf_counter() - begun) / (every if number > 1 else 1)
             used = [f"{_mebibytes(pid):.1f} / {_descriptors(pid)}" for pid in pids.values()]
@@ -52,26 +51,10 @@ async def _measure(here: Site, studies: int) -> list[tuple[str, ...]]:
     return rows
 
 
-async def _study(here: Site, number: int) -> None:
+async def _study(here: Site) -> None:
     """Run one small study with a dealer."""
-    at = {name: served.address for name, served in here.served.items()}
-    file = write_study_file(
-        here.folder,
-        {
-            "name": f"leak-{number}",
-            "statistic": "kendall_tau",
-            "columns": [each.name for each in here.fields],
-            "fields": [field_entry(each) for each in here.fields],
-            "edges": "2n",
-            "epsilon": "1",
-            "backend": "shared",
-            "identity": COORDINATOR,
-            "dealer": {"name": "dealer", "address": at["dealer"]},
-            "nodes": [{"name": name, "address": at[name]} for name in here.names],
-        },
-    )
-    entries = load_study_file(file)
-    identity = load_identity(entries.identity, "coordinator")
+    entries = load_study_file(here.study_file(backend="shared"))
+    identity = load_identity(entries.identity, COORDINATOR)
     await run_study(entries.study(identity.name), identity)
 
 

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from umpc import errors
-from umpc.node.records import Records, TableSource, load_records
+from umpc.node.records import Records, load_records
+from umpc.node.table.reading import read_texts
+from umpc.node.table.source import TableSite, TableSource
+from umpc.node.table.survey import survey_table
 from umpc.ustat.schema import FieldSchema
 
 AGE = FieldSchema("age", Fraction(0), Fraction(127), Fraction(1))
@@ -63,3 +66,12 @@ def refused(
 
 def digits(text: str) -> set[str]:
     return set(re.findall(r"\d+", text))
+
+
+def check_owners_commands(visits: TableSource) -> None:
+    """A site's own commands read the same from four visits of ages 40, none, 50 and 60."""
+    site = TableSite("a", visits.path)
+    assert read_texts(visits, ["age", "sex"], site) == {"age": ["60", "50", "40"], "sex": [*"fmf"]}
+    survey = survey_table(visits, ["age", "sex"], site)
+    assert (survey.rows, survey.columns[0], str(survey.kinds["age"])) == (4, "age", "whole numbers")
+    assert survey_table(visits, [], site).rows == 4

@@ -1,4 +1,4 @@
-"""Who is connected to a hub, where each envelope goes, and how much of it may wait.
+"""The members that are connected to a hub, and the bounded queue of envelopes for each.
 
 The relay keeps nothing but short queues, so a hub that is killed and started again has lost nothing
 that its members do not send again (`transport/hub/numbering.py`).

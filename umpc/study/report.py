@@ -18,8 +18,8 @@ from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
 
 SEVERAL = (
-    "the study reports several values, each with its own interval; p-values are not corrected for "
-    "their number"
+    "the study reports several values, each with its own interval; a p-value of one of them is not "
+    "corrected for their number"
 )
 """The note of a report of several values."""
 

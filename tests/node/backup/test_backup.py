@@ -346,7 +346,7 @@ def test_a_mutant_archive_is_refused(site, tmp_path):
 
 
 def test_a_ledger_that_was_edited_with_its_manifest_is_refused(site, tmp_path):
-    """Who has the archive with its keys can seal it again. The chain still finds an edited row."""
+    """An archive with keys can be sealed again by its holder, and the chain finds an edited row."""
     import hashlib
     import json
 

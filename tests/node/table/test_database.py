@@ -13,15 +13,13 @@ import numpy as np
 import pytest
 
 from tests.support.node_files import BUDGET, HEAD, load, refused
-from tests.support.site_tables import columns
+from tests.support.site_tables import check_owners_commands, columns
 from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError, UnknownField
 from umpc.node.records import load_records
 from umpc.node.table import database
 from umpc.node.table.database import SqlReading, why
-from umpc.node.table.reading import read_texts
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.sql_source import SqlSource, wrong_query, wrong_url
-from umpc.node.table.survey import survey_table
 from umpc.node.table.typed_values import NO_NUMBER, typed
 from umpc.ustat.schema import FieldSchema
 
@@ -66,11 +64,7 @@ def test_names_are_exact_and_a_wrong_one_is_refused_by_name(visits):
 
 
 def test_owners_commands_read_it_too(visits):
-    site = TableSite("a", visits.path)
-    assert read_texts(visits, ["age", "sex"], site) == {"age": ["60", "50", "40"], "sex": [*"fmf"]}
-    survey = survey_table(visits, ["age", "sex"], site)
-    assert (survey.rows, survey.columns[0], str(survey.kinds["age"])) == (4, "age", "whole numbers")
-    assert survey_table(visits, [], site).rows == 4
+    check_owners_commands(visits)
 
 
 def test_no_rows_and_no_table_are_refused_without_the_drivers_text(visits):

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from tests.support.node_files import BUDGET, HEAD, load, refused
-from tests.support.site_tables import columns
+from tests.support.site_tables import check_owners_commands, columns
 from umpc.cli.doctor_site import check_table
 from umpc.errors import ConfigError, DataError, EmptyTable, UnknownField
 from umpc.node.records import Records, load_records
 from umpc.node.table.duckdb_file import read_duckdb
-from umpc.node.table.reading import read_texts
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.sql_source import SqlSource, wrong_url
 from umpc.node.table.survey import survey_table
@@ -80,11 +79,7 @@ def test_names_are_exact_and_a_wrong_one_is_refused_by_name(visits):
 
 
 def test_owners_commands_read_it_too(visits):
-    site = TableSite("a", visits.path)
-    assert read_texts(visits, ["age", "sex"], site) == {"age": ["60", "50", "40"], "sex": [*"fmf"]}
-    survey = survey_table(visits, ["age", "sex"], site)
-    assert (survey.rows, survey.columns[0], str(survey.kinds["age"])) == (4, "age", "whole numbers")
-    assert survey_table(visits, [], site).rows == 4
+    check_owners_commands(visits)
 
 
 def test_values_are_typed_exactly(visits):
