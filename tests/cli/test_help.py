@@ -9,7 +9,7 @@ from umpc.cli.demo import demo
 from umpc.cli.demo_options import PARTICIPANTS, flag_of
 from umpc.cli.main import umpc
 from umpc.cli.settings_help import settings_of
-from umpc.coordinator.studyfile import describe_keys
+from umpc.coordinator.studyfile_entries import describe_keys
 from umpc.errors import StudyError
 from umpc.protocols.registry import PROTOCOLS
 from umpc.study.settings import keys_of

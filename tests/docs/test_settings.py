@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 import umpc
-from umpc.coordinator.studyfile import FieldEntry, _StudyFile
+from umpc.coordinator.studyfile_entries import FieldEntry, StudyEntries
 from umpc.protocols.registry import PROTOCOLS
 from umpc.study.settings import keys_of
 
@@ -46,12 +46,12 @@ def test_every_setting_of_every_protocol_has_its_row():
 
 
 def test_the_keys_of_every_study_are_those_that_the_file_may_have():
-    keys = {field.name for field in msgspec.structs.fields(_StudyFile)}
+    keys = {field.name for field in msgspec.structs.fields(StudyEntries)}
     assert set(SCRIPT["COMMON"]) == keys | {"protocol"}
 
 
 def test_a_required_key_is_one_without_a_default():
-    required = {field.name for field in msgspec.structs.fields(_StudyFile) if field.required}
+    required = {field.name for field in msgspec.structs.fields(StudyEntries) if field.required}
     assert {key for key, (_, default) in SCRIPT["COMMON"].items() if not default} == required
 
 

@@ -12,7 +12,8 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-from umpc.coordinator.studyfile import FieldEntry, load_field_entries
+from umpc.coordinator.studyfile import load_field_entries
+from umpc.coordinator.studyfile_entries import FieldEntry
 from umpc.node.config import load_node_config
 from umpc.node.table.reading import read_texts
 from umpc.node.table.resolution import Resolution, count_merged, find_resolution, is_held

@@ -39,7 +39,7 @@ class StudyGroup(click.Group):
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         from umpc.cli.settings_help import write_protocols, write_settings
-        from umpc.coordinator.studyfile import describe_keys
+        from umpc.coordinator.studyfile_entries import describe_keys
 
         rows = [*describe_keys().items(), ("protocol", "One of the protocols below.")]
         with formatter.section("Keys of every study"):

@@ -8,6 +8,7 @@
 | `links.py` | the stream to one node, and one step with all nodes |
 | `shufflers.py` | the stream from one shuffler |
 | `studyfile.py` | a study as people write it: study.toml |
+| `studyfile_entries.py` | its keys, their help texts, and how they go together |
 | `several.py` | several statistics of a study file, and their strata |
 | `studyfile_text.py` | write a study.toml |
 | `variance.py` | the sums of a study file with variance = "private" |

@@ -1,7 +1,7 @@
 """study.toml: a study as people write it, checked key by key.
 
-README.md and `umpc study --help` show one. The keys are those of every study, which `_StudyFile`
-describes, and the settings of the study's protocol, which the protocol itself describes.
+README.md and `umpc study --help` show one. The keys are those of every study, which are in
+`studyfile_entries.py`, and the settings of the protocol, which the protocol itself describes.
 """
 
 from __future__ import annotations
@@ -11,201 +11,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Any
 
 import msgspec
 
 from umpc.coordinator.kernelfile import TracedKernel, load_kernel
-from umpc.coordinator.several import (
-    NamedStatistic,
-    StatisticEntry,
-    check_keys,
-    parts_of,
-    read_statistic,
-)
-from umpc.coordinator.variance import PRIVATE, check_variance_keys, with_variance
+from umpc.coordinator.several import NamedStatistic, parts_of, read_statistic
+from umpc.coordinator.studyfile_entries import FieldEntry, StudyEntries, check_entries
+from umpc.coordinator.variance import PRIVATE, with_variance
 from umpc.errors import StudyError
 from umpc.protocols.auto import choose, is_open, open_keys
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.registry import USUAL, checked, chosen_protocol
 from umpc.study.document import Study
-from umpc.study.grades import HONEST
-from umpc.study.parts import FieldText, Participant, Person
+from umpc.study.parts import FieldText, Person
 from umpc.study.settings import Settings, keys_of
 from umpc.ustat.condition import parse_condition
-from umpc.ustat.sampling import BALANCED, UNBALANCED
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import from_text, to_text
 
-Number = int | str
 PLACEHOLDER = "coordinator"
 """The coordinator's name where only its certificate has it."""
-
-
-def _about(text: str) -> msgspec.Meta:
-    return msgspec.Meta(description=text)
-
-
-class FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
-    """A field as study.toml has it."""
-
-    name: str
-    lower: Number | None = None
-    upper: Number | None = None
-    resolution: Number | None = None
-    whole: bool = False
-    categories: list[str] | None = None
-    public: bool = False
-
-    @property
-    def states_step(self) -> bool:
-        """Whether it says which step its values have."""
-        return self.whole or self.resolution is not None
-
-    def text(self) -> FieldText:
-        """Raises: StudyError where it has neither bounds nor categories, or both; or no step."""
-        has_bounds = self.lower is not None and self.upper is not None
-        numbers = (self.lower, self.upper, self.resolution, self.whole)
-        if has_bounds == (self.categories is not None) or (
-            self.categories is not None and numbers != (None, None, None, False)
-        ):
-            raise StudyError(
-                f"field {self.name!r}: either lower and upper or categories were expected; give "
-                f"these"
-            )
-        if self.categories is not None:
-            return FieldText.of_categories(self.name, self.categories, public=self.public)
-        step = "" if self.resolution is None else str(self.resolution)
-        field = FieldText(
-            self.name, str(self.lower), str(self.upper), step, public=self.public, whole=self.whole
-        )
-        _ = field.step
-        return field
-
-
-class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The keys of every study."""
-
-    name: Annotated[str, _about("A new name is a new study, with new noise and a new charge.")]
-    fields: Annotated[
-        list[FieldEntry],
-        _about(
-            "The columns that the study reads. Each has a name, and either categories or lower "
-            "and upper with one of: a resolution, the step of its values; whole = true, for whole "
-            "numbers. public = true marks a label that everybody may know."
-        ),
-    ]
-    epsilon: Annotated[Number, _about("Privacy of the result, against replacing one record.")]
-    nodes: Annotated[list[Participant], _about("Name and address of each site's node.")]
-    identity: Annotated[str, _about("The coordinator's folder with ca.pem, cert.pem and key.pem.")]
-    statistic: Annotated[
-        str | None, _about("A statistic of the library, which `umpc kernels` lists.")
-    ] = None
-    columns: Annotated[
-        list[str] | None, _about("The fields that the statistic takes, in its order.")
-    ] = None
-    parameters: Annotated[
-        dict[str, Number | list[Number]], _about("A table: the statistic's parameters, if any.")
-    ] = {}
-    statistics: Annotated[
-        list[StatisticEntry] | None,
-        _about(
-            "Several statistics of the library over the same sets, in place of `statistic`. Each "
-            "has a statistic, columns and, if any, parameters. They share epsilon in equal parts."
-        ),
-    ] = None
-    strata: Annotated[
-        str | None,
-        _about(
-            "A field with categories, such as sex: the statistic is computed inside each category, "
-            "over the sets whose records all have it. The numbers of sets are private."
-        ),
-    ] = None
-    kernel: Annotated[
-        str | None, _about("Your own kernel instead of a statistic, as kernels.py:mine.")
-    ] = None
-    estimator: Annotated[
-        str | None,
-        _about("What is computed from the kernel's sums, such as ratio. The default is mean."),
-    ] = None
-    sampling: Annotated[
-        str | None,
-        _about(
-            "How E is taken from all sets: balanced, where every record is in equally many; "
-            "uniform or bernoulli, which draw without regard to that, for protocol u-mpc; or "
-            "two_sample for a kernel over two classes, and one field is then a public label."
-        ),
-    ] = None
-    split: Annotated[
-        list[Number],
-        _about(
-            'Parts of epsilon, one for each sum, such as ["1/2", "1/4", "1/4"]. The default is '
-            "equal parts. With `statistics` or `strata` there is one for each statistic."
-        ),
-    ] = []
-    variance: Annotated[
-        str | None,
-        _about(
-            "The variance for a population's interval: largest, the largest possible, at no cost; "
-            "or private, which a second sum estimates with a part of epsilon. private is for means "
-            "over pairs with protocol u-mpc. The default is largest."
-        ),
-    ] = None
-    variance_share: Annotated[
-        Number | None, _about("With variance private: its part of epsilon. The default is 1/5.")
-    ] = None
-    adversary: Annotated[
-        str,
-        _about(
-            "The grade of the promise: honest, where everybody follows the protocol, or "
-            "lying_nodes, where the coordinator and max_colluding nodes may send anything. The "
-            "default is honest."
-        ),
-    ] = HONEST
-    max_colluding: Annotated[
-        int | None,
-        _about(
-            "The number of nodes that may collude. The default is all but one. With fewer there "
-            "is less noise wherever each node adds its own."
-        ),
-    ] = None
-    where: Annotated[
-        str | None,
-        _about(
-            "A condition on records, such as age >= 40 and sex = 'f'. Each site leaves out the "
-            "records for which it does not hold, and discloses how many are left."
-        ),
-    ] = None
-    person: Annotated[
-        str | None,
-        _about(
-            "The column that tells people apart. Then all records of one person at a site are "
-            "protected together, with records_per_person times the noise."
-        ),
-    ] = None
-    records_per_person: Annotated[
-        int | None,
-        _about("The most records of one person that count at a site, the first ones. With person."),
-    ] = None
-    records: Annotated[
-        int | None,
-        _about(
-            'About how many records all sites have together. Only backend = "auto" asks; the '
-            "default is 10000."
-        ),
-    ] = None
-    seconds_per_step: Annotated[
-        int, _about("Seconds until a step that has not ended stops the study. The default is 600.")
-    ] = 600
-
-
-def describe_keys() -> dict[str, str]:
-    """The keys that every study has, each with its description."""
-    found = {}
-    for field in msgspec.structs.fields(_StudyFile):
-        described = [part for part in get_args(field.type) if isinstance(part, msgspec.Meta)]
-        found[field.name] = described[0].description or ""
-    return found
 
 
 @dataclass(frozen=True)
@@ -219,7 +45,7 @@ class StudyFile:
 
     path: Path
     identity: Path
-    entries: _StudyFile
+    entries: StudyEntries
     protocol: StudyProtocol
     settings: Mapping[str, Any]
     chosen: str = ""
@@ -373,18 +199,18 @@ def read_study(
         protocol = chosen_protocol(USUAL if name is None or left_open else name, values)
     except (StudyError, TypeError) as error:
         raise StudyError(f"{path}: {error}. Correct the key `protocol`") from error
-    common = {field.name for field in msgspec.structs.fields(_StudyFile)}
+    common = {field.name for field in msgspec.structs.fields(StudyEntries)}
     settings = {key: value for key, value in values.items() if key not in common}
     _check_keys(path, settings, protocol, open_keys() if left_open else keys_of(protocol.settings))
     try:
         entries = msgspec.convert(
             {key: value for key, value in values.items() if key in common},
-            type=_StudyFile,
+            type=StudyEntries,
             strict=True,
         )
     except msgspec.ValidationError as error:
         raise StudyError(f"{path}: {error}. Correct the key there") from error
-    _check_entries(path, entries)
+    check_entries(path, entries)
     identity = (path.parent / entries.identity).resolve()
     file = StudyFile(path, identity, entries, protocol, settings, traced=traced)
     if left_open:
@@ -433,59 +259,6 @@ def _check_keys(
                 f"has, beside the keys of every study, {', '.join(known) or 'none'}. Remove it, "
                 f"or correct its name"
             )
-
-
-def _check_entries(path: Path, entries: _StudyFile) -> None:
-    """Raises: StudyError naming a key that contradicts another."""
-    for number, field in enumerate(entries.fields):
-        try:
-            field.text()
-        except StudyError as error:
-            raise StudyError(f"{path}: {error.message} at `fields[{number}]`") from error
-    _check_what(path, entries)
-    if (entries.person is None) != (entries.records_per_person is None):
-        raise StudyError(
-            f"{path}: `person` and `records_per_person` go together. Write both, or neither"
-        )
-
-
-def _check_what(path: Path, entries: _StudyFile) -> None:
-    """Raises: StudyError where the keys do not say one statistic, one kernel or several."""
-    if entries.statistics is not None:
-        try:
-            check_keys(msgspec.structs.asdict(entries))
-        except StudyError as error:
-            raise StudyError(f"{path}: {error.message}") from error
-        for each in entries.statistics:
-            _check_statistic(path, entries, each.statistic)
-        return
-    if (entries.statistic is None) == (entries.kernel is None):
-        raise StudyError(
-            f"{path}: one of `statistic` and `kernel` was expected. Name the one you mean"
-        )
-    if (entries.statistic is None) != (entries.columns is None):
-        raise StudyError(
-            f"{path}: `columns` goes with `statistic`, and a kernel names its fields itself. "
-            f"Correct that"
-        )
-    if entries.statistic is not None:
-        _check_statistic(path, entries, entries.statistic)
-    check_variance_keys(path, entries.variance, entries.variance_share, entries.split)
-    if entries.kernel is not None and entries.parameters:
-        raise StudyError(
-            f"{path}: `parameters` go with `statistic`; write numbers into the kernel. Correct that"
-        )
-
-
-def _check_statistic(path: Path, entries: _StudyFile, name: str) -> None:
-    """Raises: StudyError naming a key that a statistic of the library does not go with."""
-    if entries.estimator:
-        raise StudyError(f"{path}: a `statistic` has its own estimator. Remove `estimator`")
-    own = find_statistic(name).sampling
-    if entries.sampling and entries.sampling not in (own, *(UNBALANCED if own == BALANCED else ())):
-        raise StudyError(
-            f"{path}: the statistic {name!r} takes pairs of {own} sampling. Remove `sampling`"
-        )
 
 
 def _as_text(value: Any) -> Any:

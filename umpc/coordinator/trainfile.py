@@ -10,7 +10,8 @@ from typing import Annotated
 
 import msgspec
 
-from umpc.coordinator.studyfile import FieldEntry, read_values
+from umpc.coordinator.studyfile import read_values
+from umpc.coordinator.studyfile_entries import FieldEntry
 from umpc.errors import StudyError
 from umpc.protocols.registry import checked
 from umpc.protocols.vector.clipping import Coordinate
