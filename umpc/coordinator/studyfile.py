@@ -17,7 +17,12 @@ import msgspec
 
 from umpc.coordinator.kernelfile import TracedKernel, load_kernel
 from umpc.coordinator.several import NamedStatistic, parts_of, read_statistic
-from umpc.coordinator.studyfile_entries import FieldEntry, StudyEntries, check_entries
+from umpc.coordinator.studyfile_entries import (
+    FieldEntry,
+    StudyEntries,
+    check_entries,
+    datasets_of,
+)
 from umpc.coordinator.variance import PRIVATE, with_variance
 from umpc.errors import StudyError
 from umpc.protocols.auto import choose, is_open, open_keys
@@ -81,6 +86,8 @@ class StudyFile:
             study = study.replaced(where=condition.text)
         if entries.person is not None and entries.records_per_person is not None:
             study = study.replaced(person=Person(entries.person, entries.records_per_person))
+        if datasets := datasets_of(entries):
+            study = study.replaced(datasets=datasets)
         return checked(self.protocol.complete(study))
 
     def read_settings(self) -> Settings:
