@@ -86,7 +86,7 @@ class StudyFile:
             study = study.replaced(where=condition.text)
         if entries.person is not None and entries.records_per_person is not None:
             study = study.replaced(person=Person(entries.person, entries.records_per_person))
-        if datasets := datasets_of(entries):
+        if datasets := datasets_of(nodes, entries.dataset):
             study = study.replaced(datasets=datasets)
         return checked(self.protocol.complete(study))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, get_args
@@ -207,13 +208,15 @@ def check_entries(path: Path, entries: StudyEntries) -> None:
         )
 
 
-def datasets_of(entries: StudyEntries) -> tuple[str, ...]:
+def datasets_of(
+    participants: Sequence[Participant], named: str | Mapping[str, str] | None
+) -> tuple[str, ...]:
     """The name of each node's data set, in the nodes' order; empty where no name is given.
 
+    Args: named: one name for all nodes, or a node's name → that of its data set.
     Raises: StudyError for a name that is empty, or of a node that the study does not have.
     """
-    nodes = [node.name for node in entries.nodes]
-    named = entries.dataset
+    nodes = [node.name for node in participants]
     if named is None:
         return ()
     given = dict.fromkeys(nodes, named) if isinstance(named, str) else named

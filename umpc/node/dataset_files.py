@@ -1,7 +1,7 @@
 """The files of several data sets of a site, which may not be shared.
 
 A table under two names would have two budgets, and each would protect its records alone: together
-they would cost the sum. A ledger of two data sets would mix their budgets. What a path shows is
+they would cost the sum. A ledger of two data sets would mix their budgets. Shared paths are
 refused here. `umpc node doctor` also compares the content of the tables.
 """
 

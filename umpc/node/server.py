@@ -37,7 +37,7 @@ from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.spool import Spool
-from umpc.node.attempts.study_run import Choice, StudyRun
+from umpc.node.attempts.study_run import DatasetChoice, StudyRun
 from umpc.node.audit import study_rows
 from umpc.node.contact import ContactCheck
 from umpc.node.datasets import Dataset, Datasets
@@ -159,7 +159,7 @@ class NodeServer(rpc.NodeServicer):
         inbox: asyncio.Queue[m.CoordinatorMessage] = asyncio.Queue(maxsize=4)
         first = self._sites[self.datasets.first.name]
         run = StudyRun(
-            first, coordinator, inbox.get, send, Choice(self.site_of, self.datasets.check)
+            first, coordinator, inbox.get, send, DatasetChoice(self.site_of, self.datasets.check)
         )
         with logs.about(run.place):
             await self._follow(run, receive, inbox, send)

@@ -51,7 +51,7 @@ RECORDS = {
 
 
 @dataclass(frozen=True)
-class Choice:
+class DatasetChoice:
     """How a node with several data sets finds that of a study.
 
     site_of: the parts of the process for the study's data set; the first one's where it has none.
@@ -72,7 +72,7 @@ class StudyRun(CoordinatorStream):
         coordinator: str,
         receive: Callable[[], Awaitable[m.CoordinatorMessage]],
         send: Callable[[m.NodeMessage], Awaitable[None]],
-        choice: Choice | None = None,
+        choice: DatasetChoice | None = None,
     ):
         super().__init__(site.name, coordinator, receive, send)
         self.site = site
