@@ -18,6 +18,7 @@ from umpc.node.records import TableSource
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
 from umpc.node.table.plain_text import is_encoding
 from umpc.node.table.sql_source import SqlSource, wrong_password_file, wrong_query, wrong_url
+from umpc.study.misspelt import line_of_key
 from umpc.transport.hub.address import HubAddress, parse_hub
 
 KEYS = {
@@ -49,6 +50,14 @@ ZERO_BELOW = r".*/0+"
 DELTA = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{1,30}"
 
 
+def _text(file: Path) -> str:
+    """Return the file's text; nothing where it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
 class Section:
     """One table of the file.
 
@@ -69,8 +78,10 @@ class Section:
                 close = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
                 known = f"known are {', '.join(keys)}."
                 hint = f"did you mean {close[0]!r}?" if close else known
+                line = line_of_key(_text(file), key)
+                place = f" in line {line}" if line else ""
                 raise ConfigError(
-                    f"{file}: unknown key {self._key(key)!r}; {hint} Correct or remove it"
+                    f"{file}: unknown key {self._key(key)!r}{place}; {hint} Correct or remove it"
                 )
 
     def section(self, name: str, *, optional: bool = False) -> Section:
