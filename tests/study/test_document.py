@@ -44,7 +44,8 @@ def test_the_bytes_are_those_of_compact_json_in_the_order_of_the_fields():
     assert list(document()) == [name for name in names if name not in later]
     filtered = STUDY.replaced(where="age >= 40", person=Person("who", 2))
     assert decode_study(filtered.encode()) == filtered
-    full = filtered.replaced(parts=CHANGES["parts"], strata=CHANGES["strata"])
+    later = {key: CHANGES[key] for key in ("parts", "strata", "datasets")}
+    full = filtered.replaced(**later)
     assert list(json.loads(full.encode())) == names
     assert list(document()["settings"]) == ["protocol", *keys_of(type(STUDY.settings))]
 
