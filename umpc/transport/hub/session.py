@@ -74,7 +74,7 @@ class Session:
         self._opening = opening
         self._opens = opening is not None
         self._numbering = n.Numbering(str(self.other), _token, self._dropped)
-        self._inbox: deque[bytes] = deque()
+        self._inbox: deque[tuple[bytes, int]] = deque()
         self._parts: list[bytes] = []
         self._parts_bytes = 0
         self._is_half_closed = False
@@ -109,8 +109,8 @@ class Session:
                 return None
             self._raise_failure()
             await self._until_changed()
-        message = self._inbox.popleft()
-        self._numbering.consume(len(message))
+        message, records = self._inbox.popleft()
+        self._numbering.consume(len(message), records)
         self._link.ready(self)
         return message
 
@@ -285,7 +285,7 @@ class Session:
                 culprit=self.other.name,
             )
         if record.kind == n.MESSAGE:
-            self._inbox.append(b"".join(self._parts))
+            self._inbox.append((b"".join(self._parts), len(self._parts)))
             self._parts, self._parts_bytes = [], 0
 
     def _begin(self, method: bytes) -> None:
