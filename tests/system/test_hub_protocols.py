@@ -15,8 +15,13 @@ import pytest
 from tests.system.conftest import SHUFFLERS, Lab
 from tests.system.test_central import value
 from umpc.coordinator.client import run_study
+from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import PROTOCOLS
+from umpc.study.document import Study
 from umpc.study.report import Report
+from umpc.transport.authority import Identity
+from umpc.transport.hub.address import parse_hub
+from umpc.transport.hub.asking import ask_status
 
 RECORDS = 30
 """Records of each of the two nodes."""
@@ -94,13 +99,30 @@ def test_every_protocol_gives_its_value_through_a_hub(behind):
     hajek = {"edges": None, "delta": "1e-10", "bins": FINE}
     assert lead(behind, "hajek-grid", hajek).estimate == pytest.approx(of_cells(FINE), abs=1e-6)
     binned = lead(behind, "bell-ldp", CELLS).estimate
-
     for near, studies in ((binned, DRAWN), (mean, MEANS)):
         for name, changes in studies.items():
             found = lead(behind, name, changes)
             assert abs(found.estimate - near) < FAR * found.noise_std < 15, name
     pairing = {"dealer": None, "edges": "2p", "noise": "randomised_response"}
     found = lead(behind, "bell-2pc", pairing)
-
     assert abs(found.estimate - tau) < FAR * found.sampling_std_bound < 1
+    check_status_and_notes(behind)
     assert behind.loud_lines() == []
+
+
+def check_status_and_notes(lab: Lab) -> None:
+    """Check what `umpc hub status` and `umpc study watch` show of a run."""
+    seen: set[tuple[str, str, int, int]] = set()
+
+    async def noted(study: Study, identity: Identity) -> pb.HubStatusReply:
+        await run_study(study, identity, note=lambda *note: seen.add(note))
+        return await ask_status(identity, parse_hub(lab.deployment.hub), 30)
+
+    reply = lab.lead(noted, **{"epsilon": "1", "name": "noted"} | EXACT["grid"])
+    steps = ("connect", "propose", "agree", "prepare", "evaluate", "release")
+    assert {(name, step, 1, 1) for name in lab.names for step in steps} <= seen
+    listens = {(seat.role, seat.name) for seat in reply.seats if seat.listens}
+    shufflers = {("shuffler", name) for name in SHUFFLERS}
+    assert listens == {("node", name) for name in lab.names} | {("dealer", "dealer")} | shufflers
+    assert all(seat.sent and seat.relayed and seat.silent < 60 for seat in reply.seats)
+    assert 0 < reply.memory <= reply.most_memory < 200 << 20 and reply.waiting < 1 << 20

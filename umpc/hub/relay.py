@@ -63,6 +63,8 @@ class Seat:
     queue: deque[tuple[Key | None, int, pb.HubFrame]] = field(default_factory=deque)
     waiting: int = 0
     relayed: int = 0
+    sent: int = 0
+    heard: float = 0.0
     by_sender: Counter[Key] = field(default_factory=Counter)
     held_up: dict[Key, dict[bytes, None]] = field(default_factory=dict)
     talked: set[Key] = field(default_factory=set)
@@ -152,7 +154,7 @@ class Relay:
                 f"{name} has {MOST_SEATS} processes connected to this hub already; stop some",
                 culprit=name,
             )
-        seat = Seat(key, join.listens, now)
+        seat = Seat(key, join.listens, now, heard=now)
         if former is None:
             self._processes[role, name] += 1
         else:
@@ -200,6 +202,7 @@ class Relay:
         Raises: RemoteProtocolError for an envelope of a form that no member sends.
         """
         _check(source, envelope)
+        source.sent += len(envelope.body)
         if self.seats.get(source.key) is not source:
             return []  # left over in a former connection: the process has asked to resume since
         target, kind = self._receiver(envelope.target)
@@ -263,6 +266,8 @@ class Relay:
                 seconds=int(now - seat.since),
                 waiting=seat.waiting,
                 relayed=seat.relayed,
+                sent=seat.sent,
+                silent=int(max(0.0, now - seat.heard)),
             )
             for _, seat in sorted(self.seats.items())
         ]

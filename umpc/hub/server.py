@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
+from pathlib import Path
 
 from umpc.errors import RemoteProtocolError, UmpcError
 from umpc.failpoints import failpoint
@@ -48,7 +50,14 @@ class HubServer(rpc.HubServicer):
         """Say who is connected."""
         now = time.monotonic()
         seats = self.relay.status(now)
-        return pb.HubStatusReply(seats=seats, seconds=int(now - self._started))
+        memory, most = memory_of_this_process()
+        return pb.HubStatusReply(
+            seats=seats,
+            seconds=int(now - self._started),
+            waiting=self.relay.waiting,
+            memory=memory,
+            most_memory=most,
+        )
 
     async def Join(self, requests: object, context: JoinContext) -> None:
         """Serve a process for as long as its connection lives."""
@@ -107,6 +116,7 @@ class HubServer(rpc.HubServicer):
                 frame = await read(context)
             if frame is None or seat.is_replaced:
                 return False
+            seat.heard = time.monotonic()
             for each in scattered(frame):
                 body = each.WhichOneof("body")
                 if body == "envelope":
@@ -135,3 +145,14 @@ class HubServer(rpc.HubServicer):
             changed = self._changed.get(seat)
             if changed is not None:
                 changed.set()
+
+
+def memory_of_this_process() -> tuple[int, int]:
+    """Return the bytes of memory that this process has, and had at most; 0 where nobody says."""
+    found = {"VmRSS": 0, "VmHWM": 0}
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            name, _, rest = line.partition(":")
+            if name in found:
+                found[name] = int(rest.split()[0]) * 1024
+    return found["VmRSS"], found["VmHWM"]

@@ -12,7 +12,10 @@ import base64
 import socket
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import (
+    getproxies_environment,
+    proxy_bypass_environment,  # type: ignore[attr-defined]  # the types lack it
+)
 
 from umpc.errors import ConfigError, PeerUnavailable
 

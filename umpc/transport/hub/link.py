@@ -154,7 +154,8 @@ class HubLink:
             async with asyncio.timeout(KNOWN_SECONDS):
                 await session.opened.wait()
         if not session.opened.is_set():
-            self._absent.pop(tuple(session.other), None)  # it is there, and slow
+            peer = session.other
+            self._absent.pop((peer.role, peer.name), None)  # it is there, and slow
             await session.opened.wait()
 
     def _new_session(self, peer: End) -> Session:
