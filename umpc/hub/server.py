@@ -86,7 +86,7 @@ class HubServer(rpc.HubServicer):
         """Relay from and to a process. Returns: whether it left by its own will."""
         writer = asyncio.create_task(self._write(seat, changed, context))
         reader = asyncio.create_task(self._read(seat, context))
-        tasks = {writer, reader}
+        tasks = {writer, reader, asyncio.create_task(_until_silent(seat))}
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             fault = reader.exception() if reader.done() else None
@@ -112,8 +112,7 @@ class HubServer(rpc.HubServicer):
     async def _read(self, seat: Seat, context: JoinContext) -> bool:
         """Relay what a process sends. Returns: whether it left by its own will."""
         while True:
-            async with time_limit(SILENT_SECONDS):
-                frame = await read(context)
+            frame = await read(context)
             if frame is None or seat.is_replaced:
                 return False
             seat.heard = time.monotonic()
@@ -145,6 +144,15 @@ class HubServer(rpc.HubServicer):
             changed = self._changed.get(seat)
             if changed is not None:
                 changed.set()
+
+
+async def _until_silent(seat: Seat) -> None:
+    """Wait until a process has been silent for too long, in looks that this hub had time for."""
+    silent = 0
+    while silent < SILENT_SECONDS:
+        heard = seat.heard
+        await asyncio.sleep(PULSE_SECONDS)
+        silent = silent + PULSE_SECONDS if seat.heard == heard else 0
 
 
 def memory_of_this_process() -> tuple[int, int]:

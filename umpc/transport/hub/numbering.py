@@ -140,9 +140,10 @@ class Numbering:
             return ACK, self._envelope(ACK, 0, b"")
         return None
 
-    def acknowledge_late(self) -> None:
-        """Acknowledge what came and what was taken since the last envelope, if anything."""
-        self._acks = self._acks or self._told != (self._received, self._taken_here)
+    @property
+    def owes_any(self) -> bool:
+        """Something came, or was taken, since the last envelope."""
+        return self._told != (self._received, self._taken_here)
 
     def _owes(self) -> bool:
         records, size = self._told

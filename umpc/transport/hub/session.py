@@ -25,6 +25,9 @@ OPEN_SECONDS = 10.0
 broke. On a busy machine, more repetitions would keep it busy."""
 PROBE_SECONDS = 5.0
 """Seconds that a record may lack its acknowledgement before the sender asks for it."""
+ACK_SECONDS = 3.0
+"""Seconds after which an end acknowledges that has sent nothing since: every envelope costs the hub
+as much as a message. It is less than PROBE_SECONDS."""
 IDLE_SECONDS = 60.0
 """Seconds in which a session must begin its call after it was opened."""
 
@@ -83,6 +86,7 @@ class Session:
         self._is_gone = False
         self._waited = 0.0
         self._quiet = 0.0
+        self._owing = 0.0
         self._changed = asyncio.Event()
 
     @property
@@ -323,8 +327,11 @@ class Session:
                 self._opens = self._opening is not None
                 self._link.ready(self)
             return  # the owner has its own limit
-        self._numbering.acknowledge_late()
-        self._link.ready(self)
+        self._owing = self._owing + seconds if self._numbering.owes_any else 0.0
+        if self._owing >= ACK_SECONDS:
+            self._owing = 0.0
+            self._numbering.settle()
+            self._link.ready(self)
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
             self._quiet = self._waited = 0.0
