@@ -18,7 +18,7 @@ from typing import Any
 
 SUFFIX = ".run"
 EVERY_SECONDS = 0.5
-"""What is new is written after so many seconds, all of it at once."""
+"""Seconds after which changes are written, all of them at once."""
 MOST_BYTES = 1 << 24
 
 Note = Callable[[str, str, int, int], None]

@@ -11,11 +11,8 @@ from __future__ import annotations
 import base64
 import socket
 from dataclasses import dataclass
+from urllib import request
 from urllib.parse import unquote, urlsplit
-from urllib.request import (
-    getproxies_environment,
-    proxy_bypass_environment,  # type: ignore[attr-defined]  # the types lack it
-)
 
 from umpc.errors import ConfigError, PeerUnavailable
 
@@ -67,8 +64,10 @@ def proxy_to(role: str, host: str) -> Proxy | None:
     """Return the proxy for a connection, or None if it is direct. Raises: ConfigError."""
     if role != "hub":
         return None
-    url = getproxies_environment().get("https", "")
-    if not url or proxy_bypass_environment(host):
+    url = request.getproxies_environment().get("https", "")
+    # The types of the standard library lack this function.
+    passes_by: bool = request.proxy_bypass_environment(host)  # type: ignore[attr-defined]
+    if not url or passes_by:
         return None
     parts = urlsplit(url if "://" in url else f"http://{url}")
     try:
