@@ -4,6 +4,7 @@
 |---|---|
 | `main.py` | the root command: one line and an exit code for each failure |
 | `enrol.py` | `umpc enrol`: a site gets its certificate by an invitation |
+| `enrol_listen.py` | `umpc enrol listen`, `decline` and `members`: at the authority |
 | `enrol_files.py` | the texts that its commands read, and the node.toml that it writes |
 | `ca_list.py` | `umpc ca list`: all certificates, invitations and requests of an authority |
 | `ca.py` | `umpc ca`: certificates, and the list of revoked ones |
