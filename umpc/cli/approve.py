@@ -106,7 +106,7 @@ def accept(config: Path, prefix: str) -> None:
     """Allow a study. Its coordinator then has to run it again."""
     from umpc.node.approvals import ACCEPTED
 
-    _say(_decide(config, prefix, ACCEPTED))
+    _say(decide(config, prefix, ACCEPTED))
 
 
 @approve.command()
@@ -125,18 +125,21 @@ def reject(config: Path, prefix: str, reason: str) -> None:
         raise click.BadParameter(
             f"one line of 1 to {MAX_REASON} characters was expected", param_hint="--reason"
         )
-    _say(_decide(config, prefix, REJECTED, reason))
+    _say(decide(config, prefix, REJECTED, reason))
 
 
-def _decide(config: Path, prefix: str, state: str, reason: str = "") -> Entry:
-    """Write a decision to the audit trail, with its person, and then to the approvals."""
+def decide(config: Path, prefix: str, state: str, reason: str = "", way: str = "") -> Entry:
+    """Write a decision to the audit trail, with its person, and then to the approvals.
+
+    Args: way: how the person decided, for the trail; empty for this command.
+    """
     from umpc.node.audit.entry import AuditRow
     from umpc.node.audit.trail import AuditTrail
     from umpc.node.config import load_node_config
 
     approvals = _approvals(config)
     entry = approvals.find(prefix)
-    by = f"by {_person()}"
+    by = f"by {_person()}{way}"
     row = AuditRow(
         state,
         study=entry.hash,

@@ -23,7 +23,7 @@ MOST_PLACES = 4096
 
 
 @dataclass
-class _Place:
+class _Caller:
     """open: calls that have not ended. calls, failures: their times in seconds."""
 
     open: int = 0
@@ -36,7 +36,7 @@ class Visits:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._places: OrderedDict[str, _Place] = OrderedDict()
+        self._places: OrderedDict[str, _Caller] = OrderedDict()
         self._open = 0
 
     def enter(self, address: str, now: float) -> bool:
@@ -65,9 +65,9 @@ class Visits:
         with self._lock:
             self._place(address).failures.append(now)
 
-    def _place(self, address: str) -> _Place:
+    def _place(self, address: str) -> _Caller:
         key = _key(address)
-        place = self._places.setdefault(key, _Place())
+        place = self._places.setdefault(key, _Caller())
         self._places.move_to_end(key)
         if len(self._places) > MOST_PLACES:
             idle = next(each for each, found in self._places.items() if not found.open)
