@@ -132,7 +132,7 @@ def _waiting(entry: Entry) -> WaitingStudy:
     if any(len(text) > MOST_CHARACTERS for _, text in facts):
         fault = "A line of this study is too long for a page: see `umpc approve show`."
     shown = tuple((name, one_line(text, MOST_CHARACTERS)) for name, text in facts)
-    return WaitingStudy(entry.hash, entry.name, shown, fault)
+    return WaitingStudy(entry.hash, repr(entry.name), shown, fault)
 
 
 def _budgets(config: Path) -> tuple[BudgetShares, ...]:
