@@ -243,9 +243,10 @@ def show(folder_or_cert: Path) -> None:
     """Show a certificate's name, role, dates, serial number and authority, or a request.
 
     FOLDER_OR_CERT is a site's folder, an authority's folder, a PEM file, or the text of a request
-    that `umpc enrol join` printed. For a request, the command shows its fingerprint, which the site and the authority compare. Two sites trust each
-    other if this command shows the same authority at both. If a folder holds a list of revoked
-    certificates, the command shows its date and length too.
+    that `umpc enrol join` printed. For a request, the command shows its fingerprint, which the site
+    and the authority compare. Two sites trust each other if this command shows the same authority
+    at both. If a folder holds a list of revoked certificates, the command shows its date and length
+    too.
 
     \b
     Example:
