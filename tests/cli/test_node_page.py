@@ -14,8 +14,9 @@ import pytest
 
 from tests.cli.test_approve import OWN, TAU, Site
 from umpc.approval_page.html import render
+from umpc.cli import node_page
 from umpc.cli.approve import description_of
-from umpc.cli.node_page import MOST_EVENTS, MOST_WAITING, contents, decider
+from umpc.cli.node_page import MOST_EVENTS, contents, decider
 from umpc.deployment.processes import UMPC, stop
 from umpc.errors import ApprovalError, PolicyRefused
 from umpc.node.audit.entry import AuditRow
@@ -80,21 +81,20 @@ def test_the_budget_and_the_history_are_those_of_the_site(site):
     assert f"hash {MOST_EVENTS + 4:064x}"[:21] in history[0].about
 
 
-def test_what_cannot_be_read_is_said_and_the_rest_is_shown(site):
-    many = [msgspec.structs.replace(TAU, name=f"n{number}") for number in range(MOST_WAITING + 2)]
+def test_what_cannot_be_read_is_said_and_the_rest_is_shown(site, monkeypatch):
+    monkeypatch.setattr(node_page, "MOST_WAITING", 3)
+    many = [msgspec.structs.replace(TAU, name=f"n{number}") for number in range(5)]
     site.ask(*many)
     ledger_of(site).write_bytes(b"no database")
     ledger_of(site).with_name("north-ledger.sqlite.audit").write_bytes(b"{}\n")
     shown = contents(site.config)
-    assert (len(shown.waiting), shown.more) == (MOST_WAITING, 2)
+    assert (len(shown.waiting), shown.more) == (3, 2)
     assert len(shown.faults) == 2 and "2 more studies wait" in render(shown)
     site.config.write_text("[")
     assert contents(site.config).faults
 
 
-def test_a_study_of_another_version_is_shown_with_its_fault(site, monkeypatch):
-    from umpc.cli import node_page
-
+def test_a_study_of_another_version_is_shown_with_its_fault(site):
     site.ask(TAU)
     (found,) = site.approvals.entries()
     broken = node_page._waiting(replace(found, document=b"\xc1"))
