@@ -26,6 +26,7 @@ protocols randomise each record at its site, or trust a curator.
 | `proto/` | messages on the wire: protobuf bytes and the dataclasses for which they stand |
 | `enrolment/` | a site gets its certificate by an invitation |
 | `transport/` | gRPC over mutual TLS, shared by all processes |
+| `approval_page/` | a node's page for the person who accepts and refuses studies |
 | `monitoring/` | metrics and health of a process, for Prometheus and for probes |
 | `inference/` | intervals for the population and p-values, from a report alone |
 | `reporting/` | a report as a page, a picture, Markdown, and JSON with a schema |

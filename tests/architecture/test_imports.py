@@ -98,6 +98,7 @@ MAY_IMPORT = {
         "umpc.__version__",
         "umpc.monitoring",
     ),
+    "umpc/approval_page/": ("umpc.errors", "umpc.approval_page"),
     "umpc/enrolment/": ("cryptography", "umpc.transport", "umpc.errors", "umpc.enrolment"),
     "umpc/node/": (
         *PROCESS,

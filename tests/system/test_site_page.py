@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -18,6 +19,7 @@ from umpc.cli.main import umpc as command
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.deployment.processes import UMPC, stop
 from umpc.errors import ApprovalPending
+from umpc.transport.identity import load_identity
 
 PAGE = (Path(umpc.__file__).parents[1] / "docs" / "site.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"<!-- run: (\w+) -->\n```sh\n(.*?)```", PAGE, re.DOTALL))
@@ -132,6 +134,44 @@ def test_three_sites_reach_their_first_study_by_the_page_alone(places):
     assert counts == {"north": (7, 2), "south": (4, 2), "east": (4, 2)}
     assert max(counts.values()) <= (MOST_COMMANDS, MOST_TEXTS)
     assert "These are seven commands and two texts." in PAGE
+
+
+def test_a_site_joins_over_the_network_with_one_text(places):
+    authority, site = places["authority"], places["north"]
+    authority.types("authority")
+    (site.folder / "data.csv").write_text(TABLE)
+    listen, invite = authority._lines("listen", {"0.0.0.0:7101": "127.0.0.1:0", "north": "north"})
+    folder = str(authority.folder / "authority")
+    listener = authority.process = _started(*shlex.split(listen)[1:], "--authority", folder)
+    at = listener.stdout.readline().split()[-1]
+    authority._run(invite.replace("authority.example.org:7101", at), "")
+    authority.carries("north.invitation", site)
+    (join,) = site._lines("online", {})
+    arguments = [*shlex.split(join)[1:], "--folder", str(site.folder)]
+    for file in ("north.invitation", "data.csv"):
+        arguments[arguments.index(file)] = str(site.folder / file)
+    site.process = _started(*arguments)
+    read = next(line for line in site.process.stderr if line.startswith("fingerprint"))
+    assert f"waiting for the authority at {at}" in site.process.stderr.readline()
+    assert "asked: node 'north'" in listener.stderr.readline()
+    (shown,) = authority.types("admit", "y\n", north="north")
+    assert read in shown and "proven by its one-time code" in shown
+    output, _ = site.process.communicate(timeout=60)
+    assert site.process.returncode == 0 and "role         node" in output
+    assert 'address = "north.example.org:7100"' in (site.folder / "members.toml").read_text()
+    assert load_identity(site.folder / "site", "node").name == "north"
+    site._lines("start", {})
+    site._lines("accept", {})
+    assert (site.commands, len(site.carried)) == (6, 1)
+    assert "six commands and one text" in PAGE
+    code = json.loads((authority.folder / "authority/enrolments/node.north.json").read_text())
+    assert code["code"] == "" and code["state"] == "admitted"
+
+
+def _started(*arguments: str) -> subprocess.Popen[str]:
+    """Start `umpc enrol`, which imports no numpy and is therefore quick."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen([*UMPC, *arguments], stdout=pipe, stderr=pipe, text=True)
 
 
 def _study(place: Place, address: dict[str, str], dealer: str) -> Path:

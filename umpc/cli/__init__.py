@@ -4,6 +4,7 @@
 |---|---|
 | `main.py` | the root command: one line and an exit code for each failure |
 | `enrol.py` | `umpc enrol`: a site gets its certificate by an invitation |
+| `enrol_listen.py` | `umpc enrol listen`, `decline` and `members`: at the authority |
 | `enrol_files.py` | the texts that its commands read, and the node.toml that it writes |
 | `ca_list.py` | `umpc ca list`: all certificates, invitations and requests of an authority |
 | `ca.py` | `umpc ca`: certificates, and the list of revoked ones |
@@ -19,6 +20,7 @@
 | `doctor_policy.py` | the policy in one line |
 | `doctor_network.py` | its checks of the own address and of each peer |
 | `approve.py` | `umpc approve`: a person's decisions on studies at a site |
+| `node_page.py` | `umpc node page`: a page with pending studies, budget and history |
 | `audit.py` | `umpc audit`: show, verify and export a node's audit trail |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, and set its anchor again |
 | `study.py` | `umpc study`: check, prepare, run or watch a study |

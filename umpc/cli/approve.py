@@ -104,7 +104,7 @@ def show(config: Path, dataset: str | None, prefix: str) -> None:
     """
     from umpc.protocols.registry import decode_study
 
-    found, entry = _find(config, dataset, prefix)
+    found, entry = find(config, dataset, prefix)
     if len(configs_of(config, None)) > 1:
         click.echo(f"{'data set':<14}{_plain(found.dataset)}")
     for name, text in description_of(entry, decode_study(entry.document)):
@@ -119,7 +119,7 @@ def accept(config: Path, dataset: str | None, prefix: str) -> None:
     """Allow a study. Its coordinator then has to run it again."""
     from umpc.node.approvals import ACCEPTED
 
-    _say(_decide(config, dataset, prefix, ACCEPTED))
+    _say(decide(config, dataset, prefix, ACCEPTED))
 
 
 @approve.command()
@@ -139,16 +139,22 @@ def reject(config: Path, dataset: str | None, prefix: str, reason: str) -> None:
         raise click.BadParameter(
             f"one line of 1 to {MAX_REASON} characters was expected", param_hint="--reason"
         )
-    _say(_decide(config, dataset, prefix, REJECTED, reason))
+    _say(decide(config, dataset, prefix, REJECTED, reason))
 
 
-def _decide(config: Path, dataset: str | None, prefix: str, state: str, reason: str = "") -> Entry:
-    """Write a decision to the audit trail, with its person, and then to the approvals."""
+def decide(
+    config: Path, dataset: str | None, prefix: str, state: str, reason: str = "", way: str = ""
+) -> Entry:
+    """Write a decision to the audit trail, with its person, and then to the approvals.
+
+    Args: dataset: None looks into all. way: how the person decided, for the trail; empty for this
+    command.
+    """
     from umpc.node.audit.entry import AuditRow
     from umpc.node.audit.trail import AuditTrail
 
-    found, entry = _find(config, dataset, prefix)
-    by = f"by {_person()}"
+    found, entry = find(config, dataset, prefix)
+    by = f"by {_person()}{way}"
     row = AuditRow(
         state,
         study=entry.hash,
@@ -185,7 +191,7 @@ def _fields_of(entry: Entry) -> tuple[str, ...]:
         return ()
 
 
-def _find(config: Path, dataset: str | None, prefix: str) -> tuple[NodeConfig, Entry]:
+def find(config: Path, dataset: str | None, prefix: str) -> tuple[NodeConfig, Entry]:
     """Return the only study whose hash begins so, in any data set. Raises: ApprovalError."""
     found = configs_of(config, dataset)
     with_it = [each for each in found if _begins(_approvals(each), prefix)]

@@ -242,10 +242,11 @@ def list_issued(authority: Path) -> None:
 def show(folder_or_cert: Path) -> None:
     """Show a certificate's name, role, dates, serial number and authority, or a request.
 
-    FOLDER_OR_CERT is a site's folder, an authority's folder, or a PEM file. For a request, the
-    command shows its fingerprint, which the site and the authority compare. Two sites trust each
-    other if this command shows the same authority at both. If a folder holds a list of revoked
-    certificates, the command shows its date and length too.
+    FOLDER_OR_CERT is a site's folder, an authority's folder, a PEM file, or the text of a request
+    that `umpc enrol join` printed. For a request, the command shows its fingerprint, which the site
+    and the authority compare. Two sites trust each other if this command shows the same authority
+    at both. If a folder holds a list of revoked certificates, the command shows its date and length
+    too.
 
     \b
     Example:
@@ -260,6 +261,9 @@ def show(folder_or_cert: Path) -> None:
         content = read_file(path, REMAKE)
         if b"BEGIN CERTIFICATE REQUEST-----" in content:
             _describe_request(content)
+            return
+        if content.lstrip().startswith(b"umpc-request-"):
+            _describe_request(_request_in(content))
             return
         _describe(load_certificate(path))
         return
@@ -294,6 +298,14 @@ def _describe_request(csr: bytes) -> None:
     click.echo(f"name         {name}")
     click.echo(f"role         {role}")
     click.echo(f"fingerprint  {fingerprint_of(request)}")
+
+
+def _request_in(text: bytes) -> bytes:
+    """Return the request (PEM) that is in a text of `umpc enrol join`. Raises: CertificateError."""
+    from umpc.enrolment.texts import Request, pem_of
+
+    request = Request.decode(text.decode("ascii", "replace"))
+    return pem_of(request.csr, "CERTIFICATE REQUEST")
 
 
 def _describe_list(revoked: Revoked) -> None:

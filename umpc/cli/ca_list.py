@@ -35,7 +35,8 @@ def _enrolments(office: EnrolmentOffice) -> Iterator[tuple[str, ...]]:
             continue
         digits = "" if entry.state == INVITED else office.view(entry).fingerprint
         until = entry.until[:10] or "-"
-        yield entry.state, entry.role, entry.name, until, entry.address or "-", digits or "-"
+        state = f"{entry.state}, rival" if entry.rival else entry.state
+        yield state, entry.role, entry.name, until, entry.address or "-", digits or "-"
 
 
 def _certificates(office: EnrolmentOffice, now: datetime) -> Iterator[tuple[str, ...]]:

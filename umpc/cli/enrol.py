@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.enrol_listen import decline, listen, members
+
 if TYPE_CHECKING:
     from umpc.enrolment.authority_side import Waiting
-    from umpc.enrolment.texts import Invitation
+    from umpc.enrolment.texts import AdmissionText, Invitation, Request
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -48,10 +50,17 @@ def enrol() -> None:
        The authority approves:            umpc enrol approve north.request > north.admission
     4. The site finishes:                 umpc enrol finish north.admission
 
+    With `umpc enrol listen` at the authority and `--address` in step 1, step 2 sends the request
+    itself, waits for step 3, and finishes. Only the invitation is then carried.
+
     Each text is one line, to be sent by any way. The invitation holds a one-time code, so send it
     to the site's administrator only. Without an invitation a site joins with --name, and both sides
     compare the authority's fingerprint too.
     """
+
+
+for each in (listen, decline, members):
+    enrol.add_command(each)
 
 
 @enrol.command()
@@ -59,7 +68,10 @@ def enrol() -> None:
 @AUTHORITY
 @click.option("--role", type=ROLE, default="node", show_default=True, help="Of the process.")
 @click.option("--days", default=14, show_default=True, help="Days until the invitation ends.")
-def invite(name: str, authority: Path, role: str, days: int) -> None:
+@click.option(
+    "--address", default="", help="HOST:PORT at which sites reach `umpc enrol listen`; default: no."
+)
+def invite(name: str, authority: Path, role: str, days: int, address: str) -> None:
     """Invite the process NAME, and print the invitation.
 
     A new invitation of the same process ends the former one.
@@ -69,8 +81,11 @@ def invite(name: str, authority: Path, role: str, days: int) -> None:
       umpc enrol invite north > north.invitation
     """
     from umpc.enrolment.authority_side import EnrolmentOffice
+    from umpc.transport.diagnose import split_address
 
-    invitation = EnrolmentOffice(authority).invite(name, role, days=days)
+    if address:
+        split_address(address)
+    invitation = EnrolmentOffice(authority).invite(name, role, days=days, address=address)
     _say(f"send this text to the administrator of {role} {name!r} only; it counts until")
     _say(f"{invitation.until}. They run `umpc enrol join` with it.")
     click.echo(invitation.encode())
@@ -87,6 +102,14 @@ def invite(name: str, authority: Path, role: str, days: int) -> None:
 @click.option(
     "--listen", default="0.0.0.0:7100", show_default=True, help="The node's own HOST:PORT."
 )
+@click.option(
+    "--offline",
+    is_flag=True,
+    help="Print the request, also if the authority of INVITATION listens.",
+)
+@click.option(
+    "--wait", default=72.0, show_default=True, help="Hours to wait for a listening authority."
+)
 def join(
     text: str | None,
     folder: Path,
@@ -96,12 +119,18 @@ def join(
     table: Path | None,
     epsilon: str | None,
     listen: str,
+    offline: bool,
+    wait: float,
 ) -> None:
-    """Make this site's key and print its request.
+    """Make this site's key, and send or print its request.
 
     INVITATION is the text from the authority, a file that holds it, or "-" for standard input. For
     a node the command writes a node.toml too, unless the folder has one. Without
     INVITATION and with --name, it renews a certificate.
+
+    If the invitation names an address, the command sends the request there, waits for the decision,
+    and writes the certificate and members.toml. After an interruption, run it again. Otherwise it
+    prints the request.
 
     \b
     Example:
@@ -124,8 +153,27 @@ def join(
         for line in NodeFile(name, table, epsilon, listen).write(folder):
             _say(f"settings     {line}")
     _say(f"fingerprint  {request.fingerprint}")
+    if invitation is not None and invitation.address and not offline:
+        _join_online(folder, own, invitation, request, wait)
+        return
     _say("send this text to the authority, and read the fingerprint to it by telephone:")
     click.echo(request.encode())
+
+
+def _join_online(
+    folder: Path, own: Path, invitation: Invitation, request: Request, hours: float
+) -> None:
+    """Send the request, wait for a person, and finish."""
+    from umpc.cli.enrol_files import write_members
+    from umpc.enrolment.dialler import ask, wait_until_admitted
+
+    _say(f"waiting for the authority at {invitation.address}: read the fingerprint to its keeper")
+    _say("by telephone. They run `umpc enrol approve` and compare it.")
+    answer = wait_until_admitted(lambda: ask(invitation, request), hours)
+    assert answer.admission is not None
+    _finish(folder, own, answer.admission)
+    path = write_members(folder, answer.members)
+    click.echo(f"members      {path}: {len(answer.members)}, with their addresses")
 
 
 def _invitation(text: str | None) -> Invitation | None:
@@ -194,6 +242,11 @@ def _show(waiting: Waiting) -> None:
     _say(f"address      {entry.address or 'not given'}")
     proof = "proven by its one-time code" if entry.proven else "none was proven"
     _say(f"invitation   {proof}")
+    if entry.rival:
+        _say(
+            f"WARNING      at {entry.rival} another key proved the same invitation: one of the two"
+        )
+        _say("             senders stole it, so compare the fingerprint by telephone")
     for until in waiting.former:
         _say(f"note         another key of {entry.name!r} has a certificate until {until}: revoke")
         _say("             it with `umpc ca revoke` if the site has lost that key")
@@ -216,17 +269,23 @@ def finish(text: str, folder: Path, role: str, fingerprint: str) -> None:
       umpc enrol finish north.admission
     """
     from umpc.cli.enrol_files import identity_folder, read_text
-    from umpc.enrolment import site_side
-    from umpc.enrolment.texts import AdmissionText, grouped
-    from umpc.transport.certificates import issuer_fingerprint
+    from umpc.enrolment.texts import AdmissionText
 
     own = identity_folder(folder, role)
-    identity = site_side.finish(own, AdmissionText.decode(read_text(text)), expected=fingerprint)
+    _finish(folder, own, AdmissionText.decode(read_text(text)), fingerprint)
+
+
+def _finish(folder: Path, own: Path, admission: AdmissionText, expected: str = "") -> None:
+    from umpc.enrolment import site_side
+    from umpc.enrolment.texts import grouped
+    from umpc.transport.certificates import issuer_fingerprint
+
+    identity = site_side.finish(own, admission, expected=expected)
     click.echo(f"name         {identity.name}")
     click.echo(f"role         {identity.role}")
     click.echo(f"valid until  {identity.not_after:%Y-%m-%d %H:%M} UTC")
     click.echo(f"authority    {grouped(issuer_fingerprint(identity.certificate))}")
-    if role == "node":
+    if identity.role == "node":
         config = folder / "node.toml"
         click.echo(f"next         umpc node doctor --config {config}")
         click.echo(f"             umpc node start --config {config}")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from umpc.errors import ConfigError
 from umpc.transport.files import read_file, write_public
+
+if TYPE_CHECKING:
+    from umpc.enrolment.members import ConsortiumMember
 
 STANDARD_INPUT = "-"
 BEGINNING = "umpc-"
@@ -61,6 +66,16 @@ class NodeFile:
         lacking += [] if self.epsilon else ["epsilon under [budget]"]
         told = [f"{path}: read it, and write into [policy] what this site allows"]
         return [*told, f"and write {' and '.join(lacking)}"] if lacking else told
+
+
+def write_members(folder: Path, members: Sequence[ConsortiumMember]) -> Path:
+    """Write the consortium's members beside node.toml. Raises: CertificateError."""
+    from umpc.enrolment.members import to_toml
+    from umpc.transport.certificates import clock
+
+    path = folder / "members.toml"
+    write_public(path, to_toml(members, clock()).encode())
+    return path
 
 
 def check_table(table: Path | None) -> None:

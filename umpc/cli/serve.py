@@ -17,6 +17,7 @@ from umpc.cli.backup import backup, restore
 from umpc.cli.doctor import doctor
 from umpc.cli.memory import tune_memory
 from umpc.cli.monitor import Monitor
+from umpc.cli.node_page import page
 from umpc.cli.status import status
 from umpc.errors import UmpcError
 from umpc.logs import FORMATS, LEVELS, start_logging
@@ -99,12 +100,14 @@ def node() -> None:
     umpc node doctor --config node.toml
     umpc node start --config node.toml
     umpc node status --config node.toml
+    umpc node page --config node.toml
     umpc node backup --config node.toml --to north.tar
     """
 
 
 node.add_command(status)
 node.add_command(doctor)
+node.add_command(page)
 node.add_command(backup)
 node.add_command(restore)
 

@@ -5,10 +5,19 @@
     authority$ umpc enrol approve   compares the request's fingerprint, and admits the site
     site$      umpc enrol finish    checks the admission, and writes the identity
 
+With a listening authority (`umpc enrol listen`), `join` sends the request itself, waits for the
+decision, and finishes.
+
 | file | what it is |
 |---|---|
 | `texts.py` | the three texts that travel: invitation, request, admission |
 | `register.py` | the authority's record of invitations and requests, one file each |
+| `receiving.py` | which requests are recorded, and which one is answered over the network |
 | `authority_side.py` | invite, receive a request, approve it |
 | `site_side.py` | join and finish |
+| `pinned_tls.py` | TLS whose server can only be the invitation's authority |
+| `listener.py` | the listening authority |
+| `visits.py` | its limits for each place that calls |
+| `dialler.py` | the site asks it, and waits |
+| `members.py` | the members of the consortium, with their addresses |
 """

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives import serialization as form
 
+from umpc.enrolment.receiving import RequestReceiver
 from umpc.enrolment.register import ADMITTED, ASKED, DECLINED, INVITED, Enrolment, Register
 from umpc.enrolment.texts import (
     CODE_BYTES,
@@ -23,7 +24,6 @@ from umpc.enrolment.texts import (
     Invitation,
     Request,
     are_same_digits,
-    parse_time,
     pem_of,
 )
 from umpc.errors import CertificateError, ConfigError
@@ -78,59 +78,15 @@ class EnrolmentOffice:
         der = self.authority.cert.public_bytes(form.Encoding.DER)
         invitation = Invitation(name, role, der, code, until, address)
         invitation.check(self._now())
-        self.register.put(
-            Enrolment(name, role, INVITED, self._time(), code=code.hex(), until=until)
-        )
+        with self.register.locked():
+            self.register.put(
+                Enrolment(name, role, INVITED, self._time(), code=code.hex(), until=until)
+            )
         return invitation
 
     def receive(self, request: Request, *, needs_code: bool = False) -> Enrolment:
-        """Record a request, which then waits for a person.
-
-        Args: needs_code: refuse a request without the proof of an invitation.
-        Raises: CertificateError.
-        """
-        name, role = request.names
-        known = self.register.find(name, role)
-        if known is not None and self._is_repeated(known, request):
-            return known
-        proven = known is not None and self._check_code(known, request)
-        if (request.proof or needs_code) and not proven:
-            raise CertificateError(
-                f"the request of {role} {name!r} does not prove the code of an invitation that "
-                "counts: invite the site again, and let it join with the new invitation",
-                culprit=name,
-            )
-        entry = known if proven and known else Enrolment(name, role, ASKED, "")
-        entry = entry.changed(
-            state=ASKED,
-            at=self._time(),
-            request=request.encode(),
-            proven=proven,
-            address=request.address,
-            admission="",
-        )
-        self.register.put(entry)
-        return entry
-
-    def _is_repeated(self, known: Enrolment, request: Request) -> bool:
-        """Whether the record holds this request already. Raises: CertificateError for a rival."""
-        if not known.request:
-            return False
-        held = Request.decode(known.request)
-        if held.fingerprint == request.fingerprint:
-            return known.state == ASKED and held.address == request.address
-        if known.code and request.proves(bytes.fromhex(known.code)):
-            raise CertificateError(
-                f"two requests with different keys used the invitation of {known.role} "
-                f"{known.name!r}: somebody else had it, so invite the site again by another way",
-                culprit=known.name,
-            )
-        return False
-
-    def _check_code(self, known: Enrolment, request: Request) -> bool:
-        if not known.code or not request.proof or self._now() > parse_time(known.until):
-            return False
-        return request.proves(bytes.fromhex(known.code))
+        """Record a request, which then waits for a person. See `RequestReceiver.receive`."""
+        return RequestReceiver(self.register, self._now).receive(request, needs_code=needs_code)
 
     def waiting(self, name: str, role: str | None = None) -> Waiting:
         """Return the request of a name that waits. Raises: ConfigError if there is none."""
@@ -166,7 +122,8 @@ class EnrolmentOffice:
     def approve(self, waiting: Waiting, fingerprint: str, *, days: int = DAYS) -> AdmissionText:
         """Sign a request whose fingerprint a person has compared.
 
-        Raises: CertificateError if the fingerprint is another one, or as `Authority.sign`.
+        Raises: CertificateError if the fingerprint is another one, if the request has changed since
+            it was shown, or as `Authority.sign`.
         """
         entry = waiting.enrolment
         if not are_same_digits(fingerprint, waiting.fingerprint):
@@ -177,20 +134,37 @@ class EnrolmentOffice:
                 culprit=entry.name,
             )
         csr = pem_of(Request.decode(entry.request).csr, "CERTIFICATE REQUEST")
-        cert = self.authority.sign(
-            csr, name=entry.name, role=entry.role, days=days, now=self._now()
-        )
-        admission = self._admission(cert)
-        self.register.put(
-            entry.changed(
-                state=ADMITTED, at=self._time(), code="", until="", admission=admission.encode()
+        with self.register.locked():
+            self._check_unchanged(entry)
+            cert = self.authority.sign(
+                csr, name=entry.name, role=entry.role, days=days, now=self._now()
             )
-        )
+            admission = self._admission(cert)
+            self._decided(entry, ADMITTED, admission.encode())
         return admission
 
     def decline(self, entry: Enrolment) -> None:
-        """Refuse a request. Its invitation no longer counts."""
-        self.register.put(entry.changed(state=DECLINED, at=self._time(), code="", until=""))
+        """Refuse a request. Its invitation no longer counts. Raises: CertificateError."""
+        with self.register.locked():
+            self._check_unchanged(entry)
+            self._decided(entry, DECLINED)
+
+    def _check_unchanged(self, shown: Enrolment) -> None:
+        """Check that the register still holds what a person saw. Raises: CertificateError.
+
+        A request may come over the network while the person compares the digits.
+        """
+        if self.register.find(shown.name, shown.role) != shown:
+            raise CertificateError(
+                f"the request of {shown.role} {shown.name!r} has changed since it was shown: look "
+                "at it again, and at its warnings",
+                culprit=shown.name,
+            )
+
+    def _decided(self, entry: Enrolment, state: str, admission: str = "") -> None:
+        self.register.put(
+            entry.changed(state=state, at=self._time(), code="", until="", admission=admission)
+        )
 
     def _admission(self, cert_pem: bytes) -> AdmissionText:
         cert = parse_certificate(cert_pem, "the new certificate").public_bytes(form.Encoding.DER)

@@ -9,8 +9,11 @@ themselves are in `issued/` (`transport/issued.py`).
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -32,7 +35,7 @@ class Enrolment:
     code: of its invitation, hexadecimal; empty without one, and after its certificate was issued.
     until: the invitation's end. request: the text of its request. proven: the request proved the
     code. address: where others reach the process, as it says itself. admission: the text of the
-    answer. at: the last change, in UTC.
+    answer. at: the last change, in UTC. rival: when a request of another key proved the same code.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Enrolment:
     proven: bool = False
     address: str = ""
     admission: str = ""
+    rival: str = ""
 
     def changed(self, **changes: object) -> Enrolment:
         """Return this enrolment with other values."""
@@ -69,9 +73,24 @@ class Register:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_durably(path, json.dumps(asdict(enrolment), indent=1).encode())
         except OSError as error:
-            raise CertificateError(
-                f"{path} cannot be written ({error.strerror}): make room, or check owner and mode"
-            ) from None
+            raise _unwritten(path, error) from None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the record's lock, so that no other process changes it between a look and a change.
+
+        Raises: CertificateError if the system refuses.
+        """
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise _unwritten(self._folder, error) from None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(file)
 
     def all(self) -> Iterator[Enrolment]:
         """Return every enrolment, in the order of role and name. Raises: CertificateError."""
@@ -80,6 +99,12 @@ class Register:
 
     def _path(self, name: str, role: str) -> Path:
         return self._folder / f"{role}.{name}.json"
+
+
+def _unwritten(path: Path, error: OSError) -> CertificateError:
+    return CertificateError(
+        f"{path} cannot be written ({error.strerror}): make room, or check owner and mode"
+    )
 
 
 def _read(path: Path) -> Enrolment:

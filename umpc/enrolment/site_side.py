@@ -53,18 +53,33 @@ def join(
 ) -> Request:
     """Make key.pem and request.csr in an identity's folder, and return the request.
 
-    An existing key is kept, so the same call renews a certificate. With an invitation, ca.pem is
-    written too.
+    An existing key is kept, so the same call renews a certificate. A request of the same key and
+    name is kept too, so that a call after an interruption asks with the same bytes. With an
+    invitation, ca.pem is written too.
 
     Raises: CertificateError, ConfigError.
     """
     if invitation is not None:
         invitation.check(now())
         _pin(folder, invitation.authority)
-    csr_path = authority.request(name, role, folder)
-    csr = load_request(read_file(csr_path, JOIN_FIRST)).public_bytes(form.Encoding.DER)
-    request = Request(csr, address)
+    if not _has_request(folder, name, role):
+        authority.request(name, role, folder)
+    csr = load_request(read_file(folder / "request.csr", JOIN_FIRST))
+    request = Request(csr.public_bytes(form.Encoding.DER), address)
     return request.proven_by(invitation.code) if invitation else request
+
+
+def _has_request(folder: Path, name: str, role: str) -> bool:
+    """Whether the folder holds a request for this name and role by its own key."""
+    key_path, path = folder / "key.pem", folder / "request.csr"
+    if not key_path.exists() or not path.exists():
+        return False
+    public = load_key(key_path).public_key()
+    try:
+        held = load_request(read_file(path, JOIN_FIRST))
+        return names_of(held) == (name, role) and p256_key_of(held) == public
+    except CertificateError:
+        return False  # a damaged request is made again
 
 
 def _pin(folder: Path, der: bytes) -> None:

@@ -162,6 +162,28 @@ class Authority:
         self.issued.add(cert)
         return cert.public_bytes(pem.Encoding.PEM)
 
+    def sign_listener(
+        self, key: PublicKey, host: str, *, days: int, now: datetime | None = None
+    ) -> bytes:
+        """Return a certificate (PEM) for the listening authority's own TLS key.
+
+        It names no role, so no process takes it for a member's, and it is not recorded.
+
+        Raises: CertificateError if the authority's own certificate does not count.
+        """
+        check_validity(self.cert, "the authority's own ca.pem", now)
+        life = min(timedelta(days=days), self.cert.not_valid_after_utc - (now or clock()))
+        names = x509.SubjectAlternativeName([x509.DNSName(host)])
+        usages = [ExtendedKeyUsageOID.SERVER_AUTH]
+        cert = (
+            _builder(_subject(host), key, self.cert.subject, self._key.public_key(), now, life)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+            .add_extension(names, critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+        return cert.public_bytes(pem.Encoding.PEM)
+
     def _refuse_revoked(self, key: PublicKey, name: str) -> None:
         """Whoever stole a key could use the new certificate too. Raises: CertificateError."""
         revoked = self.revoked()

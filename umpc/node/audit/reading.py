@@ -9,6 +9,7 @@ somebody noted before (`AuditMark`), which must still be in the chain.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -52,9 +53,7 @@ def lines(path: Path) -> Iterator[bytes]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise AuditError(
-            f"audit trail {path}: it cannot be read ({error.strerror}): check owner and mode"
-        ) from None
+        raise _unreadable(path, error) from None
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -62,13 +61,35 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines(path), 1):
         if not line.endswith(b"\n"):
             return  # a writer is at work, or a crash cut it short
-        try:
-            facts = json.loads(line)
-        except ValueError:
-            raise damaged(path, f"row {number} is no JSON") from None
-        if not isinstance(facts, dict) or not facts.keys() >= KNOWN:
-            raise damaged(path, f"row {number} is no row")
-        yield facts
+        yield _facts(path, line, f"row {number}")
+
+
+def _facts(path: Path, line: bytes, which: str = "one of the last rows") -> dict[str, Any]:
+    try:
+        facts = json.loads(line)
+    except ValueError:
+        raise damaged(path, f"{which} is no JSON") from None
+    if not isinstance(facts, dict) or not facts.keys() >= KNOWN:
+        raise damaged(path, f"{which} is no row")
+    return facts
+
+
+def last_rows(path: Path, most_bytes: int = 1 << 20) -> list[dict[str, Any]]:
+    """Return the facts of the rows in the last bytes of a trail, the oldest first. Not verified.
+
+    Memory and time do not grow with the trail's length. Raises: AuditError.
+    """
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - most_bytes))
+            tail = file.read(most_bytes)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    whole = tail.splitlines(keepends=True)[size > most_bytes :]  # the first may be cut
+    return [_facts(path, line) for line in whole if line.endswith(b"\n")]
 
 
 def verify(path: Path, key: bytes, expected: AuditMark | None = None) -> Verified:
@@ -111,6 +132,12 @@ def compare(path: Path, verified: Verified, charged: frozenset[bytes]) -> None:
             f"{digits}: rows were cut off, or the node ended in that moment and adds them at its "
             "next start",
         )
+
+
+def _unreadable(path: Path, error: OSError) -> AuditError:
+    return AuditError(
+        f"audit trail {path}: it cannot be read ({error.strerror}): check owner and mode"
+    )
 
 
 def damaged(path: Path, reason: str) -> AuditError:

@@ -1,0 +1,129 @@
+"""The HTML of the approvals' page. Every text of it is escaped, because coordinators write some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from html import escape
+
+from umpc.approval_page.contents import BudgetShares, PageContents, PastEvent, WaitingStudy
+from umpc.approval_page.style import STYLE
+
+MOST_REASON = 200
+WIDTH = 1000
+PARTS = ("spent", "reserved", "left")
+
+
+def render(contents: PageContents, notice: str = "") -> str:
+    """Return the page. Args: notice: one line about the last decision, or ""."""
+    return document(
+        f"Node {contents.site}: studies that wait",
+        [
+            f"<h1>Node {escape(contents.site)}</h1>",
+            '<p class="quiet">Only this machine can open this page. <a href="./">Read it '
+            "again</a></p>",
+            *([f'<p role="status">{escape(notice)}</p>'] if notice else []),
+            *(f'<p class="warn">{escape(fault)}</p>' for fault in contents.faults),
+            *_waiting(contents),
+            *_budget(contents.budgets),
+            *_history(contents.history),
+        ],
+    )
+
+
+def document(title: str, body: Iterable[str]) -> str:
+    """Return a whole document. Args: body: lines of HTML, escaped."""
+    about = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head = f"{about}<title>{escape(title)}</title><style>{STYLE}</style>"
+    shown = "\n".join(body)
+    return (
+        f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{shown}\n</body></html>\n'
+    )
+
+
+def _waiting(contents: PageContents) -> Iterator[str]:
+    number = len(contents.waiting) + contents.more
+    yield f"<h2>Studies that wait: {number}</h2>"
+    if not number:
+        yield "<p>No study waits for a decision.</p>"
+        return
+    yield (
+        '<p class="quiet">Text in quotes is the coordinator\'s own. The node has checked '
+        "everything else.</p>"
+    )
+    for study in contents.waiting:
+        yield _study(study)
+    if contents.more:
+        yield f"<p>{contents.more} more studies wait: decide on these first.</p>"
+
+
+def _study(study: WaitingStudy) -> str:
+    hidden = f'<input type="hidden" name="hash" value="{escape(study.hash)}">'
+    form = f'<form method="post" action="decide">{hidden}'
+    accept = f'{form}<button class="accept" name="decision" value="accept">Accept</button></form>'
+    refuse = (
+        f"<details><summary>Refuse…</summary>{form}<label>Reason, which the coordinator reads"
+        f'<input name="reason" required maxlength="{MOST_REASON}" autocomplete="off"></label>'
+        '<button class="refuse" name="decision" value="reject">Refuse</button></form></details>'
+    )
+    fault = f'<p class="warn">{escape(study.fault)}</p>' if study.fault else ""
+    shown = f"<h3>{escape(study.name)}</h3>{fault}<dl>{_facts(study.facts)}</dl>"
+    return f"<article>{shown}{'' if study.fault else accept}{refuse}</article>"
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> str:
+    lines = []
+    for heading, text in facts:
+        if heading == "WARNING":
+            lines.append(f'<dd class="warn">{escape(text)}</dd>')
+        else:
+            lines.append(f"<dt>{escape(heading.strip())}</dt><dd>{escape(text)}</dd>")
+    return "".join(lines)
+
+
+def _budget(budgets: Iterable[BudgetShares]) -> Iterator[str]:
+    yield "<h2>Budget of this site's data</h2>"
+    for shares in budgets:
+        yield f"<h3>{escape(shares.name)}: {_amount(shares.total)} in all</h3>"
+        if shares.total:
+            yield picture(shares)
+        amounts = (f"{part} {_amount(getattr(shares, part))}" for part in PARTS)
+        yield f"<p>{', '.join(amounts)}</p>"
+
+
+def picture(shares: BudgetShares) -> str:
+    """Return a bar of the parts of a budget above 0, as SVG. A part above 0 is always seen."""
+    drawn, x = [], 0.0
+    for part in PARTS:
+        amount: Fraction = getattr(shares, part)
+        width = float(WIDTH * amount / shares.total)
+        place = f'x="{x:.2f}" y="0" width="{max(width, 3.0):.2f}" height="20"'
+        about = f"{part} {_amount(amount)}"
+        if amount > 0:
+            drawn.append(f'<rect class="{part}" {place}><title>{escape(about)}</title></rect>')
+        x += width
+    label = f"{shares.name}: {_amount(shares.spent)} of {_amount(shares.total)} spent"
+    view = f'viewBox="0 0 {WIDTH} 20" preserveAspectRatio="none"'
+    return f'<svg {view} role="img" aria-label="{escape(label)}">{"".join(drawn)}</svg>'
+
+
+def _amount(value: Fraction) -> str:
+    """Return an amount as it was written, or rounded if its fraction is long."""
+    exact = str(value)
+    return exact if len(exact) <= 12 else f"about {float(value):.6g}"
+
+
+def _history(history: Iterable[PastEvent]) -> Iterator[str]:
+    yield "<h2>History</h2>"
+    yield (
+        '<p class="quiet">The last rows of the audit trail. <code>umpc audit verify</code> '
+        "verifies them.</p>"
+    )
+    rows = [
+        f"<li><strong>{escape(each.event)}</strong> {escape(each.at)}"
+        f'<br>{escape(each.about)}<br><span class="quiet">{escape(each.note)}</span></li>'
+        for each in history
+    ]
+    yield (
+        f'<ul class="history">{"".join(rows)}</ul>' if rows else "<p>Nothing has happened yet.</p>"
+    )

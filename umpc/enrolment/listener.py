@@ -1,0 +1,222 @@
+"""The listening authority: it takes requests over the network, and returns decisions.
+
+    POST /enrol    the text of a request    →    {"state": "asked" | "admitted" | "declined", …}
+
+A person approves in another process, with `umpc enrol approve`. This process therefore signs
+nothing: it has no key of the authority in its memory, only the register's files.
+
+*What a stranger gains.* Nothing is recorded without the proof of an invitation's code, and every
+refusal has the same words. A call has a limit on its bytes and on its seconds, and a place has one
+on its calls (`visits.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from socketserver import TCPServer, ThreadingMixIn
+from typing import Any
+
+from umpc.enrolment.members import members_of, to_plain
+from umpc.enrolment.receiving import RequestReceiver
+from umpc.enrolment.register import ADMITTED, Enrolment, Register
+from umpc.enrolment.texts import Request
+from umpc.enrolment.visits import Visits
+from umpc.errors import CertificateError, ConfigError, UmpcError
+from umpc.transport.diagnose import split_address
+from umpc.transport.listening import refuse_if_taken
+
+log = logging.getLogger("umpc.enrolment")
+
+PATH = "/enrol"
+MOST_BYTES = 1 << 14
+"""The limit of a request. One of a site has about 900."""
+PAUSE_SECONDS = 10
+"""Longest time without a byte."""
+CALL_SECONDS = 20
+"""Longest time of a whole call."""
+END_SECONDS = 0.1
+"""Longest time until the listener notices that it shall end."""
+
+
+class EnrolmentDesk:
+    """The listener's answers, without a socket. Args: folder: of the authority."""
+
+    def __init__(self, folder: Path, receiver: RequestReceiver | None = None):
+        self._folder = folder
+        self._receiver = receiver or RequestReceiver(Register(folder / "enrolments"))
+        self._told: set[str] = set()
+
+    def answer(self, request: Request) -> dict[str, Any]:
+        """Return the answer to a request. Raises: CertificateError."""
+        entry = self._receiver.answer(request)
+        self._tell(entry, request)
+        if entry.state == ADMITTED:
+            members = to_plain(members_of(self._folder))
+            return {"state": entry.state, "admission": entry.admission, "members": members}
+        return {"state": entry.state}
+
+    def _tell(self, entry: Enrolment, request: Request) -> None:
+        """Write one line for each request and each decision."""
+        line = f"{entry.state}: {entry.role} {entry.name!r}, fingerprint {request.fingerprint}"
+        if line not in self._told:
+            self._told.add(line)
+            log.info("%s", line)
+
+
+@contextmanager
+def listening(
+    desk: EnrolmentDesk,
+    context: ssl.SSLContext,
+    address: str,
+    *,
+    visits: Visits | None = None,
+    now: Callable[[], float] = time.monotonic,
+) -> Iterator[str]:
+    """Listen inside the block, and yield the address. Raises: ConfigError, AddressInUse."""
+    host, port = split_address(address)
+    refuse_if_taken(host, port, address)
+    family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+    server = _Server((host, port), family, desk, context, visits or Visits(), now)
+    thread = threading.Thread(
+        target=server.serve_forever, args=(END_SECONDS,), name="enrolment", daemon=True
+    )
+    thread.start()
+    try:
+        shown = f"[{host}]" if ":" in host else host
+        yield f"{shown}:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Server(ThreadingMixIn, TCPServer):
+    """One thread for each call, as many as `visits` allows."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        family: int,
+        desk: EnrolmentDesk,
+        context: ssl.SSLContext,
+        visits: Visits,
+        now: Callable[[], float],
+    ):
+        self.address_family = family
+        self.desk = desk
+        self.context = context
+        self.visits = visits
+        self.now = now
+        super().__init__(address, _Handler)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether a call may go on. This runs before TLS, and takes no time."""
+        return self.visits.enter(client_address[0], self.now())
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve one call in its thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.visits.leave(client_address[0])
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Write nothing for a caller that breaks off, or speaks no TLS."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One call: TLS, one request, one answer."""
+
+    server: _Server
+    timeout = PAUSE_SECONDS
+    server_version = "umpc"
+    sys_version = ""
+
+    def setup(self) -> None:
+        """Begin TLS, with a limit on the time of the whole call."""
+        self.request.settimeout(PAUSE_SECONDS)
+        self._line = self.request.dup()
+        self._limit = threading.Timer(CALL_SECONDS, self._hang_up)
+        self._limit.daemon = True
+        self._limit.start()
+        try:
+            self.request = self.server.context.wrap_socket(self.request, server_side=True)
+        except BaseException:
+            self._end()
+            raise
+        super().setup()
+
+    def finish(self) -> None:
+        """End TLS and the connection."""
+        try:
+            super().finish()
+        finally:
+            self.request.close()
+            self._end()
+
+    def _hang_up(self) -> None:
+        with contextlib.suppress(OSError):
+            self._line.shutdown(socket.SHUT_RDWR)
+
+    def _end(self) -> None:
+        self._limit.cancel()
+        self._line.close()
+
+    def do_POST(self) -> None:
+        """Answer a request."""
+        length = self.headers.get("Content-Length", "")
+        size = int(length) if length.isdecimal() and len(length) < 9 else 0
+        # A connection that ends with unread bytes may lose the answer.
+        content = self.rfile.read(min(size, 4 * MOST_BYTES))
+        if self.path != PATH or not 0 < size <= MOST_BYTES:
+            self._refuse(HTTPStatus.BAD_REQUEST, f"POST {PATH} with a request's text was expected")
+            return
+        try:
+            request = Request.decode(content.decode("ascii", "replace"))
+            _ = request.names  # checks the signature
+        except (CertificateError, ConfigError) as error:
+            self._failed(error)
+            return
+        try:
+            self._answer(HTTPStatus.OK, self.server.desk.answer(request))
+        except UmpcError as error:
+            if error.culprit is not None:
+                self._failed(error)
+                return
+            log.error("%s", error.message)  # of the authority's own files
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, "the authority's files are unusable")
+
+    def _failed(self, error: UmpcError) -> None:
+        """Refuse a request that proves nothing, and count it for its place."""
+        self.server.visits.failed(self.client_address[0], self.server.now())
+        log.warning("refused a request from %s: %s", self.client_address[0], error.message)
+        self._refuse(HTTPStatus.FORBIDDEN, error.message)
+
+    def _refuse(self, status: HTTPStatus, message: str) -> None:
+        self._answer(status, {"state": "refused", "message": message})
+
+    def _answer(self, status: HTTPStatus, answer: dict[str, Any]) -> None:
+        content = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Write no line for each call: a site asks often."""
