@@ -116,11 +116,13 @@ docs: $(VENV)/.docs  ## build the documentation as a site in build/site; a warni
 tutorial: $(VENV)/.dev  ## run docs/tutorial.ipynb again and store what it shows
 	$(BIN)/python docs/tutorial_run.py
 
-architecture:  ## draw docs/architecture.svg again
+architecture:  ## draw docs/architecture.svg and docs/threats.svg again
 	$(PYTHON) docs/architecture.py
+	$(PYTHON) docs/threats.py
 
-settings: $(VENV)/.demo  ## write the tables of a study's keys into docs/study.md again
+settings: $(VENV)/.demo  ## write the tables of docs/study.md and docs/exit_codes.md again
 	$(BIN)/python docs/settings_table.py
+	$(BIN)/python docs/exit_codes.py
 
 proto: $(VENV)/.dev  ## generate Python from umpc/proto/v1/umpc.proto
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. umpc/proto/v1/umpc.proto

@@ -84,6 +84,14 @@ METRICS = click.option(
     help="Serve /metrics for Prometheus and /healthz on this local address, such as "
     "127.0.0.1:9464; default: no.",
 )
+TRACES = click.option(
+    "--traces",
+    default="",
+    envvar="UMPC_TRACES",
+    show_envvar=True,
+    help="Send spans of studies to an OTLP collector on this local address, such as "
+    "127.0.0.1:4318; needs umpc[otel]; default: no.",
+)
 LEASH = click.option("--while-stdin-open", "leash", is_flag=True, hidden=True)
 """End with the process that started this one. The demo's processes must not outlive it."""
 
@@ -126,9 +134,16 @@ def template(name: str) -> None:
 @LOG_LEVEL
 @LOG_FORMAT
 @METRICS
+@TRACES
 @LEASH
 def start_node(
-    config: Path, studies: int | None, level: str, style: str, metrics: str, leash: bool
+    config: Path,
+    studies: int | None,
+    level: str,
+    style: str,
+    metrics: str,
+    traces: str,
+    leash: bool,
 ) -> None:
     """Take part in studies until Ctrl-C or SIGTERM.
 
@@ -175,11 +190,12 @@ def start_node(
         )
 
         def add(server: Server, finished: Finished) -> None:
-            node = NodeServer(loaded, identity, ledger, finished)
+            node = NodeServer(loaded, identity, ledger, finished, monitor.watch)
             ending.callback(node.close)  # before the ledger is closed
             rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
 
-        monitor = Monitor(identity, metrics)
+        monitor = Monitor(identity, metrics, traces)
+        ending.callback(monitor.close)
         monitor.watch_site(loaded, ledger)
         place = loaded.hub or loaded.listen
         asyncio.run(serve(identity, place, ALLOWED, add, studies, leash, monitor))

@@ -44,6 +44,7 @@ from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger import Ledger
 from umpc.node.config import NodeConfig
 from umpc.node.contact import ContactCheck
+from umpc.node.run_watch import RunWatch, Unwatched
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
@@ -74,7 +75,12 @@ PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 
 
 class NodeServer(rpc.NodeServicer):
-    """The calls to a node. Args: finished: called after each study, with its error or None."""
+    """The calls to a node.
+
+    Args:
+        finished: called after each study, with its error or None.
+        watch: makes the observer of each study.
+    """
 
     def __init__(
         self,
@@ -82,7 +88,9 @@ class NodeServer(rpc.NodeServicer):
         identity: Identity,
         ledger: Ledger,
         finished: Callable[[UmpcError | None], None],
+        watch: Callable[[], RunWatch] = Unwatched,
     ):
+        self.watch = watch
         self.config = config
         self.identity = identity
         self.finished = finished
@@ -148,6 +156,8 @@ class NodeServer(rpc.NodeServicer):
 
         inbox: asyncio.Queue[m.CoordinatorMessage] = asyncio.Queue(maxsize=4)
         run = StudyRun(self.site, coordinator, inbox.get, send)
+        run.watch = self.watch()
+        run.step = "propose"
         with logs.about(run.place):
             await self._follow(run, receive, inbox, send)
 
@@ -182,6 +192,7 @@ class NodeServer(rpc.NodeServicer):
 
     def _conclude(self, run: StudyRun, error: UmpcError | None) -> None:
         """Drop, log and report at the end of a run."""
+        run.watch.end(run.proposed.hash if run.proposed else None, error)
         if run.parked is not None and run.aborted:
             self.parking.drop(run.parked, "was given up by the coordinator")
         if run.aborted and not run.keeps:
