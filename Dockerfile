@@ -36,7 +36,7 @@ ENTRYPOINT ["python", "/src/deploy/container.py"]
 
 FROM python:3.11-slim AS site
 COPY --from=build /opt/umpc /opt/umpc
-RUN useradd --uid 1000 --no-create-home umpc && install -d -o umpc -g umpc -m 0700 /site
+RUN useradd --uid 1000 --no-create-home umpc && install -d -o umpc -g umpc -m 0700 /site /ledger
 ENV PATH=/opt/umpc/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 USER 1000:1000
 WORKDIR /site

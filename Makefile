@@ -13,7 +13,7 @@ WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
 .PHONY: help demo test test-r long compose-test netns-test test-sql test-pages audit crash bench pictures figures profile native oracles \
-        lint docs tutorial architecture settings proto install clean
+        requirements sbom test-wheel lint docs tutorial architecture settings proto install clean
 
 help:  ## print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -35,6 +35,10 @@ $(VENV)/.bench: $(VENV)/.dev
 
 $(VENV)/.pages: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[pages]'
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.demo
@@ -103,6 +107,22 @@ oracles: $(VENV)/.dev  ## compare accounting, frames and c-index with other libr
 	test -x $(VENV)-oracles/bin/python || $(PYTHON) -m venv $(VENV)-oracles
 	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest hypothesis dp-accounting polars pyarrow lifelines
 	$(VENV)-oracles/bin/python -m pytest tests/bench/baselines/google_oracle.py tests/api/frames_oracle.py
+
+requirements: $(VENV)/.release  ## pin the packages of the image, with their hashes, in deploy/requirements.txt
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --no-emit-index-url --output-file deploy/requirements.txt
+
+sbom: $(VENV)/.release  ## list the packages of the image in build/sbom.json, as CycloneDX
+	@mkdir -p build
+	$(BIN)/cyclonedx-py requirements deploy/requirements.txt --pyproject pyproject.toml \
+	  --output-format JSON --output-reproducible --output-file build/sbom.json
+
+test-wheel: $(VENV)/.demo  ## build a wheel, and run the demo from it in an empty folder
+	rm -rf build/wheel build/wheel-env
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv build/wheel-env
+	build/wheel-env/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/umpc-*.whl)[demo]"
+	folder="$$(mktemp -d)" && cd "$$folder" && "$(CURDIR)/build/wheel-env/bin/umpc" demo && rmdir "$$folder"
 
 lint: $(VENV)/.dev  ## check style and types
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""Traces: a span for study, attempt and step, sent to this machine only, without a value of data."""
+"""Traces: a span for study, attempt and step, to this machine only, without a value of data."""
 
 from __future__ import annotations
 

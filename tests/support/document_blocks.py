@@ -6,10 +6,10 @@
     <!-- file: study.toml -->   the block after it is this file
     <!-- shows -->              the last command printed these lines, in this order
 
-A block of `sh` has a command a line, a block of `python` runs as a whole. A comment `# exit code 35`
-says how a command ends; without it, it ends with 0. `&` starts a process, which the end of the page
-ends. In a block that shows output, `…` stands for any text. Ports of 127.0.0.1 become free ones.
-A question of a command is answered with `y`.
+A block of `sh` has a command a line, a block of `python` runs as a whole. A comment
+`# exit code 35` says how a command ends; without it, it ends with 0. `&` starts a process, which
+the end of the page ends. In a block that shows output, `…` stands for any text. Ports of 127.0.0.1
+become free ones. A question of a command is answered with `y`.
 
 Commands run in this process, except for those that serve, lead a study or start others: these are
 forked from a process that has imported everything.
