@@ -147,8 +147,14 @@ settings: $(VENV)/.demo  ## write the tables of docs/study.md and docs/exit_code
 proto: $(VENV)/.dev  ## generate Python from umpc/proto/v1/umpc.proto
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. umpc/proto/v1/umpc.proto
 
-install: $(VENV)/.demo  ## link the command `umpc` into PREFIX/bin (default ~/.local, or /usr/local)
+install: $(VENV)/.demo  ## link the command `umpc` into PREFIX/bin, with completion and manual page (default ~/.local, or /usr/local)
 	@mkdir -p "$(PREFIX)/bin" && ln -sf "$$PWD/$(BIN)/umpc" "$(PREFIX)/bin/umpc"
+	@mkdir -p "$(PREFIX)/share/man/man1" "$(PREFIX)/share/bash-completion/completions" \
+	  "$(PREFIX)/share/zsh/site-functions" "$(PREFIX)/share/fish/vendor_completions.d"
+	@$(BIN)/python docs/man_page.py > "$(PREFIX)/share/man/man1/umpc.1"
+	@_UMPC_COMPLETE=bash_source $(BIN)/umpc > "$(PREFIX)/share/bash-completion/completions/umpc"
+	@_UMPC_COMPLETE=zsh_source $(BIN)/umpc > "$(PREFIX)/share/zsh/site-functions/_umpc"
+	@_UMPC_COMPLETE=fish_source $(BIN)/umpc > "$(PREFIX)/share/fish/vendor_completions.d/umpc.fish"
 	@echo "umpc is $(PREFIX)/bin/umpc, a link into this folder; it needs $(PREFIX)/bin on your PATH"
 
 clean:  ## remove what these commands made
