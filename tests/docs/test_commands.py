@@ -36,6 +36,7 @@ def test_a_page_leads_from_an_empty_folder_by_its_own_words(name, tmp_path):
     read(name, tmp_path)
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", DEMOS)
 def test_every_demo_runs(name, tmp_path):
     read(name, tmp_path)

@@ -7,6 +7,7 @@ node started.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from umpc.node.approvals import Approvals
 from umpc.node.audit.study_rows import Record, nothing, of_rules
-from umpc.node.config import NodeConfig, load_node_config
+from umpc.node.config import NodeConfig, choose_dataset, load_datasets
 from umpc.node.field_sets import FieldSets, field_sets_beside
 from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records
@@ -30,13 +31,24 @@ The node reads until two of them agree, because an editor may write in pieces.
 """
 
 
+def reload_config(config: NodeConfig, path: Path) -> NodeConfig:
+    """Read a data set's configuration again, found by its ledger, else by its name.
+
+    Raises: ConfigError where the file no longer has this data set.
+    """
+    found = load_datasets(path)
+    return next((each for each in found if each.ledger == config.ledger), None) or choose_dataset(
+        found, config.dataset
+    )
+
+
 class Admission:
     """Whether a site takes part in a study.
 
     Args:
         config: the configuration at the node's start.
         name: the node's name.
-        read: reads the configuration again.
+        read: reads the configuration again, by default as `reload_config`.
         record: appends to the audit trail.
     """
 
@@ -45,14 +57,14 @@ class Admission:
         config: NodeConfig,
         name: str,
         approvals: Approvals,
-        read: Callable[[Path], NodeConfig] = load_node_config,
+        read: Callable[[Path], NodeConfig] | None = None,
         record: Record = nothing,
     ):
         self.config = config
         self.name = name
         self.approvals = approvals
         self.field_sets = FieldSets(field_sets_beside(config.ledger))
-        self._read_again = read
+        self._read_again = read or (lambda path: reload_config(config, path))
         self._record = record
         self._read = config
 
@@ -66,7 +78,9 @@ class Admission:
     def load(self, study: Study) -> Records:
         """Return the records of a study that was admitted, and whose ε is reserved.
 
-        The node tells the values to nobody but the administrator, in the log.
+        Their order is uniformly random and secret. The node tells the values to nobody but the
+        administrator, in the log.
+
         Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
         """
         self.field_sets.count(study, self.name)
@@ -77,7 +91,7 @@ class Admission:
         self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)
-        return records
+        return records.numbered_anew(os.urandom)
 
     def permit(self, study: Study, records: int) -> None:
         """Check the rules once more, for a study whose records were read before.

@@ -37,6 +37,7 @@ from umpc.node.budget.budget_account import RESTORE, RESTORE_ALL, BudgetCost, ex
 from umpc.node.budget.budget_limits import check_delta
 from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses
 from umpc.node.config import SitePlaces, load_places
+from umpc.node.field_sets import field_sets_beside
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Restoration:
         self.path, self.config, self.folder = path, config.resolve(), folder
         self.manifest, self._seal = archive.unpack(path, folder)
         draft = None if self.config.exists() else folder / archive.CONFIG
-        self.site: SitePlaces = load_places(self.config, draft)
+        self.site: SitePlaces = load_places(self.config, draft, self.manifest.dataset)
         self.place = Place.of(self.site.ledger, self.site.anchor)
         self.ledger = folder / archive.LEDGER
         self.written: list[Path] = []
@@ -216,6 +217,7 @@ class Restoration:
             self._put(archive.LEDGER_KEY, self.place.key)
             self._put(archive.CONFIG, self.config)
             self._put_approvals()
+            self._put(archive.FIELD_SETS, field_sets_beside(self.place.ledger))
             self._put(archive.TRAIL, trail_beside(self.place.ledger))
             self._put(archive.LEDGER, self.place.ledger)
             write_anchor(self.place.anchor, head)
