@@ -13,7 +13,7 @@ WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
 .PHONY: help demo test test-r long compose-test netns-test upgrade-test test-sql test-pages audit crash bench pictures figures profile native oracles \
-        lint docs tutorial architecture settings proto install clean
+        requirements sbom test-wheel lint docs tutorial architecture settings proto install clean
 
 help:  ## print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -35,6 +35,10 @@ $(VENV)/.bench: $(VENV)/.dev
 
 $(VENV)/.pages: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[pages]'
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.demo
@@ -107,6 +111,22 @@ oracles: $(VENV)/.dev  ## compare accounting, frames and c-index with other libr
 	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest hypothesis dp-accounting polars pyarrow lifelines
 	$(VENV)-oracles/bin/python -m pytest tests/bench/baselines/google_oracle.py tests/api/frames_oracle.py
 
+requirements: $(VENV)/.release  ## pin the packages of the image, with their hashes, in deploy/requirements.txt
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --no-emit-index-url --output-file deploy/requirements.txt
+
+sbom: $(VENV)/.release  ## list the packages of the image in build/sbom.json, as CycloneDX
+	@mkdir -p build
+	$(BIN)/cyclonedx-py requirements deploy/requirements.txt --pyproject pyproject.toml \
+	  --output-format JSON --output-reproducible --output-file build/sbom.json
+
+test-wheel: $(VENV)/.demo  ## build a wheel, and run the demo from it in an empty folder
+	rm -rf build/wheel build/wheel-env
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv build/wheel-env
+	build/wheel-env/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/umpc-*.whl)[demo]"
+	folder="$$(mktemp -d)" && cd "$$folder" && "$(CURDIR)/build/wheel-env/bin/umpc" demo && rmdir "$$folder"
+
 lint: $(VENV)/.dev  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -119,17 +139,25 @@ docs: $(VENV)/.docs  ## build the documentation as a site in build/site; a warni
 tutorial: $(VENV)/.dev  ## run docs/tutorial.ipynb again and store what it shows
 	$(BIN)/python docs/tutorial_run.py
 
-architecture:  ## draw docs/architecture.svg again
+architecture:  ## draw docs/architecture.svg and docs/threats.svg again
 	$(PYTHON) docs/architecture.py
+	$(PYTHON) docs/threats.py
 
-settings: $(VENV)/.demo  ## write the tables of a study's keys into docs/study.md again
+settings: $(VENV)/.demo  ## write the tables of docs/study.md and docs/exit_codes.md again
 	$(BIN)/python docs/settings_table.py
+	$(BIN)/python docs/exit_codes.py
 
 proto: $(VENV)/.dev  ## generate Python from umpc/proto/v1/umpc.proto
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. umpc/proto/v1/umpc.proto
 
-install: $(VENV)/.demo  ## link the command `umpc` into PREFIX/bin (default ~/.local, or /usr/local)
+install: $(VENV)/.demo  ## link the command `umpc` into PREFIX/bin, with completion and manual page (default ~/.local, or /usr/local)
 	@mkdir -p "$(PREFIX)/bin" && ln -sf "$$PWD/$(BIN)/umpc" "$(PREFIX)/bin/umpc"
+	@mkdir -p "$(PREFIX)/share/man/man1" "$(PREFIX)/share/bash-completion/completions" \
+	  "$(PREFIX)/share/zsh/site-functions" "$(PREFIX)/share/fish/vendor_completions.d"
+	@$(BIN)/python docs/man_page.py > "$(PREFIX)/share/man/man1/umpc.1"
+	@_UMPC_COMPLETE=bash_source $(BIN)/umpc > "$(PREFIX)/share/bash-completion/completions/umpc"
+	@_UMPC_COMPLETE=zsh_source $(BIN)/umpc > "$(PREFIX)/share/zsh/site-functions/_umpc"
+	@_UMPC_COMPLETE=fish_source $(BIN)/umpc > "$(PREFIX)/share/fish/vendor_completions.d/umpc.fish"
 	@echo "umpc is $(PREFIX)/bin/umpc, a link into this folder; it needs $(PREFIX)/bin on your PATH"
 
 clean:  ## remove what these commands made

@@ -17,7 +17,7 @@ UmpcError
 │   ├── EmptyTable              the table has no record
 │   └── TooManySchemas          a node was asked with too many different schemas
 ├── DpError                     the privacy budget or a site's rules do not allow the study
-│   ├── InsufficientBudget      names what is spent, reserved, left and asked
+│   ├── InsufficientBudget      a site has too little budget left; names what is left and asked
 │   ├── LedgerError             the ledger is damaged or in an impossible state
 │   ├── AlreadyReleased         a site released the study before, maybe in another attempt
 │   ├── AlreadyRunning          another run of the same study is under way at a site

@@ -92,6 +92,8 @@ MAY_IMPORT = {
     "umpc/monitoring/": (
         "prometheus_client",
         "grpc_health.v1",
+        "opentelemetry",
+        "requests",
         "umpc.transport",
         "umpc.errors",
         "umpc.protocol_version",

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from tests.support.studies import KENDALL, make_study
 from umpc import __version__
+from umpc.cli import doctor_site
 from umpc.cli.doctor_network import NamedPeer, check_network
 from umpc.cli.main import umpc
 from umpc.node.audit.entry import AuditRow
@@ -197,10 +198,16 @@ def test_each_fault_of_the_ledger_is_red(site):
     the_one(site.red(), 32, "the system refused", "Check the disk")
 
 
-def test_each_fault_of_the_certificate_is_red(site):
+def test_each_fault_of_the_certificate_is_red(site, monkeypatch):
     folder, key = site.folder / "site", site.folder / "site/key.pem"
     key.chmod(0o604)
     the_one(site.red(), 51, "mode 604", f"chmod 600 {key}")
+    key.chmod(0o600)
+    key.chmod(0o440)
+    with monkeypatch.context() as root_gave_it:
+        root_gave_it.setattr(doctor_site, "check_private", lambda path: None)
+        (found,) = doctor_site._private(key)
+        assert not found.error and "mode 440, for root and this process's group" in found.text
     key.chmod(0o600)
     site.write(head='name = "south"')
     the_one(site.red(), 51, "is for 'north'", "Make both names equal")

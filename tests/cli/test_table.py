@@ -53,6 +53,7 @@ def test_the_chosen_columns_are_read_in_the_chosen_order(tmp_path, delimiter, qu
     lines = [["x", "note", "y"], ["1", "a", "2"], ["3", "b", "4"]]
     text = "\n".join(delimiter.join(quote + cell + quote for cell in line) for line in lines)
     found = read_csv(written(tmp_path, text), delimiter, ["y", "x"])
+    assert read_csv(tmp_path / "table.csv", None, ["y", "x"]) == found
     assert found == DemoTable(("y", "x"), [("2", "1"), ("4", "3")])
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import umpc
+from umpc.errors import error_classes
 from umpc.ustat.statistics import LIBRARY
 
 ROOT = Path(umpc.__file__).parents[1]
@@ -95,9 +96,23 @@ def test_every_decision_is_listed():
     assert listed == files
 
 
-def test_the_architecture_picture_is_the_one_that_its_source_draws():
-    drawn = runpy.run_path(str(ROOT / "docs" / "architecture.py"))["picture"]()
-    assert drawn == (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["architecture", "threats"])
+def test_a_picture_is_the_one_that_its_source_draws(name):
+    drawn = runpy.run_path(str(ROOT / "docs" / f"{name}.py"))["picture"]()
+    assert drawn == (ROOT / "docs" / f"{name}.svg").read_text(encoding="utf-8")
+
+
+def test_every_threat_of_the_picture_has_its_row():
+    marks = runpy.run_path(str(ROOT / "docs" / "threats.py"))["THREATS"]
+    assert re.findall(r"^\| (T\d+) \|", text_of("docs/threats.md"), re.MULTILINE) == list(marks)
+
+
+def test_the_exit_codes_are_those_of_the_errors():
+    script = runpy.run_path(str(ROOT / "docs" / "exit_codes.py"))
+    page = text_of("docs/exit_codes.md")
+    assert script["written"](page) == page, "run `make settings`"
+    codes = {str(cls.exit_code) for cls in error_classes().values()}
+    assert codes < set(re.findall(r"^\| (\d+) \|", page, re.MULTILINE))
 
 
 def test_the_picture_refuses_words_that_do_not_fit():

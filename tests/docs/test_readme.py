@@ -49,7 +49,7 @@ def test_the_study_of_the_help_text_loads_and_is_sound(tmp_path):
 def test_the_kernel_is_explained(tmp_path, monkeypatch):
     (tmp_path / "kernels.py").write_text(block(KERNELS, "python", "close_in_age"))
     monkeypatch.chdir(tmp_path)
-    (line,) = re.findall(r"^    umpc (kernels explain .*)$", KERNELS, re.MULTILINE)
+    (line,) = re.findall(r"^umpc (kernels explain .*)$", KERNELS, re.MULTILINE)
     ended = CliRunner().invoke(command, shlex.split(line))
     assert ended.exit_code == 0 and "sensitivity   120000 per edge" in ended.output, ended.output
 

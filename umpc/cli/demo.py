@@ -48,7 +48,9 @@ NODES = 4
     "option is given several times, each file is the table of one site.",
 )
 @click.option(
-    "--delimiter", default=",", show_default=True, help="The separator of the table's columns."
+    "--delimiter",
+    help="The separator of the table's columns; default: the one of , ; tab | that splits the "
+    "first line most, as a node finds it.",
 )
 @click.option(
     "--missing",

@@ -57,7 +57,7 @@ class DemoOptions:
     """The options of `umpc demo`. settings: those of the protocol."""
 
     csv_files: tuple[Path, ...]
-    delimiter: str
+    delimiter: str | None
     missing: tuple[str, ...]
     encoding: str
     decimal: str

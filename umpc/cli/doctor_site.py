@@ -37,6 +37,7 @@ from umpc.node.table.source import TableSite
 from umpc.node.table.survey import survey_table
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.expiry import due
+from umpc.transport.files import check_private
 from umpc.transport.identity import Identity
 
 LEAST_FREE = 400_000_000
@@ -211,12 +212,15 @@ def check_identity(config: NodeConfig, identity: Identity) -> Iterator[Finding]:
 
 
 def _private(path: Path) -> Iterator[Finding]:
-    """Yield whether only its owner can read a secret file."""
+    """Yield whether a secret file is as private as a process asks for."""
     mode = path.stat().st_mode & 0o777
-    if mode & 0o077:
+    try:
+        check_private(path)
+    except CertificateError:
         error = CertificateError(
             f"{path} has mode {mode:03o}, and other users may use it: run `chmod 600 {path}`"
         )
         yield Finding("key", error=error)
     else:
-        yield Finding("key", f"{path}: mode {mode:03o}, for its owner only")
+        readers = "root and this process's group" if mode & 0o077 else "its owner"
+        yield Finding("key", f"{path}: mode {mode:03o}, for {readers} only")

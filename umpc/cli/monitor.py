@@ -12,9 +12,11 @@ from umpc.errors import UmpcError
 
 if TYPE_CHECKING:
     from umpc.monitoring.metrics import Metrics
+    from umpc.monitoring.traces import Tracing
     from umpc.node.budget.budget_account import Balance
     from umpc.node.budget.ledger import Ledger
     from umpc.node.config import NodeConfig
+    from umpc.node.run_watch import RunWatch
     from umpc.transport.authority import Identity
 
 log = logging.getLogger("umpc.metrics")
@@ -22,9 +24,19 @@ STATES = ("total", "spent", "reserved", "left")
 
 
 class Monitor:
-    """The metrics of one server. Args: address: HOST:PORT of this machine, or "" for none."""
+    """The metrics of one server, and its traces.
 
-    def __init__(self, identity: Identity, address: str):
+    Args:
+        address: HOST:PORT of this machine that serves metrics, or "" for none.
+        traces: HOST:PORT of this machine where a collector takes spans, or "" for none.
+    """
+
+    def __init__(self, identity: Identity, address: str, traces: str = ""):
+        self._tracing: Tracing | None = None
+        if traces:
+            from umpc.monitoring.traces import Tracing
+
+            self._tracing = Tracing(identity, traces)
         self._identity = identity
         self._address = address
         self._metrics: Metrics | None = None
@@ -57,6 +69,17 @@ class Monitor:
                 pending,
                 dataset,
             )
+
+    def watch(self) -> RunWatch:
+        """Return the observer of one study, which makes its spans."""
+        from umpc.node.run_watch import Unwatched
+
+        return Unwatched() if self._tracing is None else self._tracing.begin()
+
+    def close(self) -> None:
+        """Send the spans that wait."""
+        if self._tracing is not None:
+            self._tracing.close()
 
     def ended(self, error: UmpcError | None) -> None:
         """Count a study that ended."""

@@ -85,6 +85,14 @@ METRICS = click.option(
     help="Serve /metrics for Prometheus and /healthz on this local address, such as "
     "127.0.0.1:9464; default: no.",
 )
+TRACES = click.option(
+    "--traces",
+    default="",
+    envvar="UMPC_TRACES",
+    show_envvar=True,
+    help="Send spans of studies to an OTLP collector on this local address, such as "
+    "127.0.0.1:4318; needs umpc[otel]; default: no.",
+)
 LEASH = click.option("--while-stdin-open", "leash", is_flag=True, hidden=True)
 """End with the process that started this one. The demo's processes must not outlive it."""
 
@@ -129,9 +137,16 @@ def template(name: str) -> None:
 @LOG_LEVEL
 @LOG_FORMAT
 @METRICS
+@TRACES
 @LEASH
 def start_node(
-    config: Path, studies: int | None, level: str, style: str, metrics: str, leash: bool
+    config: Path,
+    studies: int | None,
+    level: str,
+    style: str,
+    metrics: str,
+    traces: str,
+    leash: bool,
 ) -> None:
     """Take part in studies until Ctrl-C or SIGTERM.
 
@@ -172,11 +187,12 @@ def start_node(
             datasets.append(open_dataset(each, ledger))
 
         def add(server: Server, finished: Finished) -> None:
-            node = NodeServer(datasets, identity, finished)
+            node = NodeServer(datasets, identity, finished, monitor.watch)
             ending.callback(node.close)  # before the ledgers are closed
             rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
 
-        monitor = Monitor(identity, metrics)
+        monitor = Monitor(identity, metrics, traces)
+        ending.callback(monitor.close)
         for dataset in datasets:
             label = dataset.name if len(datasets) > 1 else ""
             monitor.watch_site(dataset.config, dataset.ledger, label)

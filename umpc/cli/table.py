@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,8 +23,8 @@ from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.mpc.attempt import edges_of
 from umpc.node.records import TableSource, load_records
 from umpc.node.table.number_format import PLAIN, NumberFormat
-from umpc.node.table.plain_text import UNREADABLE, is_encoding, open_text
-from umpc.node.table.source import ENCODING
+from umpc.node.table.plain_text import UNREADABLE, is_encoding, open_text, read_header
+from umpc.node.table.source import DELIMITERS, ENCODING
 from umpc.protocols.base.seed_agreement import by_class
 from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
@@ -142,7 +143,7 @@ def together(tables: Sequence[DemoTable]) -> DemoTable:
 
 def read_csv(
     path: Path,
-    delimiter: str,
+    delimiter: str | None,
     columns: Sequence[str] | None,
     *,
     missing: Sequence[str] = (),
@@ -151,14 +152,18 @@ def read_csv(
 ) -> DemoTable:
     """Read the chosen columns of a CSV file. Rows with a missing value are left out.
 
-    Args: missing: further words of a missing value, beside those of a node. numbers: how the table
-        writes numbers; the rows of the result have a decimal point and no separators.
+    Args:
+        delimiter: None takes the one that splits the header most, as a node does.
+        missing: further words of a missing value, beside those of a node.
+        numbers: how the table writes numbers; the rows of the result have a decimal point and no
+            separators.
+
     Raises:
         ConfigError: for another delimiter than one character, for an encoding that Python does
             not know, and for a file that is no CSV file.
         DataError: for a column that does not exist; EmptyTable where no complete row is left.
     """
-    if len(delimiter) != 1 or delimiter in '"\r\n':
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise ConfigError(
             f"--delimiter must be one character such as ; or a tab, got {delimiter!r}"
         )
@@ -169,7 +174,7 @@ def read_csv(
     names = tuple(columns or ())
     try:
         with open_text(path, encoding) as file:
-            reader = csv.DictReader(file, delimiter=delimiter)
+            reader = csv.DictReader(file, delimiter=delimiter or found_delimiter(path, encoding))
             _check_columns(path, names, reader.fieldnames or ())
             rows = [tuple(row[name] for name in names) for row in reader]
     except (*UNREADABLE, csv.Error) as error:
@@ -189,6 +194,18 @@ def read_csv(
         )
     texts = [plain_column(values, numbers) for values in zip(*complete, strict=True)]
     return DemoTable(names, list(zip(*texts, strict=True)))
+
+
+def found_delimiter(path: Path, encoding: str) -> str:
+    """Return the delimiter that splits the header most, the first of DELIMITERS among equals.
+
+    Raises: OSError, UnicodeError for a file that cannot be read.
+    """
+    columns = {}
+    for delimiter in DELIMITERS:
+        with suppress(csv.Error):  # a header with this delimiter would be no header
+            columns[delimiter] = len(read_header(path, encoding, delimiter))
+    return max(columns, key=columns.__getitem__, default=DELIMITERS[0])
 
 
 def _check_columns(path: Path, names: Sequence[str], known: Sequence[str]) -> None:

@@ -31,7 +31,7 @@ DEMO_ONLY = ("csv_file", "fields", "label", "keep")
     help="With FILE: a CSV table of public records, on which every step's AUC is computed.",
 )
 @click.option("--csv", "csv_file", type=FILE, help="Without FILE: the demo's table.")
-@click.option("--delimiter", default=",", show_default=True, help="The tables' separator.")
+@click.option("--delimiter", help="The tables' separator; default: found, as a node does.")
 @click.option("--fields", help="The model's columns, separated by commas.")
 @click.option("--label", metavar="COLUMN=FIRST", help="The label, and its first class.")
 @click.option("--nodes", type=click.IntRange(1, 64), default=4, show_default=True)
@@ -117,7 +117,7 @@ def _consortium(file: Path, given: dict[str, Any], style: str) -> Model:
     return lead(entries, lambda step: _tell(step, entries.entries.steps, style), public)
 
 
-def _public_table(file: TrainFile, path: Path | None, delimiter: str) -> PublicTable | None:
+def _public_table(file: TrainFile, path: Path | None, delimiter: str | None) -> PublicTable | None:
     if path is None:
         return None
     from umpc.cli.table import read_csv

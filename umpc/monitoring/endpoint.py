@@ -19,6 +19,7 @@ from umpc.errors import AddressInUse, ConfigError, UmpcError
 from umpc.transport.diagnose import split_address
 
 CALL_SECONDS = 5
+DEFAULT_PORTS = {"--metrics": 9464, "--traces": 4318}
 WELL = "ok"
 
 
@@ -44,19 +45,25 @@ def monitored(address: str, registry: CollectorRegistry, fault: Callable[[], str
 
 
 def _bind(address: str, handler: type[BaseHTTPRequestHandler]) -> HTTPServer:
-    host, port = split_address(address)
-    host = "127.0.0.1" if host == "localhost" else host
-    if not _is_local(host) or ":" in host:
-        raise ConfigError(
-            f"--metrics {address}: an address of this machine alone was expected, such as "
-            "127.0.0.1:9464. Let a collector on this machine read it and send it on"
-        )
+    host, port = local_address("--metrics", address)
     try:
         return HTTPServer((host, port), handler)
     except OSError:
         raise AddressInUse(
             f"--metrics {address}: another process listens there. Choose another port"
         ) from None
+
+
+def local_address(option: str, address: str) -> tuple[str, int]:
+    """Return host and port of an IPv4 address of this machine alone. Raises: ConfigError."""
+    host, port = split_address(address)
+    host = "127.0.0.1" if host == "localhost" else host
+    if not _is_local(host) or ":" in host:
+        raise ConfigError(
+            f"{option} {address}: an address of this machine alone was expected, such as "
+            f"127.0.0.1:{DEFAULT_PORTS[option]}. Let a collector on this machine send it on"
+        )
+    return host, port
 
 
 def _is_local(host: str) -> bool:

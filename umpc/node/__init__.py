@@ -4,6 +4,7 @@
 |---|---|
 | `server.py` | the gRPC server: access control, and the end of a study with its stream |
 | `admission.py` | the admission of a study: the rules as they are now, the approval, the records |
+| `run_watch.py` | the observer of one study, for traces |
 | `attempts/` | one study at this node: its steps, links, material and rounds |
 | `budget/` | the privacy budget on disk |
 | `backup/` | the site's files in one archive, and back: no charge is forgotten |

@@ -42,6 +42,7 @@ from umpc.node.audit import study_rows
 from umpc.node.contact import ContactCheck
 from umpc.node.datasets import Dataset, Datasets
 from umpc.node.policy import Policy
+from umpc.node.run_watch import RunWatch, Unwatched
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
@@ -77,6 +78,7 @@ class NodeServer(rpc.NodeServicer):
     Args:
         datasets: at least one.
         finished: called after each study, with its error or None.
+        watch: makes the observer of each study.
     """
 
     def __init__(
@@ -84,7 +86,9 @@ class NodeServer(rpc.NodeServicer):
         datasets: Sequence[Dataset],
         identity: Identity,
         finished: Callable[[UmpcError | None], None],
+        watch: Callable[[], RunWatch] = Unwatched,
     ):
+        self.watch = watch
         self.identity = identity
         self.finished = finished
         self.links = Links(identity)
@@ -161,6 +165,8 @@ class NodeServer(rpc.NodeServicer):
         run = StudyRun(
             first, coordinator, inbox.get, send, DatasetChoice(self.site_of, self.datasets.check)
         )
+        run.watch = self.watch()
+        run.step = "propose"
         with logs.about(run.place):
             await self._follow(run, receive, inbox, send)
 
@@ -195,6 +201,7 @@ class NodeServer(rpc.NodeServicer):
 
     def _conclude(self, run: StudyRun, error: UmpcError | None) -> None:
         """Drop, log and report at the end of a run."""
+        run.watch.end(run.proposed.hash if run.proposed else None, error)
         if run.parked is not None and run.aborted:
             run.site.parking.drop(run.parked, "was given up by the coordinator")
         if run.aborted and not run.keeps:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from umpc import logs
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout
+from umpc.node.run_watch import RunWatch, Unwatched
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
@@ -43,7 +44,8 @@ class CoordinatorStream:
         self._receive = receive
         self.send = send
         self.proposed: Study | None = None
-        self.step = "propose"
+        self.watch: RunWatch = Unwatched()
+        self._step = "propose"
         self.answering = False
         """The last message is on its way: the coordinator may hang up before its sender knows."""
         self.answered = False
@@ -51,6 +53,16 @@ class CoordinatorStream:
 
         Whatever the coordinator does now, this run is complete here.
         """
+
+    @property
+    def step(self) -> str:
+        """The present step of the study."""
+        return self._step
+
+    @step.setter
+    def step(self, name: str) -> None:
+        self._step = name
+        self.watch.step(name)
 
     @property
     def study(self) -> Study:

@@ -168,6 +168,7 @@ class StudyRun(CoordinatorStream):
             whole.reschedule(due - before + self.site.ledger.hold_seconds)
 
     async def _run_attempt(self, ahead: bool) -> None:
+        self.watch.attempt()
         study = self.study
         ledger = self.site.ledger
         protocol = protocol_of(study)
@@ -273,6 +274,7 @@ class StudyRun(CoordinatorStream):
 
     async def _run_parked(self, parked: PreparedAttempt) -> None:
         """The run of what was prepared, with the same messages; whatever happens, it is used up."""
+        self.watch.attempt()
         study = self.study
         try:
             await asyncio.to_thread(self.site.permit, study, parked.side.records)
