@@ -83,7 +83,7 @@ def _parse(found: Mapping[str, object]) -> ConsortiumMember:
 
 
 def to_toml(members: Iterable[ConsortiumMember], at: datetime) -> str:
-    """Return the members as a study file names them. Anything that does not fit there is a comment."""
+    """Return the members as a study file names them. The rest is a comment."""
     return "\n".join([f"# Members of the consortium, told at {at:%F %T} UTC.", *_lines(members)])
 
 
