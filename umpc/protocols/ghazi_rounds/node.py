@@ -1,7 +1,7 @@
-"""A node's side of `ghazi-rounds`: one message, and later the answer to one question.
+"""A node's side of a protocol that asks: one message, and later the answer to one question.
 
     side.release()            release: the first message, charged
-    side.answer(question)     ask: the second message, about the records left out of the first
+    side.answer(question)     ask: the second message
 
 A study's answer is stored before it leaves, with its question's digest. Asked again, the node
 repeats it. To another question, or where the run ended before there was an answer, it has none: the
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from umpc.crypto.signing import Credentials
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.protocols.base.asking import AskingMessages
 from umpc.protocols.base.one_message_node import OneMessageNode
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.ghazi_rounds.messages import RoundsMessages
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
 
@@ -22,7 +22,7 @@ from umpc.ustat.clear import Columns
 class RoundsNode(OneMessageNode):
     """One node, one study, one attempt. Args: as of OneMessageNode."""
 
-    _messages: RoundsMessages
+    _messages: AskingMessages
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class RoundsNode(OneMessageNode):
         columns: Columns,
         records: int,
         entropy: Entropy,
-        messages: RoundsMessages,
+        messages: AskingMessages,
     ):
         super().__init__(own, study, columns, records, entropy, messages)
         self._answered = False
