@@ -70,7 +70,7 @@ class AskingMessages(OneMessage):
         return None
 
     def possible_after(self, question: bytes, counts: Sequence[ClassCounts]) -> tuple[float, float]:
-        """As `possible`, once the question is known."""
+        """The range of `possible`, once the question is known."""
         return self.possible(counts)
 
     def limits_after(
