@@ -18,7 +18,7 @@ from bench.baselines.error_tables import Printed
 from umpc.protocols.base.one_message import by_classes
 from umpc.protocols.local.adaptive_messages import AdaptiveMessages, Cuts
 from umpc.protocols.local.bell_ldp_classes import BellLdpClasses
-from umpc.protocols.local.bin_search import BinSearch, SearchedField
+from umpc.protocols.local.bin_search import BinSearch, Masses, SearchedField
 from umpc.protocols.local.messages import CellClassMessages
 from umpc.protocols.local.quantisation import Bins, Quantiser
 from umpc.ustat.clear import Columns
@@ -57,9 +57,11 @@ def exact_auc(columns: Columns) -> float:
     return float(less.mean() / 2 / CLASS)
 
 
-def messages(epsilon: Fraction, cuts: tuple[int, ...]) -> CellClassMessages:
+def messages(
+    epsilon: Fraction, cuts: tuple[int, ...], measures: Masses | None = None
+) -> CellClassMessages:
     """Randomised response on the bins between these cut points."""
-    cells = Quantiser(AUC, (Bins(FIELD, cuts),), "average", two_sample=True)
+    cells = Quantiser(AUC, (Bins(FIELD, cuts),), "average", two_sample=True, weights=measures)
     return CellClassMessages(BellLdpClasses(epsilon, cells))
 
 
@@ -68,10 +70,12 @@ def adaptive(epsilon: Fraction) -> AdaptiveMessages:
     first = epsilon * SHARE
     rest = epsilon - first
 
-    def answers(cuts: Cuts) -> CellClassMessages:
-        return messages(rest, cuts[0])
+    search = BinSearch(first, (SearchedField(FIELD, BINS),))
 
-    return AdaptiveMessages(BinSearch(first, (SearchedField(FIELD, BINS),)), answers, rest)
+    def answers(cuts: Cuts, masses: Masses | None) -> CellClassMessages:
+        return messages(rest, cuts[0], search.measures(masses) if masses else None)
+
+    return AdaptiveMessages(search, answers, rest)
 
 
 def estimate_equal(columns: Columns, epsilon: Fraction) -> float:

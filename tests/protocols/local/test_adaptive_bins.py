@@ -54,6 +54,11 @@ def halves(columns: dict[str, np.ndarray], cut: int) -> list[dict[str, np.ndarra
     ]
 
 
+def found_masses(of, firsts, counts):
+    """The masses of leaves that follow from first messages."""
+    return of.search.masses(of.search.shares(firsts, counts), sum(counts))
+
+
 def test_a_whole_study_asks_twice_at_the_predicted_cost_and_says_what_it_found():
     columns = crowded(3000)
     ran = simulate(STUDY, halves(columns, 1000), Entropy("whole"))
@@ -66,7 +71,8 @@ def test_a_whole_study_asks_twice_at_the_predicted_cost_and_says_what_it_found()
     # A seed and a bit of each record; then four bits of each.
     assert [len(share) for share in script.shares] == [32 + 125, 32 + 250]
     assert [len(answer) for answer in script.answers] == [500, 1000]
-    second = messages_of(STUDY).second(script.question)
+    of = messages_of(STUDY)
+    second = of.second(script.question, found_masses(of, script.shares, [1000, 2000]))
     assert abs(report.estimate - second.quantised(columns, 0)) < 6 * report.noise_std
     assert (report.epsilon, report.delta, report.noise) == (4, 0, "local")
     note = report.to_dict()["note"]
@@ -104,15 +110,24 @@ def test_two_classes_share_their_cut_points():
 def test_given_the_cut_points_the_estimate_has_the_stated_mean_and_variance():
     """The second round is `bell-ldp` with the rest of ε, whatever the question."""
     columns, counts = crowded(40), (0, 40)
-    of = messages_of(STUDY)
-    for cuts in ((5, 30, 4, 12), (500, 501, 998, 999)):
+    gini = local_study(
+        "bell-ldp",
+        kernels=GINI,
+        x=("0", "999"),
+        epsilon="4",
+        bins=bins(x=3),
+        bins_epsilon_share="1/4",
+    )
+    for study, cuts in ((STUDY, (500, 501, 998, 999)), (gini, (5, 30))):
         question = np.array(cuts, dtype="<i8").tobytes()
-        second = of.second(question)
-        assert second.protocol.epsilon == 3
+        of = messages_of(study)
+        first = of.randomise(columns, counts, SeededBits("first"))
+        second = of.second(question, found_masses(of, [first], [40]))
+        assert second.protocol.epsilon == 3 and second.protocol.cells.weights
         bits = SeededBits(f"second {cuts}")
         drawn = [
             of.estimate(
-                [b""], question, [of.answer(columns, counts, b"", question, bits)], [counts]
+                [first], question, [of.answer(columns, counts, first, question, bits)], [counts]
             ).value
             for _ in range(200)
         ]
@@ -133,6 +148,32 @@ def test_on_skewed_scores_adaptive_bins_gain_and_the_prediction_says_so():
     assert abs(second.quantised(columns, CLASS) - truth) < 0.02
     assert second.predicted_std(columns, CLASS) < 0.03
     assert sum(COUNTS) == len(columns["score"])
+
+
+def test_values_that_crowd_are_weighted_where_they_are():
+    """Gini's mean difference of skewed values: the last bin is wide, and its records are not even
+    in it.
+    """
+    wide = {"kernels": GINI, "x": ("0", "9999"), "bins": bins(x=4), "epsilon": "8"}
+    study = local_study("bell-ldp", **wide, bins_epsilon_share="1/2")
+    rng = np.random.default_rng(7)
+    columns = {"x": np.clip(np.exp(rng.normal(4, 1, 6000)), 0, 9999).astype(np.int64)}
+    order = np.sort(columns["x"])
+    ranks = 2 * np.arange(1, 6001) - 6001
+    truth = 2 * float(ranks @ order) / (6000 * 5999)
+    errors = {}
+    for share in ("", "1/2"):
+        ran = simulate(
+            study.replaced(bins_epsilon_share=share), halves(columns, 2000), Entropy("gini")
+        )
+        errors[share] = abs(ran.report.estimate / truth - 1)
+    assert errors["1/2"] < 0.5 < 5 < errors[""]
+    exact = messages_of(study).without_noise(columns)
+    assert exact.quantised(columns, 0) == pytest.approx(truth, rel=0.05)
+    unweighted = messages_of(study).second(
+        np.array(exact.protocol.cells.axes[0].cuts, dtype="<i8").tobytes()
+    )
+    assert unweighted.quantised(columns, 0) > 2 * truth
 
 
 def test_the_plan_predicts_the_gain_and_tunes_the_share():

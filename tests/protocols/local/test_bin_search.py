@@ -76,8 +76,9 @@ def test_with_a_huge_epsilon_cuts_are_near_the_records_own_quantiles():
     rng = np.random.default_rng(5)
     columns = {"x": np.minimum(rng.geometric(0.2, 20_000), 31), "y": rng.integers(-8, 9, 20_000)}
     search = BinSearch(Fraction(40), (X, Y))
-    found = search.cuts(search.shares([search.randomise(columns, SeededBits("cuts"))], [20_000]))
-    exact = search.cuts(search.exact_shares(columns))
+    message = search.randomise(columns, SeededBits("cuts"))
+    found = search.cuts(search.masses(search.shares([message], [20_000]), 20_000))
+    exact = search.cuts(search.masses(search.exact_shares(columns)))
     for one, other in zip(found, exact, strict=True):
         assert np.abs(np.subtract(one, other)).max() <= 1
     share = np.searchsorted(np.sort(columns["x"]), exact[0]) / 20_000

@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from umpc.protocols.local.quantile_cuts import consistent, quantile_cuts
+from umpc.protocols.local.quantile_cuts import consistent, measure_of_values, quantile_cuts
 
 LEVELS = 3
 
@@ -38,6 +38,29 @@ def test_the_masses_are_the_least_squares_solution_of_all_levels():
         right = np.concatenate([rows.T @ np.concatenate(levels), [1.0]])
         nearest = np.linalg.solve(system, right)[:leaves]
         assert consistent(levels) == pytest.approx(nearest, abs=1e-12)
+
+
+def test_a_half_within_the_noise_is_empty_and_two_such_halves_are_equal():
+    """All records are in the first of eight leaves: the far half is empty but for 2.3 %."""
+    exact = exact_levels(np.eye(8)[0])
+    rng = np.random.default_rng(3)
+    filled = {0.0: 0, 0.05**2: 0}
+    for _ in range(400):
+        noisy = [each + rng.normal(0, 0.05, len(each)) for each in exact]
+        for variance in filled:
+            filled[variance] += consistent(noisy, variance)[4:].sum() > 0
+    assert filled[0.0] > 150, "without a limit noise fills the empty parts"
+    assert filled[0.05**2] <= 20
+    flat = [np.full(1 << level, 1 / (1 << level)) for level in range(1, 4)]
+    flat[2] = flat[2] + 0.02 * np.array([1, -1] * 4)
+    assert consistent(flat, 0.2**2) == pytest.approx(np.full(8, 1 / 8))
+    assert consistent(flat)[0] > 1 / 8
+
+
+def test_the_measure_of_values_follows_the_masses_and_is_nowhere_zero():
+    measure = measure_of_values(np.array([0.5, 0.5, 0.0, 0.0]), 3, 10)
+    assert len(measure) == 10 and measure.min() > 0
+    assert measure[:6] == pytest.approx(np.full(6, 1 / 6)) and measure[6:].sum() < 1e-6
 
 
 def test_masses_are_never_negative_and_add_up_whatever_the_noise():

@@ -69,12 +69,18 @@ class AskingMessages(OneMessage):
         """Raises: TooFewRecords, before anything is charged."""
         return None
 
-    def possible_after(self, question: bytes, counts: Sequence[ClassCounts]) -> tuple[float, float]:
+    def possible_after(
+        self, firsts: Sequence[bytes], question: bytes, counts: Sequence[ClassCounts]
+    ) -> tuple[float, float]:
         """The range of `possible`, once the question is known."""
         return self.possible(counts)
 
     def limits_after(
-        self, question: bytes, answers: Sequence[bytes], counts: Sequence[ClassCounts]
+        self,
+        firsts: Sequence[bytes],
+        question: bytes,
+        answers: Sequence[bytes],
+        counts: Sequence[ClassCounts],
     ) -> Limits | None:
-        """The limits, with what the question and the answers say of them."""
+        """The limits, with what all messages and the question say of them."""
         return self.limits()

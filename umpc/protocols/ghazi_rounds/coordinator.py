@@ -82,10 +82,10 @@ class RoundsCoordinator(OneMessageCoordinator):
         return self._messages.estimate(messages, self._question, self._answers, counts)
 
     def _possible(self, counts: Sequence[ClassCounts]) -> tuple[float, float]:
-        return self._messages.possible_after(self._question, counts)
+        return self._messages.possible_after(self._asked_of, self._question, counts)
 
     def _limits(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> Limits | None:
-        return self._messages.limits_after(self._question, self._answers, counts)
+        return self._messages.limits_after(messages, self._question, self._answers, counts)
 
 
 def cost_of_rounds(messages: AskingMessages, counts: Sequence[ClassCounts]) -> Cost:

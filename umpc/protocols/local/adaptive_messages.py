@@ -3,7 +3,9 @@
 The first message spends the share of epsilon on cut points (`bin_search.py`). The question is the
 cut points. The second message spends the rest: it is the usual message of `bell-ldp`, with bins
 between these cut points. It is private for every question, so a coordinator that invents cut points
-gains no more than that rest.
+gains no more than that rest. The coordinator averages the kernel over a bin with the masses that
+the first answers have there as λ (equation 15): theorem 2 takes any λ, and its bias is small where
+the records' density is smooth against λ.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +23,7 @@ from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, TooFewRecords
 from umpc.protocols.base.asking import AskingMessages
 from umpc.protocols.base.one_message import MessageEstimate
-from umpc.protocols.local.bin_search import BinSearch, SearchedField
+from umpc.protocols.local.bin_search import BinSearch, Masses, SearchedField
 from umpc.protocols.local.messages import CellClassMessages, CellMessages
 from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts
@@ -42,12 +45,13 @@ class AdaptiveMessages(AskingMessages):
 
     Args:
         search: the first round.
-        answers: the messages of the second round, for the cut points of the searched fields.
+        answers: the messages of the second round, for the cut points of the searched fields and,
+            where they are known, the masses of their leaves.
         rest: the epsilon of the second round.
     """
 
     search: BinSearch
-    answers: Callable[[Cuts], Answers]
+    answers: Callable[[Cuts, Masses | None], Answers]
     rest: Fraction
     _made: dict[bytes, Answers] = field(default_factory=dict, compare=False, repr=False)
 
@@ -64,7 +68,7 @@ class AdaptiveMessages(AskingMessages):
     # --- the coordinator -----------------------------------------------------------------------
 
     def question(self, firsts: Sequence[bytes], counts: Sequence[ClassCounts]) -> bytes:
-        return encode_cuts(self.search.cuts(self.search.shares(firsts, _totals(counts))))
+        return encode_cuts(self.search.cuts(self._masses(firsts, counts)))
 
     def estimate(
         self,
@@ -73,7 +77,19 @@ class AdaptiveMessages(AskingMessages):
         answers: Sequence[bytes],
         counts: Sequence[ClassCounts],
     ) -> MessageEstimate:
-        return self.second(question).aggregate(answers, counts)
+        return self._weighted(firsts, question, counts).aggregate(answers, counts)
+
+    def _masses(self, firsts: Sequence[bytes], counts: Sequence[ClassCounts]) -> Masses:
+        totals = _totals(counts)
+        return self.search.masses(self.search.shares(firsts, totals), sum(totals))
+
+    def _weighted(
+        self, firsts: Sequence[bytes], question: bytes, counts: Sequence[ClassCounts]
+    ) -> Answers:
+        """The second round, whose average kernel has the masses of the first one as λ."""
+        if question not in self._made:
+            self._made[question] = self.second(question, self._masses(firsts, counts))
+        return self._made[question]
 
     def check(self, message: bytes, counts: ClassCounts) -> None:
         self.search.check(message, sum(counts))
@@ -92,17 +108,23 @@ class AdaptiveMessages(AskingMessages):
                 f"{LEAST_RECORDS} records in all, and there are {total}; leave it out"
             )
 
-    def possible_after(self, question: bytes, counts: Sequence[ClassCounts]) -> tuple[float, float]:
-        return self.second(question).possible(counts)
+    def possible_after(
+        self, firsts: Sequence[bytes], question: bytes, counts: Sequence[ClassCounts]
+    ) -> tuple[float, float]:
+        return self._weighted(firsts, question, counts).possible(counts)
 
     def limits(self) -> Limits | None:
         return self._any.limits()
 
     def limits_after(
-        self, question: bytes, answers: Sequence[bytes], counts: Sequence[ClassCounts]
+        self,
+        firsts: Sequence[bytes],
+        question: bytes,
+        answers: Sequence[bytes],
+        counts: Sequence[ClassCounts],
     ) -> Limits | None:
         """The limits, with the cut points that were found and the parts of epsilon."""
-        limits = self.second(question).limits_by(answers, counts)
+        limits = self._weighted(firsts, question, counts).limits_by(answers, counts)
         if limits is None:
             return None
         return Limits(limits.covers, f"{self._found(question)}; {limits.note}")
@@ -119,13 +141,14 @@ class AdaptiveMessages(AskingMessages):
 
     # --- the second round ----------------------------------------------------------------------
 
-    def second(self, question: bytes) -> Answers:
-        """The messages of the second round. Raises: EncodingError for a malformed question."""
-        if question not in self._made:
-            made = self.answers(self._decode(question))
-            self._made.clear()  # one question is asked; a plan tries several
-            self._made[question] = made
-        return self._made[question]
+    def second(self, question: bytes, masses: Masses | None = None) -> Answers:
+        """The messages of the second round; a node needs no masses.
+
+        Args: masses: of the leaves, by field; λ of the average kernel.
+
+        Raises: EncodingError for a malformed question.
+        """
+        return self.answers(self._decode(question), masses)
 
     def _decode(self, question: bytes) -> list[tuple[int, ...]]:
         """Raises: EncodingError unless these are cut points that ascend between the bounds."""
@@ -145,7 +168,7 @@ class AdaptiveMessages(AskingMessages):
             cuts.append(tuple(own))
         return cuts
 
-    @property
+    @cached_property
     def _any(self) -> Answers:
         """The second round with some cut points, for what does not depend on them."""
         return self.second(encode_cuts([_equal(searched) for searched in self.search.fields]))
@@ -168,7 +191,7 @@ class AdaptiveMessages(AskingMessages):
 
     def without_noise(self, columns: Columns) -> Answers:
         """The second round with the cut points at the records' own quantiles."""
-        return self.second(encode_cuts(self.search.cuts(self.search.exact_shares(columns))))
+        return self._at(self.search.masses(self.search.exact_shares(columns)))
 
     def tried(self, columns: Columns, number: int) -> Answers:
         """The second round with the cut points that a trial's noisy answers give.
@@ -180,7 +203,10 @@ class AdaptiveMessages(AskingMessages):
         message = self.search.randomise(
             columns, lambda bits: int.from_bytes(stream.bytes(bits // 8), "little")
         )
-        return self.second(self.question([message], [(0, count)]))
+        return self._at(self._masses([message], [(0, count)]))
+
+    def _at(self, masses: Masses) -> Answers:
+        return self.second(encode_cuts(self.search.cuts(masses)), masses)
 
 
 def encode_cuts(cuts: Cuts) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import sqrt
@@ -24,7 +25,7 @@ from umpc.protocols.ghazi_rounds.node import RoundsNode
 from umpc.protocols.local.adaptive_messages import AdaptiveMessages, Cuts
 from umpc.protocols.local.bell_ldp import BellLdp
 from umpc.protocols.local.bell_ldp_classes import BellLdpClasses
-from umpc.protocols.local.bin_search import BinSearch
+from umpc.protocols.local.bin_search import BinSearch, Masses
 from umpc.protocols.local.messages import CellClassMessages, CellMessages
 from umpc.protocols.local.protocol import CellProtocol, bias_of_bins
 from umpc.protocols.local.quantisation import Quantiser
@@ -159,8 +160,13 @@ def adaptive_messages(study: Study) -> AdaptiveMessages:
     first, second = split_epsilon(study)
     fields = searched_fields(study)
 
-    def answers(cuts: Cuts) -> CellMessages | CellClassMessages:
-        found = {each.field.name: own for each, own in zip(fields, cuts, strict=True)}
-        return cell_messages(study, second, quantiser_of(study, found))
+    search = BinSearch(first, fields)
 
-    return AdaptiveMessages(BinSearch(first, fields), answers, second)
+    def answers(cuts: Cuts, masses: Masses | None) -> CellMessages | CellClassMessages:
+        found = {each.field.name: own for each, own in zip(fields, cuts, strict=True)}
+        cells = quantiser_of(study, found)
+        if masses and cells.cell_kernel == "average":
+            cells = replace(cells, weights=search.measures(masses))
+        return cell_messages(study, second, cells)
+
+    return AdaptiveMessages(search, answers, second)

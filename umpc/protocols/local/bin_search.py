@@ -32,7 +32,7 @@ from umpc.dp.random_bits import RandomBits
 from umpc.errors import OutOfBounds
 from umpc.protocols.arrays import Floats, Integers, Words
 from umpc.protocols.local.hadamard import tally, tell, transform
-from umpc.protocols.local.quantile_cuts import consistent, quantile_cuts
+from umpc.protocols.local.quantile_cuts import consistent, measure_of_values, quantile_cuts
 from umpc.ustat.clear import Columns
 from umpc.ustat.schema import FieldSchema
 
@@ -41,6 +41,10 @@ MOST_SEARCHED = 10
 
 Asked = tuple[Integers, "SearchedField", int, Words]
 """One question: (records that are asked, the field, the level, (records,) their indices)."""
+Shares = dict[str, list[Floats]]
+"""Field → the shares of the records: (2^l,) float64 for each level l from 1."""
+Masses = dict[str, Floats]
+"""Field → numbers of its leaves, or of its values."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,7 @@ class BinSearch:
         _, body = split_seed(message)
         unpack(body, count, 1)
 
-    def shares(self, messages: Sequence[bytes], counts: Sequence[int]) -> dict[str, list[Floats]]:
+    def shares(self, messages: Sequence[bytes], counts: Sequence[int]) -> Shares:
         """The estimated shares of the records: by field, (2^l,) float64 for each level l from 1.
 
         Raises: EncodingError where a message does not decode.
@@ -168,17 +172,30 @@ class BinSearch:
             for name, of in sums.items()
         }
 
-    def cuts(self, shares: dict[str, list[Floats]]) -> list[tuple[int, ...]]:
-        """Each field's cut points at quantiles, in steps of its resolution above its lower bound.
+    def masses(self, shares: Shares, records: int = 0) -> Masses:
+        """The mass of each leaf, by field.
 
-        Args: shares: as `shares` estimates them, or exact ones.
+        Args: shares: of `shares`, or exact ones. records: that gave noisy shares; 0 for exact ones.
         """
+        topics = sum(each.levels for each in self.fields)
+        variance = topics / (self.truth**2 * records) if records else 0.0
+        return {name: consistent(levels, variance) for name, levels in shares.items()}
+
+    def cuts(self, masses: Masses) -> list[tuple[int, ...]]:
+        """Each field's cut points at quantiles, in steps above its lower bound."""
         return [
-            quantile_cuts(consistent(shares[each.field.name]), each.bins, each.width, each.values)
+            quantile_cuts(masses[each.field.name], each.bins, each.width, each.values)
             for each in self.fields
         ]
 
-    def exact_shares(self, columns: Columns) -> dict[str, list[Floats]]:
+    def measures(self, masses: Masses) -> Masses:
+        """λ of each value, by field: (values,) float64."""
+        return {
+            each.field.name: measure_of_values(masses[each.field.name], each.width, each.values)
+            for each in self.fields
+        }
+
+    def exact_shares(self, columns: Columns) -> Shares:
         """The shares of these records without noise, as `shares`."""
         found = {}
         for each in self.fields:

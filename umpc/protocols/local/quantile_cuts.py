@@ -7,7 +7,9 @@ estimates of all levels are made consistent, and cut points divide the records e
    weighted by its inverse variance (Hay et al. 2010, "Boosting the accuracy of differentially
    private histograms", section 4.1). All levels have the same variance here.
 2. From the top down, the halves of a part share its mass m: the lower one gets (m + l - r)/2 for
-   estimates l and r, between 0 and m. No mass is negative, and all of it is 1.
+   estimates l and r, between 0 and m. No mass is negative, and all of it is 1. A half below
+   `SIGNIFICANT` standard deviations counts as empty, as noise would otherwise fill the wide empty
+   parts of a range. If both halves are so small, nothing is known of them, and they are equal.
 3. A cut point divides the rest above the former one by the number of bins that are left. So a value
    that many records share takes one bin, not several. Inside a leaf records count as uniform.
 
@@ -18,31 +20,52 @@ machines.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
 
 import numpy as np
 
 from umpc.protocols.arrays import Floats
 
+SIGNIFICANT = 2.0
+"""Standard deviations from which on the mass of half of a part counts as not empty."""
+EVEN = 2.0**-30
+"""The share of λ that does not follow the estimated masses."""
 
-def consistent(levels: Sequence[Floats]) -> Floats:
+
+def consistent(levels: Sequence[Floats], variance: float = 0.0) -> Floats:
     """The mass of each leaf: (2^L,) float64, at least 0, of sum 1.
 
-    Args: levels: the estimated shares of levels 1 to L, (2^l,) float64 each.
+    Args:
+        levels: the estimated shares of levels 1 to L, (2^l,) float64 each.
+        variance: of each of them; 0 without noise.
     """
     combined = [levels[-1]]
-    variance = 1.0
-    # Step 1: up.
+    variances = [variance]
+    weight = 1.0
+    # Step 1: up. `weight` is the variance of a combined share, divided by that of a single one.
     for own in reversed(levels[:-1]):
         below = combined[-1][0::2] + combined[-1][1::2]
-        of_both = 2 * variance
+        of_both = 2 * weight
         combined.append((own * of_both + below) / (of_both + 1))
-        variance = of_both / (of_both + 1)
+        weight = of_both / (of_both + 1)
+        variances.append(variance * weight)
     # Step 2: down.
     mass = np.ones(1)
-    for shares in reversed(combined):
-        lower = np.clip((mass + shares[0::2] - shares[1::2]) / 2, 0, mass)
+    for shares, spread in zip(reversed(combined), reversed(variances), strict=True):
+        lower = _lower_half(mass, shares, SIGNIFICANT * sqrt(spread / 2))
         mass = np.stack([lower, mass - lower], axis=1).reshape(-1)
     return mass
+
+
+def _lower_half(mass: Floats, shares: Floats, least: float) -> Floats:
+    """The masses of lower halves. Args: mass: of both together. least: that counts as not empty."""
+    lower = np.clip((mass + shares[0::2] - shares[1::2]) / 2, 0, mass)
+    is_low = lower < least
+    is_high = mass - lower < least
+    lower = np.where(is_low & ~is_high, 0.0, lower)
+    lower = np.where(is_high & ~is_low, mass, lower)
+    halves: Floats = np.where(is_low & is_high, mass / 2, lower)
+    return halves
 
 
 def quantile_cuts(mass: Floats, bins: int, width: int, values: int) -> tuple[int, ...]:
@@ -61,6 +84,14 @@ def quantile_cuts(mass: Floats, bins: int, width: int, values: int) -> tuple[int
         least = cuts[-1] + 1 if cuts else 1
         cuts.append(min(max(least, round(place)), values - left + 1))
     return tuple(cuts)
+
+
+def measure_of_values(mass: Floats, width: int, values: int) -> Floats:
+    """λ of each value: (values,) float64, above 0, for the average kernel between bins.
+
+    A leaf's mass is even over its values. A share of `EVEN` is even over all, so no bin is empty.
+    """
+    return (1 - EVEN) * np.repeat(mass / width, width)[:values] + EVEN / values
 
 
 def _quantile(below: Floats, share: float) -> float:

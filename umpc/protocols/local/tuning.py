@@ -9,6 +9,7 @@ of a study are public and must not depend on the records that it randomises.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from math import sqrt
 
 from umpc.errors import StudyError
@@ -61,6 +62,7 @@ def best_share(study: Study, predict: Predict) -> Study:
 
     Bins of equal width, which take no share, are among those that are tried.
     """
+    predict = cache(predict)
     bins = best_bins(study, predict)
     others = [bins.replaced(bins_epsilon_share=share) for share in SHARES]
     equal = best_bins(study.replaced(bins_epsilon_share=""), predict)
