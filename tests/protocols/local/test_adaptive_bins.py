@@ -226,6 +226,8 @@ def test_the_document_the_description_and_the_ledger_know_both_parts():
     assert sum(event.epsilon for event in events) == STUDY.exact_epsilon
     said = dict(protocol_of(STUDY).describe_run(attempt_over(STUDY, "60,60")))
     assert said["rounds"] == "2: one message of every node, cut points, and an answer"
+    noted = dict(protocol_of(STUDY).compare_noise(attempt_over(STUDY, "60,60")))
+    assert noted == {"epsilon": "1 for the cut points, 3 for the answer"}
     usual = STUDY.replaced(bins_epsilon_share="")
     assert protocol_of(usual).known_events(usual) == ()
     assert "cut points" not in dict(protocol_of(usual).describe(usual))

@@ -132,6 +132,12 @@ class BellLdpProtocol(CellProtocol):
         yield "rounds", f"{cost.rounds}: one message of every node, cut points, and an answer"
         yield "bytes", f"{cost.bytes_online:,} to and from the coordinator"
 
+    def compare_noise(self, attempt: Attempt) -> Iterator[Line]:
+        """The parts of epsilon, beside the predicted noise of a plan."""
+        if is_adaptive(attempt.study):
+            first, second = split_epsilon(attempt.study)
+            yield "epsilon", f"{first} for the cut points, {second} for the answer"
+
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         """Noise and bias over the table; with a first answer, the mean over trials of its noise."""
         if not is_adaptive(attempt.study):
