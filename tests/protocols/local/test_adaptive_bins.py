@@ -18,7 +18,7 @@ from bench.baselines.bins_table import (
 )
 from tests.support.local import bins, local_study, local_tables
 from tests.support.moments import passes
-from tests.support.protocols import messages_of
+from tests.support.protocols import make_node, messages_of
 from tests.support.statistical import SeededBits
 from tests.support.studies import AUC, GINI, KENDALL, Entropy, FieldText
 from umpc.dp.events import PureEvent
@@ -33,6 +33,16 @@ from umpc.simulation import simulate
 WIDE = tuple(FieldText(name, "0", "999", whole=True) for name in "xy")
 STUDY = local_study(
     "bell-ldp", fields=WIDE, epsilon="4", bins=bins(x=3, y=3), bins_epsilon_share="1/4"
+)
+
+CLASSES = local_study(
+    "bell-ldp",
+    kernels=AUC,
+    sampling="two_sample",
+    x=("0", "999"),
+    epsilon="4",
+    bins=bins(x=6),
+    bins_epsilon_share="1/3",
 )
 
 
@@ -84,15 +94,7 @@ def test_a_whole_study_asks_twice_at_the_predicted_cost_and_says_what_it_found()
 
 
 def test_two_classes_share_their_cut_points():
-    study = local_study(
-        "bell-ldp",
-        kernels=AUC,
-        sampling="two_sample",
-        x=("0", "999"),
-        epsilon="4",
-        bins=bins(x=6),
-        bins_epsilon_share="1/3",
-    )
+    study = CLASSES
     columns = crowded(2400)
     label = (np.arange(2400) % 3 == 0).astype(np.int64)
     columns = {"x": columns["x"] + 20 * (1 - label), "label": label}
@@ -278,6 +280,24 @@ def test_a_malformed_question_is_no_question_and_a_malformed_answer_names_its_fa
     with pytest.raises(EncodingError, match="not below 9"):
         of.check_answer(first, b"\xff" * 30, counts)
     of.check_answer(first, bytes(30), counts)
+
+
+def test_a_later_process_answers_about_the_records_that_the_ledger_kept():
+    """With a huge ε both answers are true, so they are the same; both classes keep their order."""
+    columns = crowded(120)
+    for study in (STUDY, CLASSES):
+        study = study.replaced(epsilon="200", bins_epsilon_share="1/2")
+        tables = [{**each, "label": np.arange(60) % 2} for each in halves(columns, 60)]
+        ran = simulate(study, tables, Entropy("kept"))
+        first, question = ran.transcript.shares[0], ran.transcript.question
+        none = {field.name: np.zeros(0, dtype=np.int64) for field in study.fields}
+        own = study.nodes[0].name
+        side = make_node(own, study, tables[0], 60, Entropy("rest"))
+        side._message = first
+        later = make_node(own, study, none, 0, Entropy("later"))
+        later.recall(first, side.rest)
+        assert later.answer(question) == ran.transcript.answers[0]
+        assert len(set(ran.transcript.answers[0])) > 3
 
 
 def test_the_question_follows_from_the_messages_alone_and_the_usual_fields_have_none():

@@ -9,6 +9,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError
 from umpc.protocols.base.one_message import MessageEstimate, OneMessage
@@ -33,6 +36,10 @@ class AskingMessages(OneMessage):
 
         Raises: EncodingError for a bad question.
         """
+
+    @abstractmethod
+    def asked_records(self, first: bytes, records: int) -> NDArray[np.bool_]:
+        """The records that the question is for: (records,). Args: first: the first message."""
 
     # --- the coordinator -----------------------------------------------------------------------
 

@@ -14,11 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+import numpy as np
+from numpy.typing import NDArray
+
 from umpc.crypto.packing import packed_bytes, split_seed
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, TooFewRecords
 from umpc.protocols.base.asking import AskingMessages
-from umpc.protocols.ghazi_rounds.mechanism import GhaziRounds, asked
+from umpc.protocols.ghazi_rounds.mechanism import ASKED, GhaziRounds, asked, groups
 from umpc.protocols.local.estimate import LocalEstimate
 from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts
@@ -50,6 +53,9 @@ class RoundsMessages(AskingMessages):
         """
         second = self.protocol.second(columns, first, question, bits)
         return second.ljust(self.message_bytes(counts) - len(first), b"\0")
+
+    def asked_records(self, first: bytes, records: int) -> NDArray[np.bool_]:
+        return np.equal(groups(split_seed(first)[0], records), ASKED)
 
     # --- the coordinator -----------------------------------------------------------------------
 

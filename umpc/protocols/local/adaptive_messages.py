@@ -17,6 +17,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.dp.exact_sampling import SEED_BYTES, ShakeStream
 from umpc.dp.random_bits import RandomBits
@@ -64,6 +65,10 @@ class AdaptiveMessages(AskingMessages):
         self, columns: Columns, counts: ClassCounts, first: bytes, question: bytes, bits: RandomBits
     ) -> bytes:
         return self.second(question).randomise(columns, counts, bits)
+
+    def asked_records(self, first: bytes, records: int) -> NDArray[np.bool_]:
+        """All of them."""
+        return np.ones(records, dtype=np.bool_)
 
     # --- the coordinator -----------------------------------------------------------------------
 
