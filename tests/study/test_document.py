@@ -40,11 +40,12 @@ def test_a_study_survives_its_bytes_and_keeps_its_hash():
 def test_the_bytes_are_those_of_compact_json_in_the_order_of_the_fields():
     assert STUDY.encode() == as_bytes(document())
     names = [field.name for field in msgspec.structs.fields(Study)]
-    later = ("where", "person", "parts", "strata")
+    later = ("where", "person", "parts", "strata", "datasets")
     assert list(document()) == [name for name in names if name not in later]
     filtered = STUDY.replaced(where="age >= 40", person=Person("who", 2))
     assert decode_study(filtered.encode()) == filtered
-    full = filtered.replaced(parts=CHANGES["parts"], strata=CHANGES["strata"])
+    later = {key: CHANGES[key] for key in ("parts", "strata", "datasets")}
+    full = filtered.replaced(**later)
     assert list(json.loads(full.encode())) == names
     assert list(document()["settings"]) == ["protocol", *keys_of(type(STUDY.settings))]
 
@@ -73,6 +74,7 @@ CHANGES = {
     "person": Person("who", 2),
     "parts": (StudyPart("tau", "kendall_tau", "mean", 1),),
     "strata": "sex",
+    "datasets": tuple("heart" for _ in STUDY.nodes),
 }
 SETTINGS = {
     "edges": "3n",

@@ -21,7 +21,8 @@
 | `approve.py` | `umpc approve`: a person's decisions on studies at a site |
 | `audit.py` | `umpc audit`: show, verify and export a node's audit trail |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, and set its anchor again |
-| `study.py` | `umpc study`: check, prepare or run a study |
+| `study.py` | `umpc study`: check, prepare, run or watch a study |
+| `watch.py` | `umpc study watch`: how far a run is, and who is connected |
 | `wait.py` | `umpc study run --wait`: a run as soon as every site has accepted |
 | `train.py` | `umpc train`: a model by gradients of a pairwise loss |
 | `train_run.py` | its run as the coordinator, and its public table |
@@ -36,6 +37,7 @@
 | `demo_run.py` | the demo's run: its study, its processes, its report |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
 | `own_table.py` | the demo's own table, from a file of scikit-learn |
+| `dataset_option.py` | the option --dataset of the commands of a site's administrator |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |
 | `settings_help.py` | the list of every protocol's settings for help texts |
 | `show.py` | a report as a table or as JSON |

@@ -6,6 +6,7 @@
 | `contact.py` | who answers the coordinator, and whom each node reaches |
 | `conductor.py` | the steps of a study, with all nodes at once |
 | `links.py` | the stream to one node, and one step with all nodes |
+| `run_file.py` | the state of a run in a file, for `umpc study watch` |
 | `shufflers.py` | the stream from one shuffler |
 | `studyfile.py` | a study as people write it: study.toml |
 | `studyfile_entries.py` | its keys, their help texts, and how they go together |
