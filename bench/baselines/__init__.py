@@ -7,6 +7,7 @@
 | `privacy_tables.py` | tables of epsilons: colluding nodes, secret batches, composed releases |
 | `cost_table.py` | the table of bytes and operations |
 | `gain_table.py` | the table of where a curator's mechanisms gain over Laplace noise |
+| `bins_table.py` | the table of where bins at private quantiles gain over equal ones |
 | `gopa.py` | a federated mean with noise that cancels between neighbours of a graph |
 | `triangles.py` | a private share of triangles in a graph |
 | `dpsgd.py` | a private linear ranking, by gradient descent (`bench/ranking.py` runs it too) |

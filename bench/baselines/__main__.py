@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from bench.baselines import cost_table, error_tables, gain_table, privacy_tables
+from bench.baselines import bins_table, cost_table, error_tables, gain_table, privacy_tables
 from bench.baselines.error_tables import Printed
 from bench.table import show
 
@@ -22,6 +22,7 @@ ERRORS: dict[str, Callable[[int], Printed]] = {
     "triangles": error_tables.triangles,
     "uniformity": error_tables.uniformity,
     "dpsgd": error_tables.dpsgd,
+    "bins": bins_table.bins,
 }
 """Tables that measure, from the number of runs."""
 

@@ -22,7 +22,15 @@ from umpc.dp.skellam import SkellamShare
 from umpc.protocols.central.messages import CuratorMessages
 from umpc.protocols.ghazi_shuffle import messages as shuffle_messages
 from umpc.protocols.ghazi_shuffle.mechanism import Embedding
-from umpc.protocols.local import bell_auc, bell_ldp, ghazi_ldp, local_mean
+from umpc.protocols.local import (
+    bell_auc,
+    bell_ldp,
+    bell_ldp_protocol,
+    bin_search,
+    ghazi_ldp,
+    local_mean,
+)
+from umpc.protocols.local.search_settings import split_epsilon
 from umpc.protocols.u_mpc import node as node_side
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.study import attempt as joint_seed
@@ -252,10 +260,19 @@ def truth_told_too_often(patch: Patch) -> None:
     """Every answer of a record is that of 2ε. Loss 2ε."""
     # Without its cache, which would keep the mutant's answers for later tests.
     patch.setattr(local_mean, "best_answer", local_mean.best_answer.__wrapped__)
-    for protocol in (bell_ldp, bell_auc, ghazi_ldp, local_mean):
+    for protocol in (bell_ldp, bell_auc, bin_search, ghazi_ldp, local_mean):
         patch.setattr(
             protocol, "truth_threshold", lambda epsilon, k: truth_threshold(2 * epsilon, k)
         )
+
+
+def whole_epsilon_for_the_second_answer(patch: Patch) -> None:
+    """A record's second answer has all of ε, as if the first one were free. Loss ε + ε₁."""
+    patch.setattr(
+        bell_ldp_protocol,
+        "split_epsilon",
+        lambda study: (split_epsilon(study)[0], study.exact_epsilon),
+    )
 
 
 def curator_takes_too_much(patch: Patch) -> None:

@@ -84,7 +84,8 @@ def test_every_protocol_has_a_line(command):
 def test_every_option_of_the_demo_is_shown_once():
     text = helped("demo").partition("Options:")[2] or helped("demo")
     shown = [line.split()[0] for line in text.splitlines() if line.startswith("  --")]
-    sections = [option for option in shown if option[2:] not in {each.key for _, each in SETTINGS}]
+    settings = {each.key.replace("_", "-") for _, each in SETTINGS}
+    sections = [option for option in shown if option[2:] not in settings]
     options = {option for parameter in demo.params for option in parameter.opts}
     assert options == set(shown) and len(sections) == len(set(sections))
 

@@ -138,6 +138,7 @@ VALUES = {
     "bins": {"age": 4},
     "rounding": "simple",
     "cell_kernel": "average",
+    "bins_epsilon_share": "1/4",
     "group": 8,
     "levels": 3,
     "levels_by": "budget",

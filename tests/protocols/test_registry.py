@@ -96,6 +96,7 @@ VALUES: dict[str, Any] = {
     "backend": "shared",
     "preprocessing": "dealer",
     "dealer": {"name": "dealer", "address": "dealer:1"},
+    "bins_epsilon_share": "1/4",
     "bins": [{"field": "x", "count": 2, "cuts": []}],
     "rounding": "randomised",
     "cell_kernel": "average",
@@ -287,3 +288,7 @@ def test_two_protocols_ask():
         "hajek-grid": 1,
         "ghazi-rounds": 1,
     }
+    for name, protocol in PROTOCOLS.items():
+        assert protocol.questions_of(STUDIES[name]) == protocol.questions
+    twice = STUDIES["bell-ldp"].replaced(bins_epsilon_share="1/4")
+    assert protocol_of(twice).questions_of(twice) == 1

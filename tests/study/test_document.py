@@ -106,6 +106,7 @@ SETTINGS = {
     "neighbours": 1,
     "group": 8,
     "cell_kernel": "average",
+    "bins_epsilon_share": "1/4",
     "levels_by": "budget",
     "discarded": "zero",
     "shufflers": (Participant("shuffler", "shuffler.example.org:7100"),),

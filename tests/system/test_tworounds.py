@@ -6,6 +6,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tests.system.conftest import SURVIVE_SECONDS, Lab
 from tests.system.test_demo import result
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
+from umpc.dp.events import PureEvent
 from umpc.errors import AlreadyReleased, PeerLost, RemoteProtocolError
 from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator
 from umpc.study import messages as m
@@ -168,6 +170,24 @@ def test_a_node_that_stands_still_once_its_answer_is_on_disk_has_told_nothing(he
     start_again(here, "node-2", epsilon="100")
     again = here.run(**STUDY, name="stands still")
     assert again.code == 0 and again.report["replayed"], again.error
+
+
+def test_adaptive_bins_cost_epsilon_once_for_both_answers(here):
+    """`bell-ldp` with `bins_epsilon_share`: both parts stand in the ledger, and add up to ε."""
+    before = spent(here)
+    adaptive = {**STUDY, "protocol": "bell-ldp", "epsilon": "2", "bins_epsilon_share": "1/4"}
+    first, again = (here.run(**adaptive, name="adaptive") for _ in range(2))
+    assert first.code == again.code == 0, first.error + again.error
+    assert "epsilon 1/2 of 2 put the cut points of age at " in first.report["note"]
+    assert first.report["rounds"] == 2
+    assert first.report["bytes_online"] == first.report["bytes_online_predicted"]
+    assert again.report["replayed"] and again.report["estimate"] == first.report["estimate"]
+    assert again.report["note"] == first.report["note"]
+    assert spent(here) == pytest.approx([value + 2 for value in before])
+    for name in here.names:
+        assert rows_of(here, name, "adaptive") == ["charge", "answer"]
+        mechanisms = beside(here, name).account.mechanisms.values()
+        assert (PureEvent(Fraction(1, 2)), PureEvent(Fraction(3, 2))) in mechanisms
 
 
 def test_another_question_gets_no_answer(here, monkeypatch):

@@ -19,9 +19,9 @@ from umpc.protocols.ghazi_shuffle.protocol import GhaziShuffleProtocol
 from umpc.protocols.gopa.protocol import GopaProtocol
 from umpc.protocols.grid.protocol import GridProtocol
 from umpc.protocols.hajek_grid.protocol import HajekGridProtocol
+from umpc.protocols.local.bell_ldp_protocol import BellLdpProtocol
 from umpc.protocols.local.protocol import (
     BellAucProtocol,
-    BellLdpProtocol,
     GhaziLdpProtocol,
     LocalMeanProtocol,
 )

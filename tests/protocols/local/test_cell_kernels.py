@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -67,6 +68,48 @@ def test_average_midpoint_and_spread_are_those_of_all_pairs_of_values():
             assert midpoint.matrix[own, other] == pytest.approx(middle), text
             half = (values.max() - values.min()) / 2
             assert midpoint.spread[own, other] == pytest.approx(half**2), text
+
+
+def test_with_another_measure_the_average_is_weighted_by_it():
+    """Equation 15 takes any λ. One that is constant changes nothing, whatever its scale."""
+    rng = np.random.default_rng(4)
+    for text in KERNELS:
+        plain = cells(text, "average")
+        lengths = {name: int(each[-1]) for name, each in plain.starts.items()}
+        weights = {name: rng.uniform(0.1, 1, length) for name, length in lengths.items()}
+        made = replace(plain, weights=weights)
+        flat = replace(plain, weights={name: np.full(n, 7.0) for name, n in lengths.items()})
+        assert flat.matrix == pytest.approx(plain.matrix)
+        for own, other in rng.integers(0, plain.size, (6, 2)).tolist():
+            values = values_between(plain, own, other)
+            product = np.outer(*(weights_of(made, cell) for cell in (own, other))).reshape(-1)
+            expected = values @ product / product.sum()
+            assert made.matrix[own, other] == pytest.approx(expected, abs=1e-9), text
+
+
+def weights_of(made: Quantiser, cell: int) -> np.ndarray:
+    """λ of each combination of values in a cell, in the order of `values_between`."""
+    product = np.ones(1)
+    for number, axis in zip(
+        np.unravel_index(cell, [a.size for a in made.axes]), made.axes, strict=True
+    ):
+        own = made.weights[axis.field.name][slice(*axis.starts[number : number + 2])]
+        product = np.outer(product, own).reshape(-1)
+    return product
+
+
+def test_where_the_measure_is_the_records_own_the_average_has_no_bias_at_all():
+    """The records' density against it is constant, so L_μ = 0 in theorem 2."""
+    law = np.exp(-np.arange(1000) / 60)
+    law /= law.sum()
+    distances = np.abs(np.subtract.outer(np.arange(1000), np.arange(1000)))
+    truth = float(law @ distances @ law)
+    plain = cells(GINI, "average", 4, Schema([WIDE]))
+    bias = {}
+    for name, made in (("even", plain), ("own", replace(plain, weights={"x": law}))):
+        shares = np.add.reduceat(law, made.starts["x"][:-1])
+        bias[name] = float(shares @ made.matrix @ shares) - truth
+    assert bias["own"] == pytest.approx(0, abs=1e-9) and bias["even"] > truth / 4
 
 
 def test_on_uniform_records_the_average_has_no_bias_and_the_middles_have():

@@ -21,7 +21,7 @@ from umpc.dp.exact_sampling import ShakeStream
 from umpc.errors import KernelError, OutOfBounds, StudyError
 from umpc.protocols.local.quantisation import MOST_CELLS, Bins, Points, Quantiser
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.schema import FieldSchema
+from umpc.ustat.schema import FieldSchema, Schema
 
 WIDE = FieldSchema("x", Fraction(0), Fraction(MOST_CELLS), Fraction(1))
 X, Y, KIND = SCHEMA["x"], SCHEMA["y"], SCHEMA["kind"]
@@ -58,6 +58,50 @@ def test_points_are_right_on_average_and_exactly_so_at_points():
     assert np.abs(drawn.mean(axis=1) - values).max() < 5 * 4 / 4000**0.5 and np.all(
         drawn[[0, -1]] == [[-8], [8]]
     )
+
+
+def test_randomised_rounding_has_no_bias_for_sums_and_products_and_a_small_one_for_gini():
+    """Remark 2: "In the case of sum, and possibly of the Gini coefficient, it would be more
+    accurate if randomized rounding were used". Two records round independently, so a kernel that is
+    linear in each keeps its mean. |x - y| is convex: only pairs between the same two points gain,
+    w (u (1 - v) + v (1 - u) - |u - v|), at most w/2 for points at distance w.
+    """
+    columns = records(60)
+    for k in (2, 3, 5):
+        points, simple = Points.equal(X, k), Bins.equal(X, k)
+        for text in ("(a.x + b.x)*(1/2)", "a.x * b.x"):
+            cells = make_cells(text, points)
+            assert cells.quantised(columns) == pytest.approx(exact(cells, columns), rel=1e-12)
+            # Simple rounding is off, as bins stand for their middles.
+            coarse = make_cells(text, simple)
+            assert abs(coarse.quantised(columns) / exact(coarse, columns) - 1) > 1e-4
+        cells, number = make_cells(GINI, points), points.law(columns["x"])[0]
+        low = points.values[number]
+        width = points.values[number + 1] - low
+        place = (columns["x"] - low) / width
+        gains = [
+            width[i] * (u * (1 - v) + v * (1 - u) - abs(u - v)) if number[i] == number[j] else 0.0
+            for (i, u), (j, v) in combinations(enumerate(place), 2)
+        ]
+        assert min(gains) >= 0 and max(gains) <= width.max() / 2
+        assert cells.quantised(columns) - exact(cells, columns) == pytest.approx(np.mean(gains))
+    # All records at one place between two points: the worst case of Gini, w/2.
+    middle = {"x": np.full(40, 16)}
+    gini = make_cells(GINI, Points(X, (0, 1, 31)))
+    assert gini.quantised(middle) == pytest.approx(15) and exact(gini, middle) == 0
+
+
+def test_on_uniform_records_the_bias_of_gini_falls_with_the_square_of_the_number_of_points():
+    """It is 1/(6 (k - 1)²) of the range, and that of simple rounding at middles -1/(3 k²)."""
+    fine = Schema([FieldSchema("x", Fraction(0), Fraction(960), Fraction(1))])
+    kernel = Kernel.from_text(GINI, fine)
+    columns = {"x": np.arange(961)}
+    for k in (3, 5, 9):
+        points = Quantiser(kernel, (Points.equal(fine["x"], k),)).quantised(columns)
+        middles = Quantiser(kernel, (Bins.equal(fine["x"], k),)).quantised(columns)
+        truth = 962 / 3  # of 961 whole numbers in a row
+        assert (points - truth) / 960 == pytest.approx(1 / (6 * (k - 1) ** 2), rel=0.05)
+        assert (middles - truth) / 960 == pytest.approx(-1 / (3 * k**2), rel=0.15)
 
 
 def test_the_matrix_is_the_kernel_between_middles():

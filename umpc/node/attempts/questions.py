@@ -45,7 +45,8 @@ class Questions:
 
     async def answer(self, side: NodeSide) -> None:
         """Answer the questions of the attempt's own run."""
-        questions = protocol_of(self.stream.study).questions
+        study = self.stream.study
+        questions = protocol_of(study).questions_of(study)
         for number in range(questions):
             question = await self._asked()
             answer = await self._first_answer(side, side.attempt.id, question)
@@ -57,7 +58,7 @@ class Questions:
         Raises: AlreadyReleased where another question was answered.
         """
         study = self.stream.study
-        questions = protocol_of(study).questions
+        questions = protocol_of(study).questions_of(study)
         for number in range(questions):
             question = await self._asked()
             asked = question_digest(study, stored.attempt, question)

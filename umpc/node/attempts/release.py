@@ -44,7 +44,7 @@ class Ending:
         protocol = protocol_of(study)
         course = protocol.course(study)
         table = course.encode() if course else b""
-        if protocol.questions:
+        if protocol.questions_of(study):
             table = await self.runner.in_thread(kept_rest, ledger, side)
         return await asyncio.to_thread(ledger.hold, study.hash, side.attempt.id, share, table)
 
@@ -68,7 +68,7 @@ class Ending:
         if isinstance(kept, m.Delivery):
             message = replace(message, sent=await self.runner.deliver(study, kept))
         failpoint("before-send")
-        if protocol_of(study).questions:
+        if protocol_of(study).questions_of(study):
             await self.stream.send(message)
         else:
             await self.stream.send_last(message)

@@ -64,7 +64,7 @@ class Replay:
         if protocol.discloses(study):
             await asyncio.to_thread(self.site.permit, study, message.records)
             self.stream.log_disclosure(message.records)
-        if protocol.questions:
+        if protocol.questions_of(study):
             await self.stream.send(message)
         else:
             await self.stream.send_last(message)

@@ -16,6 +16,7 @@ from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost
 from umpc.study.document import Study
+from umpc.study.interval import Limits
 from umpc.study.possible import impossible, within
 from umpc.study.report import Measured, Report, SumReport, report_of
 from umpc.study.sizes import ClassCounts, Member, Sizes
@@ -57,19 +58,25 @@ class OneMessageCoordinator(CoordinatorSide):
         """The report, from messages that were checked."""
         shares = [answer.share for answer in answers]
         estimate = self._estimate(shares, counts)
-        low, high = self._messages.possible(counts)
+        low, high = self._possible(counts)
         # also false for a value that is no number
         if not low <= estimate.value <= high:
             raise impossible(self.study, f"every possible estimate {within(low, high)}")
         one = sum_report(self.study, estimate)
         delta = self.study.exact_delta
-        limits = self._messages.limits_by(shares, counts)
+        limits = self._limits(shares, counts)
         return report_of(self.study, [one], run, delta, measured, cost, limits)
 
     def _estimate(
         self, messages: Sequence[bytes], counts: Sequence[ClassCounts]
     ) -> MessageEstimate:
         return self._messages.aggregate(messages, counts)
+
+    def _possible(self, counts: Sequence[ClassCounts]) -> tuple[float, float]:
+        return self._messages.possible(counts)
+
+    def _limits(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> Limits | None:
+        return self._messages.limits_by(messages, counts)
 
     def _check_messages(
         self, answers: Sequence[m.Released], attempt: bytes, counts: Sequence[ClassCounts]

@@ -7,7 +7,7 @@ folder of its own, and register it with one line.
 | question | method |
 |---|---|
 | What may a study say? | `settings`, `chosen_by`, `complete`, `check`, `describe` |
-| What leaves a node? | `discloses`, `questions`, `trust` |
+| What leaves a node? | `discloses`, `questions_of`, `trust` |
 | How private is it? | `delta` |
 | Who does what? | `attempt`, `node`, `coordinator`, `dealing` |
 | What will it cost, and miss? | `cost`, `describe_run`, `error`, `tuned`, `trial`, `variants` |
@@ -107,7 +107,7 @@ class StudyProtocol(ABC):
     chosen_by: Mapping[str, str] = MappingProxyType({})
     """Settings by which a study file that names the usual protocol, or none, chooses this one."""
     questions: int = 0
-    """How many questions a node answers after its release, each once."""
+    """How many questions a node answers after its release, each once, in every study."""
     protects_people: bool = False
     """Whether all noise follows from `Sizes.sensitivities`, which may be those of one person."""
     takes_several: bool = False
@@ -176,6 +176,10 @@ class StudyProtocol(ABC):
     def course(self, study: Study) -> Course | None:
         """The course that a study is a step of, whose ε is paid once; None without one."""
         return None
+
+    def questions_of(self, study: Study) -> int:
+        """How many questions a node answers after its release of this study, each once."""
+        return self.questions
 
     def discloses(self, study: Study) -> tuple[str, ...]:
         """The fields whose raw values the coordinator is shown, of all records."""

@@ -1,4 +1,4 @@
-"""The coordinator's side of `ghazi-rounds`: one question from all first messages.
+"""The coordinator's side of a protocol that asks: one question from all first messages.
 
 side.ask(released)         ask: the same question from the same messages, also in a replay
 side.hear(answers)
@@ -11,29 +11,30 @@ from collections.abc import Sequence
 
 from umpc.crypto.signing import Verify
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.protocols.base.asking import AskingMessages
 from umpc.protocols.base.coordinator import counts_of
 from umpc.protocols.base.one_message import MessageEstimate
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator
-from umpc.protocols.ghazi_rounds.messages import RoundsMessages, check_records
 from umpc.study import messages as m
 from umpc.study.cost import Cost
 from umpc.study.document import Study
+from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts, Member
 
 
 class RoundsCoordinator(OneMessageCoordinator):
     """One study, one attempt. Args: as of OneMessageCoordinator."""
 
-    _messages: RoundsMessages
+    _messages: AskingMessages
 
-    def __init__(self, study: Study, verify: Verify, messages: RoundsMessages):
+    def __init__(self, study: Study, verify: Verify, messages: AskingMessages):
         super().__init__(study, verify, messages)
         self._question = b""
         self._answers: list[bytes] = []
 
     def check_sizes(self, members: Sequence[Member]) -> None:
         super().check_sizes(members)
-        check_records([member.classes for member in members])
+        self._messages.check_records([member.classes for member in members])
 
     def ask(self, answers: Sequence[m.Released]) -> m.Ask:
         """Raises: RemoteProtocolError naming whose message is malformed; AlreadyReleased."""
@@ -80,8 +81,14 @@ class RoundsCoordinator(OneMessageCoordinator):
             )
         return self._messages.estimate(messages, self._question, self._answers, counts)
 
+    def _possible(self, counts: Sequence[ClassCounts]) -> tuple[float, float]:
+        return self._messages.possible_after(self._asked_of, self._question, counts)
 
-def cost_of_rounds(messages: RoundsMessages, counts: Sequence[ClassCounts]) -> Cost:
+    def _limits(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> Limits | None:
+        return self._messages.limits_after(messages, self._question, self._answers, counts)
+
+
+def cost_of_rounds(messages: AskingMessages, counts: Sequence[ClassCounts]) -> Cost:
     """The cost of both messages of every node, and of the question to each."""
     sizes = tuple(map(messages.message_bytes, counts))
     asked = (messages.question_bytes,) * len(sizes)

@@ -14,11 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+import numpy as np
+from numpy.typing import NDArray
+
 from umpc.crypto.packing import packed_bytes, split_seed
 from umpc.dp.random_bits import RandomBits
-from umpc.errors import EncodingError, LocalProtocolError, TooFewRecords
-from umpc.protocols.base.one_message import OneMessage
-from umpc.protocols.ghazi_rounds.mechanism import GhaziRounds, asked
+from umpc.errors import EncodingError, TooFewRecords
+from umpc.protocols.base.asking import AskingMessages
+from umpc.protocols.ghazi_rounds.mechanism import ASKED, GhaziRounds, asked, groups
 from umpc.protocols.local.estimate import LocalEstimate
 from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts
@@ -30,7 +33,7 @@ with odds below 2^-27."""
 
 
 @dataclass(frozen=True)
-class RoundsMessages(OneMessage):
+class RoundsMessages(AskingMessages):
     """A kernel of pairs: a message, a question, and an answer."""
 
     protocol: GhaziRounds
@@ -51,15 +54,14 @@ class RoundsMessages(OneMessage):
         second = self.protocol.second(columns, first, question, bits)
         return second.ljust(self.message_bytes(counts) - len(first), b"\0")
 
+    def asked_records(self, first: bytes, records: int) -> NDArray[np.bool_]:
+        return np.equal(groups(split_seed(first)[0], records), ASKED)
+
     # --- the coordinator -----------------------------------------------------------------------
 
     def question(self, firsts: Sequence[bytes], counts: Sequence[ClassCounts]) -> bytes:
         """The question that follows from all first messages, and from nothing else."""
         return self.protocol.question(firsts, _totals(counts))
-
-    def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> LocalEstimate:
-        """First messages alone give no estimate. Raises: LocalProtocolError."""
-        raise LocalProtocolError("an estimate follows from both messages of every node")
 
     def estimate(
         self,
@@ -89,6 +91,16 @@ class RoundsMessages(OneMessage):
     def _unfilled(self, first: bytes, answer: bytes, counts: ClassCounts) -> bytes:
         return answer[: packed_bytes(asked(split_seed(first)[0], sum(counts)), 1)]
 
+    def check_records(self, counts: Sequence[ClassCounts]) -> None:
+        """Raises: TooFewRecords, before anything is charged."""
+        total = sum(_totals(counts))
+        if total < LEAST_RECORDS:
+            raise TooFewRecords(
+                f'"ghazi-rounds" divides all records into three groups, none of which may be '
+                f"empty, so it takes at least {LEAST_RECORDS} records in all, and there are "
+                f'{total}; take "ghazi-ldp"'
+            )
+
     # --- cost and theory -----------------------------------------------------------------------
 
     def message_bytes(self, counts: ClassCounts) -> int:
@@ -113,14 +125,3 @@ class RoundsMessages(OneMessage):
 
 def _totals(counts: Sequence[ClassCounts]) -> list[int]:
     return [sum(both) for both in counts]
-
-
-def check_records(counts: Sequence[ClassCounts]) -> None:
-    """Raises: TooFewRecords, before anything is charged."""
-    total = sum(_totals(counts))
-    if total < LEAST_RECORDS:
-        raise TooFewRecords(
-            f'"ghazi-rounds" divides all records into three groups, none of which may be empty, so '
-            f"it takes at least {LEAST_RECORDS} records in all, and there are {total}; take "
-            f'"ghazi-ldp"'
-        )

@@ -1,11 +1,11 @@
-"""A node's side of `ghazi-rounds`: one message, and later the answer to one question.
+"""A node's side of a protocol that asks: one message, and later the answer to one question.
 
     side.release()            release: the first message, charged
-    side.answer(question)     ask: the second message, about the records left out of the first
+    side.answer(question)     ask: the second message
 
 A study's answer is stored before it leaves, with its question's digest. Asked again, the node
 repeats it, and has none to another question: the same records would answer twice. Until there is
-an answer, the ledger keeps the values of the records that have not answered.
+an answer, the ledger keeps the values of the records that the question is for.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.crypto.packing import pack, packed_bytes, split_seed, unpack
+from umpc.crypto.packing import pack, packed_bytes, unpack
 from umpc.crypto.signing import Credentials
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.protocols.base.asking import AskingMessages
 from umpc.protocols.base.one_message_node import OneMessageNode
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.ghazi_rounds.mechanism import ASKED, groups
-from umpc.protocols.ghazi_rounds.messages import RoundsMessages
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
 from umpc.ustat.schema import FieldSchema
@@ -31,7 +30,7 @@ COUNT_BYTES = 8
 class RoundsNode(OneMessageNode):
     """One node, one study, one attempt. Args: as of OneMessageNode."""
 
-    _messages: RoundsMessages
+    _messages: AskingMessages
 
     def __init__(
         self,
@@ -40,7 +39,7 @@ class RoundsNode(OneMessageNode):
         columns: Columns,
         records: int,
         entropy: Entropy,
-        messages: RoundsMessages,
+        messages: AskingMessages,
     ):
         super().__init__(own, study, columns, records, entropy, messages)
         self._answered = False
@@ -80,7 +79,7 @@ class RoundsNode(OneMessageNode):
         self._is_released = True
 
     def _asked(self, message: bytes, records: int) -> NDArray[np.bool_]:
-        return np.equal(groups(split_seed(message)[0], records), ASKED)
+        return self._messages.asked_records(message, records)
 
     @property
     def _schemas(self) -> list[FieldSchema]:

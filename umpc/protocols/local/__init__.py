@@ -2,12 +2,17 @@
 
 | file | what it holds |
 |---|---|
-| `protocol.py` | the protocol objects of `bell-ldp`, `ghazi-ldp`, `bell-auc` and `local-mean` |
+| `protocol.py` | the protocol objects of `ghazi-ldp`, `bell-auc` and `local-mean` |
+| `bell_ldp_protocol.py` | the protocol object of `bell-ldp` |
 | `settings.py` | the settings of a study with bins, and their rules |
+| `search_settings.py` | the settings of adaptive bins, and their rules |
 | `mean_settings.py` | the settings of `local-mean`, and their rules |
 | `messages.py` | a node's message, and what the coordinator makes of all of them |
 | `bell_ldp.py` | randomised response on cells: any pair kernel from the histogram of answers |
 | `bell_ldp_classes.py` | the same for a kernel of two public classes |
+| `adaptive_messages.py` | both messages of a node whose first one finds the cut points |
+| `bin_search.py` | the first round of adaptive bins: one bit of each record |
+| `quantile_cuts.py` | cut points at quantiles of noisy shares |
 | `bell_auc.py` | the AUC from hierarchical histograms |
 | `ghazi_ldp.py` | one-bit vectors that factor the kernel |
 | `local_mean.py` | a mean over single records from their random points |

@@ -1,9 +1,9 @@
 """A kernel between cells: its average, its midpoint and its spread over the values of two cells.
 
-Paper: Bell et al. 2020, appendix A.2. A cell is a bin of each field. With every value of a field
-counted alike (λ is the counting measure), and independent fields,
+Paper: Bell et al. 2020, appendix A.2. A cell is a bin of each field. With a measure λ on the values
+of each field, by default the one that counts every value alike, and independent fields,
 
-    A^Avg between two cells = the mean of f over all pairs of their values      (15)
+    A^Avg between two cells = the λ-mean of f over all pairs of their values    (15)
     A^Mid between two cells = (the largest value of f + the least one)/2        (14)
     Δ between two cells = ((the largest value of f − the least one)/2)²         (remark 4)
 
@@ -44,22 +44,27 @@ PAIRS_AT_ONCE = 1 << 18
 
 Starts = Mapping[str, Integers]
 """Field → the place of each bin's first value, from 0, and at the end the number of values."""
+Weights = Mapping[str, Floats]
+"""Field → λ of each of its values: (values,) float64, above 0. The scale means nothing."""
 _Along = tuple[frozenset[OrderLink], Monomial, Monomial]
 """The factors of a term that one field decides: comparisons, the first record's, the second's."""
 
 
-def average(kernel: Kernel, starts: Starts) -> Floats:
+def average(kernel: Kernel, starts: Starts, weights: Weights | None = None) -> Floats:
     """A^Avg: (t, t) float64, cells in the order of the fields' bins, the last field fastest.
+
+    Args: weights: λ, if values do not count alike.
 
     Raises: StudyError where the kernel has too many values to be averaged.
     """
+    weights = weights or {}
     try:
-        return _average_of_terms(kernel, starts)
+        return _average_of_terms(kernel, starts, weights)
     except (DoesNotFactor, KernelError):
         total = np.zeros((_cells(starts), _cells(starts)))
-        for own, values, cuts in _blocks(kernel, starts):
+        for own, values, cuts in _blocks(kernel, starts, weights):
             np.add.at(total, own, np.add.reduceat(values, cuts, axis=1))
-        sizes = _values_of_cells(starts)
+        sizes = _measures_of_cells(starts, weights)
         return total * float(kernel.unit) / np.outer(sizes, sizes)
 
 
@@ -84,7 +89,7 @@ def extremes(kernel: Kernel, starts: Starts) -> tuple[Floats, Floats]:
     t = _cells(starts)
     least = np.full((t, t), np.inf)
     most = np.full((t, t), -np.inf)
-    for own, values, cuts in _blocks(kernel, starts):
+    for own, values, cuts in _blocks(kernel, starts, {}):
         np.minimum.at(least, own, np.minimum.reduceat(values, cuts, axis=1))
         np.maximum.at(most, own, np.maximum.reduceat(values, cuts, axis=1))
     unit = float(kernel.unit)
@@ -104,12 +109,20 @@ def _pairs(starts: Starts) -> int:
     return prod(int(each[-1]) for each in starts.values()) ** 2
 
 
-def _values_of_cells(starts: Starts) -> Floats:
-    """(t,): the number of combinations of values in each cell."""
+def _measures_of_cells(starts: Starts, weights: Weights) -> Floats:
+    """(t,): λ of each cell; without weights the number of its combinations of values."""
     sizes = np.ones(1)
-    for each in starts.values():
-        sizes = np.outer(sizes, np.diff(each)).reshape(-1)
+    for name, each in starts.items():
+        sizes = np.outer(sizes, _measures(name, each, weights)).reshape(-1)
     return sizes
+
+
+def _measures(name: str, starts: Integers, weights: Weights) -> Floats:
+    """(k,): λ of each bin of a field."""
+    if name in weights:
+        measures: Floats = np.add.reduceat(weights[name], starts[:-1])
+        return measures
+    return np.diff(starts).astype(np.float64)
 
 
 def _check_values(starts: Starts) -> None:
@@ -125,7 +138,7 @@ def _check_values(starts: Starts) -> None:
 # --- sums of products ---------------------------------------------------------------------------
 
 
-def _average_of_terms(kernel: Kernel, starts: Starts) -> Floats:
+def _average_of_terms(kernel: Kernel, starts: Starts, weights: Weights) -> Floats:
     """Raises: DoesNotFactor, KernelError where the kernel is no such sum; StudyError."""
     terms = _terms(kernel)
     split = [_by_field(term, tuple(starts)) for term in terms]
@@ -137,7 +150,7 @@ def _average_of_terms(kernel: Kernel, starts: Starts) -> Floats:
         product = np.full((1, 1), float(term.coefficient))
         for name, factors in along.items():
             if (name, factors) not in known:
-                known[name, factors] = _average_along(axes[name], starts[name], factors)
+                known[name, factors] = _average_along(axes[name], starts[name], factors, weights)
             product = np.kron(product, known[name, factors])
         total += product
     return total * float(kernel.unit)
@@ -178,18 +191,19 @@ def _plain(link: OrderLink) -> OrderLink:
     return link
 
 
-def _average_along(axis: Axis, starts: Integers, factors: _Along) -> Floats:
+def _average_along(axis: Axis, starts: Integers, factors: _Along, weights: Weights) -> Floats:
     """The average of the factors of one field between its bins: (k, k) float64."""
     links, first, second = factors
     low, high = intersection(links, axis, axis)
-    outer, inner = (_weight(axis, own) for own in (first, second))
+    measure = weights.get(axis.name, np.ones(1))
+    outer, inner = (_weight(axis, own) * measure for own in (first, second))
     before = np.concatenate([[0.0], np.cumsum(inner)])
     columns = []
     for start, stop in pairwise(starts):
         top = np.clip(high, start, stop)
         bottom = np.minimum(np.clip(low, start, stop), top)
         columns.append(np.add.reduceat(outer * (before[top] - before[bottom]), starts[:-1]))
-    widths = np.diff(starts).astype(np.float64)
+    widths = _measures(axis.name, starts, weights)
     return np.stack(columns, axis=1) / np.outer(widths, widths)
 
 
@@ -203,11 +217,13 @@ def _weight(axis: Axis, factors: Monomial) -> Floats:
 # --- all pairs of values ------------------------------------------------------------------------
 
 
-def _blocks(kernel: Kernel, starts: Starts) -> Iterator[tuple[Integers, Floats, Integers]]:
+def _blocks(
+    kernel: Kernel, starts: Starts, weights: Weights
+) -> Iterator[tuple[Integers, Floats, Integers]]:
     """All pairs of values, some rows at a time; the columns are in the order of their cells.
 
-    Yields: the rows' cells (rows,), the kernel in units (rows, values), and the first column of
-    each cell (t,).
+    Yields: the rows' cells (rows,), the kernel in units times λ of both records (rows, values), and
+    the first column of each cell (t,).
 
     Raises: StudyError where there are too many.
     """
@@ -220,12 +236,15 @@ def _blocks(kernel: Kernel, starts: Starts) -> Iterator[tuple[Integers, Floats, 
     count = prod(sizes)
     places = np.indices(sizes).reshape(len(sizes), count)
     cell = np.zeros(count, dtype=np.int64)
+    measure = np.ones(count)
     columns = {}
     for (name, each), place in zip(starts.items(), places, strict=True):
+        if name in weights:
+            measure = measure * weights[name][place]
         cell = cell * (len(each) - 1) + np.searchsorted(each[1:-1], place, side="right")
         columns[name] = kernel.schema[name].lower_units + place
     order = np.argsort(cell, kind="stable")
-    cell = cell[order]
+    cell, measure = cell[order], measure[order]
     columns = {name: column[order] for name, column in columns.items()}
     cuts = np.searchsorted(cell, np.arange(_cells(starts)))
     rows = max(1, PAIRS_AT_ONCE // count)
@@ -234,4 +253,5 @@ def _blocks(kernel: Kernel, starts: Starts) -> Iterator[tuple[Integers, Floats, 
         sides = np.repeat(own, count), np.tile(np.arange(count), len(own))
         records = [{n: column[side] for n, column in columns.items()} for side in sides]
         values = kernel.evaluate(records).astype(np.float64)
-        yield cell[own], values.reshape(len(own), count), cuts
+        weighted = values.reshape(len(own), count) * np.outer(measure[own], measure)
+        yield cell[own], weighted, cuts

@@ -1,4 +1,4 @@
-"""The local protocols: `bell-ldp`, `ghazi-ldp`, `bell-auc` and `local-mean`."""
+"""The local protocols `ghazi-ldp`, `bell-auc` and `local-mean`, and what `bell-ldp` shares."""
 
 from __future__ import annotations
 
@@ -12,20 +12,16 @@ from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
 from umpc.protocols.base.protocol import ExactKind, Line, Variant
 from umpc.protocols.local.bell_auc import BellAuc
-from umpc.protocols.local.bell_ldp import BellLdp
-from umpc.protocols.local.bell_ldp_classes import BellLdpClasses
 from umpc.protocols.local.ghazi_ldp import GhaziLdp
 from umpc.protocols.local.local_mean import LocalMean
 from umpc.protocols.local.mean_settings import LocalMeanSettings, check_mean
 from umpc.protocols.local.messages import (
-    CellClassMessages,
     CellMessages,
     ClassMessages,
     MeanMessages,
 )
 from umpc.protocols.local.settings import (
     BellAucSettings,
-    BellLdpSettings,
     GhaziLdpSettings,
     auc_field,
     check_auc,
@@ -110,22 +106,6 @@ class CellProtocol(LocalProtocol):
 
     def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
         return {key: entries[key] for key in ("bins", "rounding", "cell_kernel") if key in entries}
-
-
-class BellLdpProtocol(CellProtocol):
-    """Randomised response on cells."""
-
-    settings: type[Settings] = BellLdpSettings
-
-    def variants(self, error: float | None) -> Iterator[Variant]:
-        yield Variant(self.name, {})
-        yield Variant(f"{self.name}, best bins", {}, is_tuned=True)
-
-    def messages(self, study: Study) -> OneMessage:
-        cells = quantiser_of(study)
-        if study.two_sample:
-            return CellClassMessages(BellLdpClasses(study.exact_epsilon, cells))
-        return CellMessages(BellLdp(study.exact_epsilon, cells))
 
 
 class GhaziLdpProtocol(CellProtocol):

@@ -18,6 +18,7 @@ average is not off at all.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +30,7 @@ import numpy as np
 from umpc.dp.exact_sampling import ShakeStream
 from umpc.errors import KernelError, OutOfBounds, StudyError
 from umpc.protocols.arrays import Floats, Integers
-from umpc.protocols.local.cell_kernels import Starts, average, extremes, has_extremes
+from umpc.protocols.local.cell_kernels import Starts, Weights, average, extremes, has_extremes
 from umpc.study.interval import Limits
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
@@ -167,6 +168,7 @@ class Quantiser:
         axes: one for each field that the kernel uses, in any order.
         cell_kernel: one of `CELL_KERNELS`; points have the kernel at the points.
         two_sample: whether the first record is of one public class and the second of the other.
+        weights: λ of the average kernel, if values do not count alike.
 
     Raises:
         KernelError: the kernel is not a kernel of two records, or not symmetric.
@@ -177,6 +179,7 @@ class Quantiser:
     axes: tuple[Bins | Points, ...]
     cell_kernel: str = MIDDLE
     two_sample: bool = False
+    weights: Weights | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kernel.degree != 2 or not (self.kernel.symmetric or self.two_sample):
@@ -215,7 +218,7 @@ class Quantiser:
     def matrix(self) -> Floats:
         """The kernel between cells: (t, t) float64, symmetric if the kernel is."""
         if self.cell_kernel == "average":
-            return average(self.kernel, self.starts)
+            return average(self.kernel, self.starts, self.weights)
         if self.cell_kernel == "midpoint":
             least, most = extremes(self.kernel, self.starts)
             return (least + most) / 2

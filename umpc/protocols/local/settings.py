@@ -83,6 +83,19 @@ class CellSettings(
 class BellLdpSettings(CellSettings, frozen=True, kw_only=True, tag="bell-ldp"):
     """Each record answers with its cell, or with a random one (Bell et al. 2020)."""
 
+    bins_epsilon_share: Annotated[
+        str,
+        describe(
+            "The share of ε with which a first answer of every record finds the cut points of "
+            "fields that have a number of bins, above 0 and below 1, such as 1/4. The default is "
+            "none: bins of equal width."
+        ),
+    ] = ""
+
+    @property
+    def newer(self) -> tuple[str, ...]:
+        return (*super().newer, "bins_epsilon_share")
+
     @property
     def takes_classes(self) -> bool:
         return True
@@ -320,11 +333,24 @@ def described(study: Study) -> str:
     return f"{settings.rounding} rounding to bins: {', '.join(parts)}"
 
 
-def quantiser_of(study: Study) -> Quantiser:
-    """The cells of a checked study's records, and its kernel as a matrix over them."""
+def quantiser_of(study: Study, found: Mapping[str, tuple[int, ...]] | None = None) -> Quantiser:
+    """The cells of a checked study's records, and its kernel as a matrix over them.
+
+    Args: found: by field, cut points that were searched, in steps of its resolution above its
+    lower bound.
+    """
     settings = study.settings_as(CellSettings)
-    axes = tuple(_axis(study, bins, settings.rounding) for bins in settings.bins)
+    axes = tuple(
+        _found_axis(study.schema[bins.field], found[bins.field])
+        if found and bins.field in found
+        else _axis(study, bins, settings.rounding)
+        for bins in settings.bins
+    )
     return Quantiser(study.parsed_kernels[0], axes, settings.kernel_of_cells, study.two_sample)
+
+
+def _found_axis(field: FieldSchema, cuts: tuple[int, ...]) -> Bins:
+    return Bins(field, tuple(field.lower_units + cut for cut in cuts))
 
 
 def _axis(study: Study, bins: FieldBins, rounding: str) -> Bins | Points:

@@ -9,6 +9,7 @@ of a study are public and must not depend on the records that it randomises.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from math import sqrt
 
 from umpc.errors import StudyError
@@ -20,6 +21,8 @@ COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """The numbers of bins that are tried for a field."""
 MOST_TRIED = 128
 """The most cells that are tried: each number of cells takes products of such matrices."""
+SHARES = ("1/10", "1/4", "1/2")
+"""The shares of ε for cut points that are tried."""
 MOST_LEVELS_TRIED = 12
 PASSES = 2
 """How often each field is tried anew, beside the others' best numbers."""
@@ -52,6 +55,18 @@ def best_bins(study: Study, predict: Predict) -> Study:
         if best == before:
             break
     return best
+
+
+def best_share(study: Study, predict: Predict) -> Study:
+    """The study with the numbers of bins and the share of ε for their cut points of least error.
+
+    Bins of equal width, which take no share, are among those that are tried.
+    """
+    predict = cache(predict)
+    bins = best_bins(study, predict)
+    others = [bins.replaced(bins_epsilon_share=share) for share in SHARES]
+    equal = best_bins(study.replaced(bins_epsilon_share=""), predict)
+    return min([study, bins, *others, equal], key=lambda each: _error(each, predict))
 
 
 def best_levels(study: Study, predict: Predict) -> Study:
