@@ -17,11 +17,13 @@ from umpc.cli.backup import backup, restore
 from umpc.cli.doctor import doctor
 from umpc.cli.memory import tune_memory
 from umpc.cli.monitor import Monitor
+from umpc.cli.own_site import open_site, own_identity
 from umpc.cli.status import status
 from umpc.errors import UmpcError
 from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
+    from umpc.monitoring.grpc_health import Health
     from umpc.transport.authority import Identity
     from umpc.transport.hub.address import HubAddress
     from umpc.transport.role_guard import Allowed
@@ -119,8 +121,12 @@ def template(name: str) -> None:
 
 
 @node.command("start")
+@click.option("--config", type=FILE, help="The node's TOML file; see `umpc node template`.")
 @click.option(
-    "--config", type=FILE, required=True, help="The node's TOML file; see `umpc node template`."
+    "--many",
+    "folder",
+    type=FOLDER,
+    help="A folder of such files, one for each node: this process runs all of them.",
 )
 @STUDIES
 @LOG_LEVEL
@@ -128,43 +134,53 @@ def template(name: str) -> None:
 @METRICS
 @LEASH
 def start_node(
-    config: Path, studies: int | None, level: str, style: str, metrics: str, leash: bool
+    config: Path | None,
+    folder: Path | None,
+    studies: int | None,
+    level: str,
+    style: str,
+    metrics: str,
+    leash: bool,
 ) -> None:
     """Take part in studies until Ctrl-C or SIGTERM.
 
     The command prints "ready" and its address as soon as it accepts calls.
-    """
-    from umpc.errors import CertificateError
-    from umpc.node.budget.ledger import Ledger
-    from umpc.node.config import load_node_config
-    from umpc.node.server import ALLOWED, NodeServer
-    from umpc.node.table.columns import open_engine
-    from umpc.transport.authority import load_identity
-    from umpc.transport.services import rpc
 
+    With --many, one process runs a node for each .toml file in the folder. Each node has its own
+    certificate, address, ledger and rules, as if it ran alone, and prints a line of its own. All
+    other commands take the node's own file.
+
+    \b
+    umpc node start --config node.toml
+    umpc node start --many people
+    """
+    if (config is None) == (folder is None):
+        raise click.UsageError("give either --config FILE or --many FOLDER")
     tune_memory()
+    if folder is not None:
+        from umpc.cli.many import start_many
+
+        if metrics:
+            raise click.UsageError("--metrics shows one node, so it does not go with --many")
+        start_many(folder, studies, level, style, leash)
+    elif config is not None:
+        _start_one(config, studies, level, style, metrics, leash)
+
+
+def _start_one(
+    config: Path, studies: int | None, level: str, style: str, metrics: str, leash: bool
+) -> None:
+    from umpc.node.config import load_node_config
+    from umpc.node.server import ALLOWED
+    from umpc.node.table.columns import open_engine
+
     loaded = load_node_config(config)
     open_engine()
-    identity = load_identity(loaded.identity, "node")
+    identity = own_identity(loaded)
     start_logging(f"node {identity.name}", level, style)
-    if identity.name != loaded.name:
-        raise CertificateError(
-            f"{config} names this node {loaded.name!r}, but its certificate in "
-            f"{loaded.identity} is for {identity.name!r}; make both names equal"
-        )
-    budget = loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta
-    with (
-        contextlib.closing(
-            Ledger(
-                *budget,
-                composition=loaded.composition,
-                anchor=loaded.anchor,
-                hold_seconds=loaded.hold_seconds,
-            )
-        ) as ledger,
-        contextlib.ExitStack() as ending,
-    ):
-        balance = ledger.balance()
+    site = open_site(loaded, identity)
+    with contextlib.closing(site.ledger), contextlib.ExitStack() as ending:
+        balance = site.ledger.balance()
         logging.getLogger("umpc.node").info(
             "budget of data set %r: %s in all, %s spent, %s left (%s)",
             loaded.dataset,
@@ -175,12 +191,10 @@ def start_node(
         )
 
         def add(server: Server, finished: Finished) -> None:
-            node = NodeServer(loaded, identity, ledger, finished)
-            ending.callback(node.close)  # before the ledger is closed
-            rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
+            site.add_to(server, finished, ending)
 
         monitor = Monitor(identity, metrics)
-        monitor.watch_site(loaded, ledger)
+        monitor.watch_site(loaded, site.ledger)
         place = loaded.hub or loaded.listen
         asyncio.run(serve(identity, place, ALLOWED, add, studies, leash, monitor))
 
@@ -307,11 +321,7 @@ async def serve(
     Raises: the first failure among these studies, so that the exit code is that failure's.
     """
     from umpc.failpoints import describe
-    from umpc.monitoring.grpc_health import ALLOWED as HEALTH
-    from umpc.monitoring.grpc_health import Health
-    from umpc.transport.channels import bind, make_server
     from umpc.transport.expiry import keep_watch
-    from umpc.transport.hub.serving import ServerBehindHub
 
     done = asyncio.Event()
     ended: list[UmpcError | None] = []
@@ -323,19 +333,9 @@ async def serve(
             if len(ended) >= studies:
                 done.set()
 
-    server: Server
-    if isinstance(place, str):
-        server = make_server(identity, {**allowed, **HEALTH})
-        add(server, finished)
-        health = Health(server)
-        address = await bind(server, identity, place)
-        await server.start()
-    else:
-        behind = ServerBehindHub(identity, {**allowed, **HEALTH}, place)
-        server = cast("Server", behind)  # the generated code adds its methods to either
-        add(server, finished)
-        health = Health(server)
-        address = await behind.start()
+    server, health, address = await open_server(
+        identity, place, allowed, lambda server: add(server, finished)
+    )
     watch = asyncio.create_task(keep_watch(identity))
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
@@ -353,6 +353,37 @@ async def serve(
     for error in ended:
         if error is not None:
             raise error
+
+
+async def open_server(
+    identity: Identity,
+    place: str | HubAddress,
+    allowed: Allowed,
+    add: Callable[[Server], None],
+) -> tuple[Server, Health, str]:
+    """Return a server that answers, its health service, and its address.
+
+    Args: as of `serve`.
+
+    Raises: AddressInUse, ConfigError, CertificateError.
+    """
+    from umpc.monitoring.grpc_health import ALLOWED as HEALTH
+    from umpc.monitoring.grpc_health import Health
+    from umpc.transport.channels import bind, make_server
+    from umpc.transport.hub.serving import ServerBehindHub
+
+    if isinstance(place, str):
+        server = make_server(identity, {**allowed, **HEALTH})
+        add(server)
+        health = Health(server)
+        address = await bind(server, identity, place)
+        await server.start()
+        return server, health, address
+    behind = ServerBehindHub(identity, {**allowed, **HEALTH}, place)
+    server = cast("Server", behind)  # the generated code adds its methods to either
+    add(server)
+    health = Health(server)
+    return server, health, await behind.start()
 
 
 # The functions `rpc.add_…_to_server` are generated, without types.

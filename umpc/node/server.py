@@ -148,7 +148,7 @@ class NodeServer(rpc.NodeServicer):
 
         inbox: asyncio.Queue[m.CoordinatorMessage] = asyncio.Queue(maxsize=4)
         run = StudyRun(self.site, coordinator, inbox.get, send)
-        with logs.about(run.place):
+        with logs.about(run.place, f"node {self.identity.name}"):
             await self._follow(run, receive, inbox, send)
 
     async def _follow(
