@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from umpc.errors import ApprovalPending, PeerLost, StudyAborted, UmpcError
-from umpc.proto import codec
+from umpc.proto import codec, named_messages
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.frames import Frame
@@ -55,6 +55,7 @@ class NodeLink:
     def __init__(self, node: Participant, tell: Tell):
         self.node = node
         self.tell = tell
+        self._named: named_messages.Encoded | None = None
         self._stream: RpcStream[pb.CoordinatorMessage, m.NodeMessage] = RpcStream(
             node.name, "connect", codec.decode_node, ahead=MESSAGES_AHEAD
         )
@@ -75,7 +76,7 @@ class NodeLink:
         Raises: the node's own failure as it sent it, PeerLost, StepTimeout, RemoteProtocolError.
         """
         async with self._stream.deadline(step, seconds):
-            await self._stream.write(codec.encode_coordinator(message))
+            await self._write(message)
             return await self._answer(step, kinds)
 
     async def collect(
@@ -90,7 +91,7 @@ class NodeLink:
         Raises: as `ask`, and what `take` raises.
         """
         async with self._stream.deadline(step, seconds):
-            await self._stream.write(codec.encode_coordinator(message))
+            await self._write(message)
             while not take((await self._answer(step, (m.Part,))).frame):
                 pass
 
@@ -103,10 +104,25 @@ class NodeLink:
                 await self._stream.write(codec.encode_coordinator(m.Part(frame)))
             return await self._answer(step, kinds)
 
+    async def _write(self, message: m.CoordinatorMessage) -> None:
+        encoded = named_messages.encode(message)
+        await self._stream.write(encoded.first)
+        self._named = encoded if encoded.body else None
+
+    async def _send_pieces(self) -> None:
+        """Send the message that was named last, once. Raises: RemoteProtocolError."""
+        named, self._named = self._named, None
+        if named is None:
+            raise self._stream.violation("asked for a message that was not named")
+        for piece in named.pieces():
+            await self._stream.write(piece)
+
     async def _answer(self, step: str, kinds: tuple[type[T], ...]) -> T:
         while True:
             answer = await self._stream.next(step)
             match answer:
+                case m.Want():
+                    await self._send_pieces()
                 case m.Progress(of_step, done, total):
                     self.tell(f"{of_step} {self.node.name}", done, total)
                 case m.Failure():

@@ -247,14 +247,14 @@ class Deployment:
     def _await_started(self) -> None:
         deadline = time.monotonic() + START_SECONDS
         for name, process, log, serves in self._waiting:
-            line = _first_line(process, deadline)
-            for _ in serves:
+            lines = [_first_line(process, deadline)]
+            if process.stdout is not None and lines[0]:
+                lines += [process.stdout.readline().decode() for _ in serves[1:]]
+            for line in lines:
                 if not line.startswith("ready: "):
                     raise _why_not_ready(name, log)
                 _, _, own, _, address = line.split()
                 self._ready[own] = Served(own, address, process, log)
-                if own != serves[-1] and process.stdout is not None:
-                    line = process.stdout.readline().decode()
         self._waiting = []
 
 

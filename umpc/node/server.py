@@ -36,6 +36,7 @@ from umpc.node.approvals import Approvals, approvals_beside
 from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links
 from umpc.node.attempts.material import MaterialReader
+from umpc.node.attempts.named_messages import NAMED_MESSAGES
 from umpc.node.attempts.prepared_attempts import PreparedAttempts
 from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import StudyRun
@@ -138,7 +139,11 @@ class NodeServer(rpc.NodeServicer):
             message = await read(context)
             if message is None:
                 raise StudyAborted(f"{coordinator} ended the study", culprit=coordinator)
-            return codec.decode_coordinator(message)
+            if message.WhichOneof("body") != "named":
+                return codec.decode_coordinator(message)
+            return await NAMED_MESSAGES.take(
+                coordinator, message.named, lambda: read(context), context.write
+            )
 
         async def send(message: m.NodeMessage) -> None:
             try:

@@ -119,6 +119,8 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
             return pb.NodeMessage(held=held)
         case m.Answer(answer):
             return pb.NodeMessage(answer=pb.Answer(answer=answer))
+        case m.Want(wanted):
+            return pb.NodeMessage(want=pb.Want(digest=wanted))
         case m.Progress(step, done, total):
             return pb.NodeMessage(progress=pb.Progress(step=step, done=done, total=total))
         case m.Failure(error, text, culprit, step):
@@ -214,6 +216,7 @@ _NODE_BODIES: dict[str, Callable[[Any], m.NodeMessage]] = {
     "released": _decode_released,
     "answer": _decode_answer,
     "progress": _decode_progress,
+    "want": lambda want: m.Want(sized(want.digest, 32, "digest")),
     "failure": decode_failure,
 }
 """The decoder of each kind of message."""
