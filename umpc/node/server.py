@@ -140,7 +140,7 @@ class NodeServer(rpc.NodeServicer):
             if message is None:
                 raise StudyAborted(f"{coordinator} ended the study", culprit=coordinator)
             if message.WhichOneof("body") != "named":
-                return codec.decode_coordinator(message)
+                return NAMED_MESSAGES.decode(coordinator, message)
             return await NAMED_MESSAGES.take(
                 coordinator, message.named, lambda: read(context), context.write
             )

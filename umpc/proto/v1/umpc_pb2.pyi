@@ -384,16 +384,30 @@ class PeerHello(_message.Message):
     def __init__(self, attempt: _Optional[bytes] = ...) -> None: ...
 
 class DealRequest(_message.Message):
-    __slots__ = ("study", "members", "openings", "signatures")
+    __slots__ = ("study", "members", "openings", "signatures", "digest")
     STUDY_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     OPENINGS_FIELD_NUMBER: _ClassVar[int]
     SIGNATURES_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
     study: bytes
     members: _containers.RepeatedCompositeFieldContainer[Member]
     openings: _containers.RepeatedScalarFieldContainer[bytes]
     signatures: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    digest: bytes
+    def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., signatures: _Optional[_Iterable[bytes]] = ..., digest: _Optional[bytes] = ...) -> None: ...
+
+class DealPiece(_message.Message):
+    __slots__ = ("digest", "piece")
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    PIECE_FIELD_NUMBER: _ClassVar[int]
+    digest: bytes
+    piece: bytes
+    def __init__(self, digest: _Optional[bytes] = ..., piece: _Optional[bytes] = ...) -> None: ...
+
+class DealTold(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class ShuffleRequest(_message.Message):
     __slots__ = ("begin", "frame")
