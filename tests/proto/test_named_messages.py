@@ -97,7 +97,7 @@ def test_messages_that_came_whole_are_decoded_once():
 def test_a_coordinator_that_sends_something_else_is_refused(lie):
     message = LARGE
     if lie == "kind":
-        message = m.Ask(bytes(LARGE_BYTES))
+        message = m.Abort("node-1", "a" * (LARGE_BYTES + 1))
     body = codec.encode_coordinator(message).SerializeToString()
     digest = named_messages.sha256(body).digest()
     named = pb.Named(digest=digest, size=len(body))

@@ -9,6 +9,8 @@ import pytest
 from tests.system.conftest import TABLE, Lab, command, costs_what_was_predicted
 from umpc.coordinator.client import run_study
 from umpc.errors import ConfigError
+from umpc.node.budget.ledger_place import Place as LedgerPlace
+from umpc.node.budget.ledger_reading import read_beside
 from umpc.study.parts import FieldText
 
 HOSTS = {"host-1": (1, 2, 3, 4), "host-2": (5, 6)}
@@ -54,9 +56,8 @@ def test_nodes_of_one_process_run_a_study_as_nodes_of_their_own(hosted):
         for number in numbers:
             name = f"node-{number}"
             assert f"node {name} study=" in hosted.log(host)
-            config = str(hosted.folder / host / f"{name}.toml")
-            shown = command("budget", "show", "--config", config, check=True).stdout
-            assert "1000000000" in shown
+            ledger = LedgerPlace.of(hosted.folder / host / f"{name}-ledger.sqlite")
+            assert len(read_beside(ledger).account.charged) == 1
     assert hosted.lead(run_study, **facts).replayed
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.crypto.prg import FixedKeyHash, Stream, derive
 from umpc.crypto.ring import RINGS, Ring
@@ -33,6 +34,11 @@ from umpc.ustat.hypergraph import (
     expand_two_sample,
 )
 from umpc.ustat.sampling import UNBALANCED
+
+ALL_PAIRS = 64
+"""Up to so many nodes every two of them share a zero share."""
+REACH = 16
+"""Neighbours of a node on either side, where zero shares are not between all pairs."""
 
 
 def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> Hypergraph:
@@ -207,6 +213,25 @@ class SharedAttempt(Attempt):
         if node in self.committee and (self.noise_chunks or self.toss_plan):
             others |= set(self.committee) - {node}
         return tuple(sorted(others))
+
+    def zero_share_peers(self, node: int) -> tuple[int, ...]:
+        """The nodes with which a node agrees on zero shares: all others, or its neighbours.
+
+        If t = N - 1 nodes may collude, they know all masks of a node anyway, and its own noise
+        suffices. More than ALL_PAIRS nodes then stand in a circle that the joint seed orders, and
+        each has REACH neighbours on either side: those outside see sums over connected nodes only.
+        """
+        count = len(self.members)
+        if count <= ALL_PAIRS or self.study.max_colluding < count - 1:
+            return tuple(other for other in range(count) if other != node)
+        place = int(np.flatnonzero(self._circle == node)[0])
+        steps = [step for step in range(-REACH, REACH + 1) if step]
+        return tuple(sorted(int(self._circle[(place + step) % count]) for step in steps))
+
+    @cached_property
+    def _circle(self) -> NDArray[np.intp]:
+        words = Stream(derive(self.seed, "zero shares")).words(len(self.members))
+        return np.argsort(words, kind="stable")
 
     @cached_property
     def hypergraph(self) -> Hypergraph:
