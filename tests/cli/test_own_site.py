@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.support.node_files import BUDGET, DATA
@@ -21,3 +24,11 @@ def test_each_file_of_a_folder_is_a_node_and_names_differ(tmp_path):
     (tmp_path / "2.toml").write_text((tmp_path / "0.toml").read_text())
     with pytest.raises(ConfigError, match=r"2\.toml: the name 'a' is also that of .*0\.toml"):
         configurations(tmp_path)
+
+
+def test_a_light_node_does_not_load_duckdb_before_its_first_study():
+    program = (
+        "import sys, umpc.cli.serve, umpc.node.config, umpc.node.server, umpc.cli.many\n"
+        "sys.exit('duckdb' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -128,6 +128,11 @@ def template(name: str) -> None:
     type=FOLDER,
     help="A folder of such files, one for each node: this process runs all of them.",
 )
+@click.option(
+    "--light",
+    is_flag=True,
+    help="Load the reader of tables at the first study, so that a node that waits is smaller.",
+)
 @STUDIES
 @LOG_LEVEL
 @LOG_FORMAT
@@ -136,6 +141,7 @@ def template(name: str) -> None:
 def start_node(
     config: Path | None,
     folder: Path | None,
+    light: bool,
     studies: int | None,
     level: str,
     style: str,
@@ -164,18 +170,26 @@ def start_node(
             raise click.UsageError("--metrics shows one node, so it does not go with --many")
         start_many(folder, studies, level, style, leash)
     elif config is not None:
-        _start_one(config, studies, level, style, metrics, leash)
+        _start_one(config, studies, level, style, metrics, leash, light)
 
 
 def _start_one(
-    config: Path, studies: int | None, level: str, style: str, metrics: str, leash: bool
+    config: Path,
+    studies: int | None,
+    level: str,
+    style: str,
+    metrics: str,
+    leash: bool,
+    light: bool,
 ) -> None:
     from umpc.node.config import load_node_config
     from umpc.node.server import ALLOWED
-    from umpc.node.table.columns import open_engine
 
     loaded = load_node_config(config)
-    open_engine()
+    if not light:
+        from umpc.node.table.columns import open_engine
+
+        open_engine()
     identity = own_identity(loaded)
     start_logging(f"node {identity.name}", level, style)
     site = open_site(loaded, identity)

@@ -102,7 +102,7 @@ class DealerServer(rpc.DealerServicer):
         complete = False
         try:
             if request.digest:
-                async with aclosing(self._told.awaited(request.digest)) as asked:
+                async with aclosing(self._told.awaited(request.digest, caller)) as asked:
                     async for _ in asked:
                         yield pb.Frame()
                 request = self._told.get(request.digest)

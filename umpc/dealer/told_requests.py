@@ -2,8 +2,8 @@
 
 A request of many nodes holds N members, openings and signatures, the same bytes at every node. A
 node therefore names it by its SHA-256. The dealer asks the first node that names it for the whole
-request, by an empty frame, and lets all others wait. If that node does not tell it in time, or goes
-away, the dealer asks the next one.
+request, by an empty frame, and lets all others wait. If that node does not tell it in time, it is
+refused, and the dealer asks the next one; also if it goes away.
 
     node                                 dealer
     Deal(digest)                -->
@@ -17,13 +17,13 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import suppress
 from hashlib import sha256
 
-from umpc.errors import EncodingError, RemoteProtocolError
+from umpc.errors import EncodingError, RemoteProtocolError, StepTimeout
 from umpc.proto.checks import parse
 from umpc.proto.named_messages import MOST_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.patience import time_limit
 
 TELL_SECONDS = 20
 """Seconds that a node has to tell a request; then the next node is asked."""
@@ -41,8 +41,11 @@ class ToldRequests:
         """Return a request that `awaited` has waited for."""
         return self._kept[digest]
 
-    async def awaited(self, digest: bytes) -> AsyncGenerator[None, None]:
-        """Wait until a request is told. Yields: where the caller is to be asked for it."""
+    async def awaited(self, digest: bytes, caller: str) -> AsyncGenerator[None, None]:
+        """Wait until a request is told. Yields: where the caller is to be asked for it.
+
+        Raises: StepTimeout for a caller that was asked and did not tell it.
+        """
         while digest not in self._kept:
             if digest in self._asked:
                 await self._asked[digest].wait()
@@ -50,9 +53,14 @@ class ToldRequests:
             event = self._asked[digest] = asyncio.Event()
             try:
                 yield
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(TELL_SECONDS):
-                        await event.wait()
+                async with time_limit(TELL_SECONDS):
+                    await event.wait()
+            except TimeoutError:
+                raise StepTimeout(
+                    f"{caller} did not tell its request within {TELL_SECONDS} s",
+                    culprit=caller,
+                    step="prepare",
+                ) from None
             finally:
                 self._asked.pop(digest).set()
 
