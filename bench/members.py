@@ -43,9 +43,7 @@ def main() -> None:
     parser.add_argument("--hub", action="store_true")
     parser.add_argument("--protocol", choices=("pairs", "local-mean"), default="pairs")
     given = parser.parse_args()
-    rows = [
-        study(members, given.hosts, given.protocol, hub=given.hub) for members in given.members
-    ]
+    rows = [study(members, given.hosts, given.protocol, hub=given.hub) for members in given.members]
     show(f"{given.hosts} host processes, one record a member, {given.protocol}", COLUMNS, rows)
 
 

@@ -83,9 +83,7 @@ def test_the_next_node_fetches_if_the_first_one_loses_its_stream():
 def test_messages_that_came_whole_are_decoded_once():
     here = NamedMessages()
     begin = m.Begin((bytes(32), b"1" * 32), (bytes(64),) * 2)
-    first, again = (
-        here.decode("coordinator", codec.encode_coordinator(begin)) for _ in range(2)
-    )
+    first, again = (here.decode("coordinator", codec.encode_coordinator(begin)) for _ in range(2))
     assert first == begin and first is again
     other = here.decode("coordinator", codec.encode_coordinator(replace(begin, openings=())))
     assert other.openings == () and here.decode("coordinator", pb.CoordinatorMessage(

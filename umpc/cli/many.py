@@ -30,13 +30,21 @@ LOOK_EVERY = 0.05
 """Seconds between the first looks of two nodes at their certificates' dates."""
 
 
-def start_many(folder: Path, studies: int | None, level: str, style: str, leash: bool) -> None:
+def start_many(
+    folder: Path, studies: int | None, level: str, style: str, leash: bool, light: bool
+) -> None:
     """Run the nodes of a folder until a signal, or until each has ended so many studies.
+
+    Args: light: DuckDB is loaded at the first study.
 
     Raises: ConfigError, CertificateError and LedgerError, for the first file with a fault; the
         first failure among the studies, if their number is given.
     """
     allow_many_files()
+    if not light:
+        from umpc.node.table.columns import open_engine
+
+        open_engine()
     start_logging(f"nodes {folder.name}", level, style)
     with contextlib.ExitStack() as ending:
         sites = []

@@ -168,7 +168,7 @@ def start_node(
 
         if metrics:
             raise click.UsageError("--metrics shows one node, so it does not go with --many")
-        start_many(folder, studies, level, style, leash)
+        start_many(folder, studies, level, style, leash, light)
     elif config is not None:
         _start_one(config, studies, level, style, metrics, leash, light)
 

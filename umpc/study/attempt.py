@@ -67,6 +67,7 @@ def check_openings(
     Raises: RemoteProtocolError naming the relay, or without one the node.
     """
     if isinstance(members, tuple) and isinstance(openings, tuple):
+
         def opened() -> None:
             _check_each(study, members, openings, relay)
 

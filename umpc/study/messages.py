@@ -273,6 +273,8 @@ class Failure:
 CoordinatorMessage = (
     Propose | Drop | Agree | Begin | Evaluate | Part | TotalConfirmed | Park | Release | Ask | Abort
 )
+
+
 @dataclass(frozen=True)
 class Want:
     """The node lacks the message that was named last, and asks for its bytes."""

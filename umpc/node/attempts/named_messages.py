@@ -61,7 +61,6 @@ class NamedMessages:
                 self._coming.pop(name).set()
         return self._found(name)
 
-
     def decode(self, coordinator: str, message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
         """Return a message that came whole. One that goes to all nodes is decoded once.
 
