@@ -57,6 +57,7 @@ MAY_IMPORT = {
         "umpc.proto",
         "umpc.errors",
         "umpc.study.messages",
+        "umpc.study.remembered",
         "umpc.study.frames",
         "umpc.study.sizes.Member",
     ),

@@ -162,7 +162,6 @@ def shared_attempt(
         attempt = _attempts.get(key)
         if attempt is None:
             attempt = _attempts[key] = _new_attempt(study, members, openings)
-            _ = attempt.hypergraph  # once, before other threads ask for it
         return attempt
 
 
