@@ -155,6 +155,8 @@ SHELLS = (
     "umpc/shuffler/server.py",
     "umpc/hub/server.py",
     "umpc/cli/hub.py",
+    "umpc/cli/open_server.py",
+    "umpc/cli/own_site.py",
     "umpc/cli/serve.py",
     "umpc/transport/",
 )

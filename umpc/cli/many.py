@@ -16,12 +16,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from umpc.cli.open_server import open_server
 from umpc.cli.own_site import OwnSite, configurations, open_site, own_identity
 from umpc.errors import UmpcError
 from umpc.logs import start_logging
 
 if TYPE_CHECKING:
-    from umpc.cli.serve import Server
+    from umpc.cli.open_server import Server
     from umpc.monitoring.grpc_health import Health
     from umpc.transport.identity import Identity
 
@@ -65,7 +66,6 @@ def allow_many_files() -> None:
 async def _serve_all(
     sites: list[OwnSite], studies: int | None, leash: bool, ending: contextlib.ExitStack
 ) -> None:
-    from umpc.cli.serve import open_server
     from umpc.failpoints import describe
     from umpc.node.server import ALLOWED
 

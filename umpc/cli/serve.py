@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,13 +17,13 @@ from umpc.cli.backup import backup, restore
 from umpc.cli.doctor import doctor
 from umpc.cli.memory import tune_memory
 from umpc.cli.monitor import Monitor
+from umpc.cli.open_server import open_server
 from umpc.cli.own_site import open_site, own_identity
 from umpc.cli.status import status
 from umpc.errors import UmpcError
 from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
-    from umpc.monitoring.grpc_health import Health
     from umpc.transport.authority import Identity
     from umpc.transport.hub.address import HubAddress
     from umpc.transport.role_guard import Allowed
@@ -367,37 +367,6 @@ async def serve(
     for error in ended:
         if error is not None:
             raise error
-
-
-async def open_server(
-    identity: Identity,
-    place: str | HubAddress,
-    allowed: Allowed,
-    add: Callable[[Server], None],
-) -> tuple[Server, Health, str]:
-    """Return a server that answers, its health service, and its address.
-
-    Args: as of `serve`.
-
-    Raises: AddressInUse, ConfigError, CertificateError.
-    """
-    from umpc.monitoring.grpc_health import ALLOWED as HEALTH
-    from umpc.monitoring.grpc_health import Health
-    from umpc.transport.channels import bind, make_server
-    from umpc.transport.hub.serving import ServerBehindHub
-
-    if isinstance(place, str):
-        server = make_server(identity, {**allowed, **HEALTH})
-        add(server)
-        health = Health(server)
-        address = await bind(server, identity, place)
-        await server.start()
-        return server, health, address
-    behind = ServerBehindHub(identity, {**allowed, **HEALTH}, place)
-    server = cast("Server", behind)  # the generated code adds its methods to either
-    add(server)
-    health = Health(server)
-    return server, health, await behind.start()
 
 
 # The functions `rpc.add_…_to_server` are generated, without types.

@@ -8,8 +8,6 @@ does the result. Only public facts are remembered, and only successes: a failure
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -20,8 +18,8 @@ class Remembered(Generic[Result]):
     """The results of the last calls of one function. Args: most: number of calls."""
 
     def __init__(self, most: int = 4):
-        self._calls: deque[tuple[tuple[object, ...], object, Result]] = deque(maxlen=most)
-        self._lock = threading.Lock()
+        self._most = most
+        self._calls: tuple[tuple[tuple[object, ...], object, Result], ...] = ()
 
     def of(
         self, objects: tuple[object, ...], make: Callable[[], Result], basis: object = None
@@ -34,16 +32,15 @@ class Remembered(Generic[Result]):
 
         Raises: as `make`.
         """
-        with self._lock:
-            for known, other, result in self._calls:
-                same = all(mine is its for mine, its in zip(objects, known, strict=True))
-                if same and other == basis:
-                    return result
-            result = make()
-            self._calls.append((objects, basis, result))
-            return result
+        for known, other, result in self._calls:
+            same = all(mine is its for mine, its in zip(objects, known, strict=True))
+            if same and other == basis:
+                return result
+        result = make()
+        # A new tuple: another thread may read the former one, or make the same result meanwhile.
+        self._calls = (*self._calls, (objects, basis, result))[-self._most :]
+        return result
 
     def forget(self) -> None:
         """Drop all results."""
-        with self._lock:
-            self._calls.clear()
+        self._calls = ()

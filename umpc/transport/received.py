@@ -46,7 +46,7 @@ def _received() -> Counter[Address]:
     return found
 
 
-class Survey:
+class SharedLook:
     """One look at all connections, for all who ask within a while.
 
     A process with N connections whose peers are silent would look at N sockets N times a second.
@@ -66,7 +66,7 @@ class Survey:
             return sum(self._found[peer] for peer in set(peers))
 
 
-SURVEY = Survey()
+SURVEY = SharedLook()
 """That of this process."""
 
 

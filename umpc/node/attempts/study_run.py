@@ -116,6 +116,7 @@ class StudyRun(CoordinatorStream):
         propose = await self.expect(m.Propose, PROPOSE_SECONDS)
         self.proposed = await asyncio.to_thread(decode_study, propose.study)
         study = self.study
+        self._runner.study = study.hash
         ahead = "to be prepared ahead" if propose.ahead else ""
         proposal = about("proposal", study, self.coordinator, ahead)
         await asyncio.to_thread(self.site.record, proposal)

@@ -6,7 +6,6 @@ here.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -158,15 +157,13 @@ def shared_attempt(
         return _new_attempt(study, members, openings)
     # The attempt keeps these objects, so no other object has their identities while it is known.
     key = id(study), id(members), id(openings)
-    with _making:
-        attempt = _attempts.get(key)
-        if attempt is None:
-            attempt = _attempts[key] = _new_attempt(study, members, openings)
-        return attempt
+    attempt = _attempts.get(key)
+    if attempt is None:
+        attempt = _attempts[key] = _new_attempt(study, members, openings)
+    return attempt
 
 
 _attempts: WeakValueDictionary[tuple[int, int, int], SharedAttempt] = WeakValueDictionary()
-_making = threading.Lock()
 
 
 def _new_attempt(
