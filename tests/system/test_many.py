@@ -15,7 +15,7 @@ from umpc.study.parts import FieldText
 
 HOSTS = {"host-1": (1, 2, 3, 4), "host-2": (5, 6)}
 LABELS = [f"{number:04}" + "x" * 60 for number in range(1200)]
-"""So many labels that the study's own bytes are named, and then told to the dealer once."""
+"""Labels enough that the study's own bytes are named, and then told to the dealer once."""
 FIELDS = [FieldText.of_categories("colour", LABELS)]
 
 
