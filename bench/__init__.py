@@ -18,6 +18,7 @@
 | `proxy.py` | a slow line in front of servers |
 | `scaling.py` | growth over the size of E, nodes and records: tables, and pictures for README.md |
 | `nodes.py` | 64 nodes |
+| `members.py` | hundreds of members with one record each, in two processes that run many nodes |
 | `simulated.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
 | `hub.py` | many nodes through a hub, beside direct links |
 | `work.py` | processor seconds of each kind of work in a study with many nodes |

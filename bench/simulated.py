@@ -210,7 +210,7 @@ class Simulated:
         """
         members, openings = self.attempt.members, (bytes(SEED_BYTES),) * self.nodes
         signatures = (bytes(SIGNATURE_BYTES),) * self.nodes
-        request = member_codec.deal_request(self.study.encode(), members, openings, signatures)
+        request = member_codec.large_request(self.study.encode(), members, openings, signatures)
         sent = {
             "propose": m.Propose(self.study.encode()),
             "agree": m.Agree(members),
@@ -220,7 +220,7 @@ class Simulated:
         sizes = {
             step: codec.encode_coordinator(message).ByteSize() for step, message in sent.items()
         }
-        return sizes | {"deal": request.ByteSize()}
+        return sizes | {"deal": request.first.ByteSize(), "tell": len(request.body)}
 
     # --- work and time ---
 
@@ -274,7 +274,8 @@ class Simulated:
             (before - derived).max()
         )
         offline = FIXED[1] + line.delay * (2 + CONNECTION + CALL) + to_all["begin"] + derived
-        offline += to_all["deal"] + max(dealing, linking)
+        told = self.messages["tell"] / line.bandwidth
+        offline += to_all["deal"] + told + max(dealing, linking)
         waves = -(-int(self.links.max()) // self.program.chunks_in_flight)
         online = FIXED[2] + line.delay * (1 + self.plan.rounds * waves + 4) + float(on_data.max())
         return Seconds(agreed, offline, online + float(self.sent.max()) / line.bandwidth)
@@ -289,7 +290,7 @@ class Simulated:
             f"{self.sent.mean():,.0f}",
             _megabytes(int(self.dealt.sum())),
             _megabytes(self.nodes * coordinator),
-            _megabytes(self.nodes * self.messages["deal"]),
+            _megabytes(self.nodes * self.messages["deal"] + self.messages["tell"]),
             f"{seconds.agreed + seconds.offline:.0f} s",
             f"{seconds.online:.1f} s",
         )

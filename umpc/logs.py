@@ -37,18 +37,23 @@ Place = tuple[str, str]
 """The digits of a study's hash, and a step. Either is "" if there is none."""
 
 _place: ContextVar[Callable[[], Place]] = ContextVar("place")
+_process: ContextVar[str] = ContextVar("process", default="")
 
 
 @contextlib.contextmanager
-def about(place: Callable[[], Place]) -> Iterator[None]:
+def about(place: Callable[[], Place], process: str = "") -> Iterator[None]:
     """Let all lines of this task, and of threads and tasks that it starts, name a study and step.
 
-    Args: place: asked at each line, because a study's step changes.
+    Args:
+        place: asked at each line, because a study's step changes.
+        process: the role and name that the lines have, where one process runs many nodes.
     """
     token = _place.set(place)
+    former = _process.set(process or _process.get())
     try:
         yield
     finally:
+        _process.reset(former)
         _place.reset(token)
 
 
@@ -87,7 +92,7 @@ class TextLines(logging.Formatter):
         place = f"study={study or '-'} step={step or '-'}"
         fault = fault_of(record)
         tail = f" [{fault[0]}{' at ' if fault[1] else ''}{', '.join(fault[1])}]" if fault else ""
-        head = f"{time_of(record)} {record.levelname} {self.process} {place}"
+        head = f"{time_of(record)} {record.levelname} {_process.get() or self.process} {place}"
         return f"{head}: {message_of(record)}{tail}"
 
 
@@ -104,7 +109,7 @@ class JsonLines(logging.Formatter):
         entry: dict[str, object] = {
             "at": time_of(record),
             "level": record.levelname,
-            "process": self.process,
+            "process": _process.get() or self.process,
             "study": study or None,
             "step": step or None,
             "message": message_of(record),

@@ -57,6 +57,7 @@ MAY_IMPORT = {
         "umpc.proto",
         "umpc.errors",
         "umpc.study.messages",
+        "umpc.study.remembered",
         "umpc.study.frames",
         "umpc.study.sizes.Member",
     ),
@@ -157,6 +158,8 @@ SHELLS = (
     "umpc/shuffler/server.py",
     "umpc/hub/server.py",
     "umpc/cli/hub.py",
+    "umpc/cli/open_server.py",
+    "umpc/cli/own_site.py",
     "umpc/cli/serve.py",
     "umpc/transport/",
 )

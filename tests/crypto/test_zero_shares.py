@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from tests.support.studies import Entropy
 from umpc.crypto.ring import RINGS
 from umpc.crypto.zero_shares import KeyAgreement, zero_shares
 from umpc.errors import RemoteProtocolError
+from umpc.mpc.attempt import REACH, SharedAttempt
 
 RUNS = 300
 
@@ -35,6 +38,31 @@ def test_they_sum_to_zero_sum_by_sum(count, ring, sums):
     )
     assert [ring.encode(sum(masks)) for masks in zip(*drawn, strict=True)] == [0] * sums
     assert count == 1 or len({mask for masks in drawn for mask in masks}) == count * sums
+
+
+def test_neighbours_on_a_circle_sum_to_zero_and_are_connected():
+    """More than 64 nodes, of which all but one may collude: masks with 32 neighbours each."""
+    count, ring = 70, RINGS[0]
+    attempt = SimpleNamespace(
+        members=[None] * count, study=SimpleNamespace(max_colluding=count - 1), seed=bytes(32)
+    )
+    attempt._circle = SharedAttempt._circle.func(attempt)
+    peers = [SharedAttempt.zero_share_peers(attempt, node) for node in range(count)]
+    assert all(len(set(each)) == 2 * REACH for each in peers)
+    assert all(node in peers[other] for node in range(count) for other in peers[node])
+    reached = {0}
+    while more := {other for node in reached for other in peers[node]} - reached:
+        reached |= more
+    assert len(reached) == count
+    keys = [KeyAgreement(bytes([node]) * 32) for node in range(count)]
+    names = [f"node-{node}" for node in range(count)]
+    drawn = []
+    for own in range(count):
+        given = [keys[other].public_key if other in peers[own] else b"" for other in range(count)]
+        drawn += zero_shares(own, names, given, keys[own], bytes(32), ring, 1)
+    assert ring.encode(sum(drawn)) == 0 and len(set(drawn)) == count
+    attempt.study.max_colluding = count - 2
+    assert len(SharedAttempt.zero_share_peers(attempt, 3)) == count - 1
 
 
 def test_a_lone_node_has_no_mask():

@@ -47,7 +47,7 @@ IMPORTED = {
         *fork_server.IMPORTED,
     ),
     "hub": ("umpc.cli.hub", "umpc.hub.server"),
-    "node": ("umpc.cli.serve", "umpc.node.server"),
+    "node": ("umpc.cli.serve", "umpc.node.server", "umpc.node.table.columns"),
     "shuffler": ("umpc.cli.serve", "umpc.shuffler.server"),
     "study": (
         "umpc.cli.study",

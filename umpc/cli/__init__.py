@@ -9,6 +9,9 @@
 | `ca_list.py` | `umpc ca list`: all certificates, invitations and requests of an authority |
 | `ca.py` | `umpc ca`: certificates, and the list of revoked ones |
 | `serve.py` | `umpc node`, `umpc dealer`, `umpc shuffler`: servers that wait for studies |
+| `many.py` | `umpc node start --many`: one process that runs many nodes |
+| `open_server.py` | a server that listens, or one behind a hub |
+| `own_site.py` | the parts of a site that `umpc node start` opens |
 | `hub.py` | `umpc hub`: the relay that lets all other processes dial out |
 | `monitor.py` | a server's metrics and health, if its administrator wants them |
 | `memory.py` | how a process takes memory from the system |

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +17,8 @@ from umpc.cli.doctor import doctor
 from umpc.cli.memory import tune_memory
 from umpc.cli.monitor import Monitor
 from umpc.cli.node_page import page
+from umpc.cli.open_server import open_server
+from umpc.cli.own_site import open_site, own_identity
 from umpc.cli.status import status
 from umpc.errors import UmpcError
 from umpc.logs import FORMATS, LEVELS, start_logging
@@ -130,8 +131,17 @@ def template(name: str) -> None:
 
 
 @node.command("start")
+@click.option("--config", type=FILE, help="The node's TOML file; see `umpc node template`.")
 @click.option(
-    "--config", type=FILE, required=True, help="The node's TOML file; see `umpc node template`."
+    "--many",
+    "folder",
+    type=FOLDER,
+    help="A folder of such files, one for each node: this process runs all of them.",
+)
+@click.option(
+    "--light",
+    is_flag=True,
+    help="Load the reader of tables at the first study, so that a node that waits is smaller.",
 )
 @STUDIES
 @LOG_LEVEL
@@ -140,7 +150,9 @@ def template(name: str) -> None:
 @TRACES
 @LEASH
 def start_node(
-    config: Path,
+    config: Path | None,
+    folder: Path | None,
+    light: bool,
     studies: int | None,
     level: str,
     style: str,
@@ -151,50 +163,60 @@ def start_node(
     """Take part in studies until Ctrl-C or SIGTERM.
 
     The command prints "ready" and its address as soon as it accepts calls.
-    """
-    from umpc.errors import CertificateError
-    from umpc.node.config import load_datasets
-    from umpc.node.datasets import open_dataset, open_ledger
-    from umpc.node.server import ALLOWED, NodeServer
-    from umpc.node.table.columns import open_engine
-    from umpc.transport.authority import load_identity
-    from umpc.transport.services import rpc
 
+    With --many, one process runs a node for each .toml file in the folder. Each node has its own
+    certificate, address, ledger and rules, as if it ran alone, and prints a line of its own. All
+    other commands take the node's own file.
+
+    \b
+    umpc node start --config node.toml
+    umpc node start --many people
+    """
+    if (config is None) == (folder is None):
+        raise click.UsageError("give either --config FILE or --many FOLDER")
     tune_memory()
+    if folder is not None:
+        from umpc.cli.many import start_many
+
+        if metrics or traces:
+            raise click.UsageError(
+                "--metrics and --traces show one node, so they do not go with --many"
+            )
+        start_many(folder, studies, level, style, leash, light)
+    elif config is not None:
+        _start_one(config, studies, (level, style), (metrics, traces), leash, light)
+
+
+def _start_one(
+    config: Path,
+    studies: int | None,
+    logs: tuple[str, str],
+    shown: tuple[str, str],
+    leash: bool,
+    light: bool,
+) -> None:
+    """Run one node. Args: logs: level and style. shown: where metrics and traces go."""
+    from umpc.node.config import load_datasets
+    from umpc.node.server import ALLOWED
+
     found = load_datasets(config)
     loaded = found[0]
-    open_engine()
-    identity = load_identity(loaded.identity, "node")
-    start_logging(f"node {identity.name}", level, style)
-    if identity.name != loaded.name:
-        raise CertificateError(
-            f"{config} names this node {loaded.name!r}, but its certificate in "
-            f"{loaded.identity} is for {identity.name!r}; make both names equal"
-        )
+    if not light:
+        from umpc.node.table.columns import open_engine
+
+        open_engine()
+    identity = own_identity(loaded)
+    start_logging(f"node {identity.name}", *logs)
     with contextlib.ExitStack() as ending:
-        datasets = []
-        for each in found:
-            ledger = ending.enter_context(open_ledger(each))
-            balance = ledger.balance()
-            logging.getLogger("umpc.node").info(
-                "budget of data set %r: %s in all, %s spent, %s left (%s)",
-                each.dataset,
-                balance.total,
-                balance.spent,
-                balance.left,
-                each.ledger,
-            )
-            datasets.append(open_dataset(each, ledger))
+        site = open_site(found, identity, ending)
 
         def add(server: Server, finished: Finished) -> None:
-            node = NodeServer(datasets, identity, finished, monitor.watch)
-            ending.callback(node.close)  # before the ledgers are closed
-            rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
+            site.add_to(server, finished, ending, monitor.watch)
 
-        monitor = Monitor(identity, metrics, traces)
+        monitor = Monitor(identity, *shown)
         ending.callback(monitor.close)
-        for dataset in datasets:
-            label = dataset.name if len(datasets) > 1 else ""
+        for dataset in site.datasets:
+            label = dataset.name if len(found) > 1 else ""
             monitor.watch_site(dataset.config, dataset.ledger, label)
         place = loaded.hub or loaded.listen
         asyncio.run(serve(identity, place, ALLOWED, add, studies, leash, monitor))
@@ -322,11 +344,7 @@ async def serve(
     Raises: the first failure among these studies, so that the exit code is that failure's.
     """
     from umpc.failpoints import describe
-    from umpc.monitoring.grpc_health import ALLOWED as HEALTH
-    from umpc.monitoring.grpc_health import Health
-    from umpc.transport.channels import bind, make_server
     from umpc.transport.expiry import keep_watch
-    from umpc.transport.hub.serving import ServerBehindHub
 
     done = asyncio.Event()
     ended: list[UmpcError | None] = []
@@ -338,19 +356,9 @@ async def serve(
             if len(ended) >= studies:
                 done.set()
 
-    server: Server
-    if isinstance(place, str):
-        server = make_server(identity, {**allowed, **HEALTH})
-        add(server, finished)
-        health = Health(server)
-        address = await bind(server, identity, place)
-        await server.start()
-    else:
-        behind = ServerBehindHub(identity, {**allowed, **HEALTH}, place)
-        server = cast("Server", behind)  # the generated code adds its methods to either
-        add(server, finished)
-        health = Health(server)
-        address = await behind.start()
+    server, health, address = await open_server(
+        identity, place, allowed, lambda server: add(server, finished)
+    )
     watch = asyncio.create_task(keep_watch(identity))
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):

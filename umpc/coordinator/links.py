@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from umpc.coordinator.run_file import Note, no_note
 from umpc.errors import ApprovalPending, PeerLost, StudyAborted, UmpcError
-from umpc.proto import codec
+from umpc.proto import codec, named_messages
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.frames import Frame
@@ -57,6 +57,7 @@ class NodeLink:
         self.node = node
         self.tell = tell
         self._note = note
+        self._named: named_messages.Encoded | None = None
         self._stream: RpcStream[pb.CoordinatorMessage, m.NodeMessage] = RpcStream(
             node.name, "connect", codec.decode_node, ahead=MESSAGES_AHEAD
         )
@@ -79,7 +80,7 @@ class NodeLink:
         """
         async with self._stream.deadline(step, seconds):
             self._note(self.node.name, step, 0, 1)
-            await self._stream.write(codec.encode_coordinator(message))
+            await self._write(message)
             answer = await self._answer(step, kinds)
             self._note(self.node.name, step, 1, 1)
             return answer
@@ -96,7 +97,7 @@ class NodeLink:
         Raises: as `ask`, and what `take` raises.
         """
         async with self._stream.deadline(step, seconds):
-            await self._stream.write(codec.encode_coordinator(message))
+            await self._write(message)
             while not take((await self._answer(step, (m.Part,))).frame):
                 pass
 
@@ -109,10 +110,25 @@ class NodeLink:
                 await self._stream.write(codec.encode_coordinator(m.Part(frame)))
             return await self._answer(step, kinds)
 
+    async def _write(self, message: m.CoordinatorMessage) -> None:
+        encoded = named_messages.encode(message)
+        await self._stream.write(encoded.first)
+        self._named = encoded if encoded.body else None
+
+    async def _send_pieces(self) -> None:
+        """Send the message that was named last, once. Raises: RemoteProtocolError."""
+        named, self._named = self._named, None
+        if named is None:
+            raise self._stream.violation("asked for a message that was not named")
+        for piece in named.pieces():
+            await self._stream.write(piece)
+
     async def _answer(self, step: str, kinds: tuple[type[T], ...]) -> T:
         while True:
             answer = await self._stream.next(step)
             match answer:
+                case m.Want():
+                    await self._send_pieces()
                 case m.Progress(of_step, done, total):
                     self.tell(f"{of_step} {self.node.name}", done, total)
                     self._note(self.node.name, step, min(done, total - 1), total)

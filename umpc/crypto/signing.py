@@ -6,7 +6,7 @@ shell, a test or `MemoryAuthority` makes, so protocol code reads no file, no lis
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -45,6 +45,15 @@ Verify = Callable[[bytes], Holder]
 Raises: CertificateError. Its culprit is the holder if the certificate is genuine and no longer
 counts. Otherwise it has no culprit: anybody may have made such a certificate.
 """
+
+
+def basis_of(verify: Verify) -> Hashable:
+    """All that a check of certificates depends on, now; None if it does not say.
+
+    Two checks with equal bases accept the same certificates.
+    """
+    basis: Callable[[], Hashable] | None = getattr(verify, "basis", None)
+    return basis() if basis is not None else None
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,8 @@ def zero_shares(
 
     Args:
         own: this node's index.
-        names, public_keys: every node's, in the order of the indices.
+        names, public_keys: every node's, in the order of the indices. The key is empty for a node
+            with which this node shares no mask; then that node's list has none for this one.
         key: this node's own key.
         attempt: the attempt's identity, so that no mask is used twice.
         sums: the number of sums.
@@ -69,7 +70,7 @@ def zero_shares(
     """
     totals = [0] * sums
     for other, (name, public_key) in enumerate(zip(names, public_keys, strict=True)):
-        if other == own:
+        if other == own or not public_key:
             continue
         # both nodes derive one seed; their places keep a copied key from making the mask of two
         places = (min(own, other), max(own, other))

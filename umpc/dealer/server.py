@@ -4,6 +4,7 @@
 |---|---|---|
 | Hello | coordinator, node, dealer | the dealer's name, role and version |
 | Deal | node | its material for one attempt |
+| Tell | node | a large request that the dealer asked for (`told_requests.py`) |
 
 When all nodes are there, the dealer generates chunk after chunk and puts them into bounded queues.
 The slowest node sets the pace, and memory does not grow with the number of edges. When a node goes
@@ -17,12 +18,14 @@ import logging
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from weakref import WeakValueDictionary
 
 from umpc import logs
 from umpc.crypto.prg import digest
 from umpc.crypto.signing import Verify
 from umpc.dealer.session import DealerSession
+from umpc.dealer.told_requests import ToldRequests
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
@@ -47,6 +50,7 @@ log = logging.getLogger("umpc.dealer")
 ALLOWED = {
     "/umpc.v1.Dealer/Hello": {"coordinator", "node", "dealer"},
     "/umpc.v1.Dealer/Deal": {"node"},
+    "/umpc.v1.Dealer/Tell": {"node"},
 }
 PART_OF_STEP = 0.9
 """The part of a step for which the dealer waits for all nodes.
@@ -85,6 +89,7 @@ class DealerServer(rpc.DealerServicer):
         """The error that ended an attempt early, or None, by the attempt's id, the oldest first."""
         self._deriving: dict[bytes, asyncio.Task[SharedAttempt]] = {}
         self._attempts: WeakValueDictionary[bytes, SharedAttempt] = WeakValueDictionary()
+        self._told = ToldRequests()
 
     async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
         """Say who is there."""
@@ -96,6 +101,11 @@ class DealerServer(rpc.DealerServicer):
         run: AttemptRun | None = None
         complete = False
         try:
+            if request.digest:
+                async with aclosing(self._told.awaited(request.digest, caller)) as asked:
+                    async for _ in asked:
+                        yield pb.Frame()
+                request = self._told.get(request.digest)
             attempt = await self.derived(request, caller)
             index = attempt.study.index_of(caller)
             run = self._join(attempt, index)
@@ -110,6 +120,18 @@ class DealerServer(rpc.DealerServicer):
         finally:
             if run is not None and not complete:
                 run.fail(lost(caller, "prepare"))
+
+    async def Tell(
+        self, requests: AsyncIterator[pb.DealPiece], context: AnyContext
+    ) -> AsyncIterator[pb.DealTold]:
+        """Take a large request, of which all nodes of an attempt know the digest."""
+        caller = peer_of(context).name
+        try:
+            await self._told.take(requests, caller)
+        except UmpcError as error:
+            log.warning("%s told no request: %s", caller, error.message)
+            await context.abort(*status_of(error), blame_of(error))
+        yield pb.DealTold()
 
     @property
     def attempts_in_use(self) -> int:

@@ -45,6 +45,7 @@ IMPORTED = (
     "umpc.dealer.server",
     "umpc.hub.server",
     "umpc.node.server",
+    "umpc.node.table.columns",
     "umpc.shuffler.server",
 )
 

@@ -5,10 +5,11 @@ Everything follows from the attempt's joint seed (`study/attempt.py`), the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.crypto.prg import FixedKeyHash, Stream, derive
 from umpc.crypto.ring import RINGS, Ring
@@ -33,6 +34,11 @@ from umpc.ustat.hypergraph import (
     expand_two_sample,
 )
 from umpc.ustat.sampling import UNBALANCED
+
+ALL_PAIRS = 64
+"""Up to so many nodes every two of them share a zero share."""
+REACH = 16
+"""Neighbours of a node on either side, where zero shares are not between all pairs."""
 
 
 def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> Hypergraph:
@@ -77,6 +83,7 @@ class SharedAttempt(Attempt):
         self.coins = tuple(coins)
         self.coins_dealt = coins_dealt
         self.pair_noise = tuple(pair_noise)
+        self._ahead: dict[int, list[int]] = {}
 
     @cached_property
     def program(self) -> ChunkProgram:
@@ -207,6 +214,25 @@ class SharedAttempt(Attempt):
             others |= set(self.committee) - {node}
         return tuple(sorted(others))
 
+    def zero_share_peers(self, node: int) -> tuple[int, ...]:
+        """The nodes with which a node agrees on zero shares: all others, or its neighbours.
+
+        If t = N - 1 nodes may collude, they know all masks of a node anyway, and its own noise
+        suffices. More than ALL_PAIRS nodes then stand in a circle that the joint seed orders, and
+        each has REACH neighbours on either side: those outside see sums over connected nodes only.
+        """
+        count = len(self.members)
+        if count <= ALL_PAIRS or self.study.max_colluding < count - 1:
+            return tuple(other for other in range(count) if other != node)
+        place = int(np.flatnonzero(self._circle == node)[0])
+        steps = [step for step in range(-REACH, REACH + 1) if step]
+        return tuple(sorted(int(self._circle[(place + step) % count]) for step in steps))
+
+    @cached_property
+    def _circle(self) -> NDArray[np.intp]:
+        words = Stream(derive(self.seed, "zero shares")).words(len(self.members))
+        return np.argsort(words, kind="stable")
+
     @cached_property
     def hypergraph(self) -> Hypergraph:
         """E, expanded from the joint seed."""
@@ -223,9 +249,14 @@ class SharedAttempt(Attempt):
         cannot deadlock.
         """
         yield from self.noise_chunks
+        yield from self._chunks_in(self.hypergraph.shared_cells)
+
+    def _chunks_in(self, shared: Mapping[Owners, Cell]) -> Iterator[Chunk]:
+        """The chunks of some shared cells, in the common order."""
         plans = self.program.plans
-        shared = self.hypergraph.shared_cells.items()
-        cells = [(owners, cell, plans[pattern_of(owners)].chunk_edges) for owners, cell in shared]
+        cells = [
+            (owners, cell, plans[pattern_of(owners)].chunk_edges) for owners, cell in shared.items()
+        ]
         number = 0
         while cells:
             for owners, cell, size in cells:
@@ -261,6 +292,11 @@ class SharedAttempt(Attempt):
         order and waits for the slowest. A node that waited for more than this could wait for ever:
         the chunk might be dealt only after another node, whose window is full, has begun.
         """
+        if window not in self._ahead:
+            self._ahead[window] = self._count_ahead(window)
+        return self._ahead[window]
+
+    def _count_ahead(self, window: int) -> list[int]:
         counts = [0] * len(self.members)
         held = [0] * len(self.members)
         for chunk in self.chunks():
@@ -275,12 +311,13 @@ class SharedAttempt(Attempt):
 
     def chunks_of(self, node: int) -> Iterator[Chunk]:
         """The chunks in which a node takes part, in the common order."""
-        return (chunk for chunk in self.chunks() if node in chunk.owners)
+        yield from (chunk for chunk in self.noise_chunks if node in chunk.owners)
+        own = self.hypergraph.cells_of(node).items()
+        yield from self._chunks_in({owners: cell for owners, cell in own if len(set(owners)) > 1})
 
     def cells_of(self, node: int) -> dict[Owners, Cell]:
         """The cells of a node's edges, its own cell among them, in canonical order."""
-        cells = self.hypergraph.cells
-        return {owners: cells[owners] for owners in sorted(cells) if node in owners}
+        return self.hypergraph.cells_of(node)
 
     def released_values(self, node: int) -> int:
         """The number of values of each sum that a node releases: one, or one for each edge."""

@@ -38,7 +38,6 @@ from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, NotNumeric
 from umpc.node.table.fingerprint import Cohort, selection_of
 from umpc.node.table.people import places_among_own
-from umpc.node.table.reading import read_values
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.units import Misfit, check_resolution, find_misfit, to_units
 from umpc.study.parts import Person
@@ -95,6 +94,8 @@ def load_records(
     Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
         UnknownField, RangeError (resolution beyond a double). None of them depends on a value.
     """
+    from umpc.node.table.reading import read_values  # DuckDB, which a light node loads only here
+
     site = TableSite(node, source.path)
     for schema in fields:
         check_resolution(schema, site)

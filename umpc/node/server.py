@@ -36,6 +36,7 @@ from umpc.node.approvals import Approvals
 from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links
 from umpc.node.attempts.material import MaterialReader
+from umpc.node.attempts.named_messages import NAMED_MESSAGES
 from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import DatasetChoice, StudyRun
 from umpc.node.audit import study_rows
@@ -152,7 +153,11 @@ class NodeServer(rpc.NodeServicer):
             message = await read(context)
             if message is None:
                 raise StudyAborted(f"{coordinator} ended the study", culprit=coordinator)
-            return codec.decode_coordinator(message)
+            if message.WhichOneof("body") != "named":
+                return NAMED_MESSAGES.decode(coordinator, message)
+            return await NAMED_MESSAGES.take(
+                coordinator, message.named, lambda: read(context), context.write
+            )
 
         async def send(message: m.NodeMessage) -> None:
             try:
@@ -167,7 +172,7 @@ class NodeServer(rpc.NodeServicer):
         )
         run.watch = self.watch()
         run.step = "propose"
-        with logs.about(run.place):
+        with logs.about(run.place, f"node {self.identity.name}"):
             await self._follow(run, receive, inbox, send)
 
     async def _follow(

@@ -100,8 +100,8 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
                 attempt=attempt, bytes_received=bytes_received, ahead=ahead, signature=signature
             )
             return pb.NodeMessage(prepared=prepared)
-        case m.Part() | m.TotalSigned():
-            return _encode_addend(message)
+        case m.Part() | m.TotalSigned() | m.Want():
+            return _encode_within_step(message)
         case m.Parked(size, seconds):
             return pb.NodeMessage(parked=pb.Parked(bytes=size, seconds=seconds))
         case m.Ready(sent, received, rounds):
@@ -127,8 +127,10 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
             )
 
 
-def _encode_addend(message: m.Part | m.TotalSigned) -> pb.NodeMessage:
-    """A node's part in a total."""
+def _encode_within_step(message: m.Part | m.TotalSigned | m.Want) -> pb.NodeMessage:
+    """A node's part in a total, or its question for a message that was named."""
+    if isinstance(message, m.Want):
+        return pb.NodeMessage(want=pb.Want(digest=message.digest))
     if isinstance(message, m.Part):
         return pb.NodeMessage(part=encode_frame(message.frame))
     return pb.NodeMessage(total_signed=pb.TotalSigned(signature=message.signature))
@@ -214,6 +216,7 @@ _NODE_BODIES: dict[str, Callable[[Any], m.NodeMessage]] = {
     "released": _decode_released,
     "answer": _decode_answer,
     "progress": _decode_progress,
+    "want": lambda want: m.Want(sized(want.digest, 32, "digest")),
     "failure": decode_failure,
 }
 """The decoder of each kind of message."""

@@ -5,13 +5,23 @@ Every `decode_…` raises EncodingError, which says what was expected and what c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 
 from umpc.errors import EncodingError
 from umpc.proto.checks import at_most, sized
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study.remembered import Remembered
 from umpc.study.sizes import Member
 
+LARGE_BYTES = 1 << 16
+"""Size above which a message that is the same at all nodes is named by its digest.
+
+The members of some 80 nodes have as many bytes.
+"""
+PIECE_BYTES = 1 << 19
+"""Bytes of a named message that go in one message of gRPC."""
 MAX_MEMBERS = 4096
 MAX_RECORDS = 1 << 40
 MAX_CERTIFICATE = 4096
@@ -74,6 +84,44 @@ def decode_signatures(signatures: Sequence[bytes]) -> tuple[bytes, ...]:
             f"a study has at most {MAX_MEMBERS} nodes, {len(signatures)} signatures came"
         )
     return tuple(sized(each, SIGNATURE_BYTES, "signature") for each in signatures)
+
+
+@dataclass(frozen=True)
+class LargeRequest:
+    """A request as a node sends it. body: its bytes, where `first` has only their digest."""
+
+    first: pb.DealRequest
+    body: bytes = b""
+
+    def pieces(self) -> Iterator[pb.DealPiece]:
+        """The messages that carry the body."""
+        for start in range(0, len(self.body), PIECE_BYTES):
+            piece = self.body[start : start + PIECE_BYTES]
+            yield pb.DealPiece(digest=self.first.digest, piece=piece)
+
+
+_requests: Remembered[LargeRequest] = Remembered(1)
+
+
+def large_request(
+    study: bytes,
+    members: tuple[Member, ...],
+    openings: tuple[bytes, ...],
+    signatures: tuple[bytes, ...],
+) -> LargeRequest:
+    """Return the facts of an attempt, named by their digest where they are many.
+
+    The nodes of one process make it once. Args: as of `deal_request`.
+    """
+
+    def make() -> LargeRequest:
+        whole = deal_request(study, members, openings, signatures)
+        if whole.ByteSize() <= LARGE_BYTES:
+            return LargeRequest(whole)
+        body = whole.SerializeToString(deterministic=True)
+        return LargeRequest(pb.DealRequest(digest=sha256(body).digest()), body)
+
+    return _requests.of((members, openings, signatures), make, study)
 
 
 def deal_request(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from umpc.errors import StudyError
@@ -108,6 +109,7 @@ def checked(study: Study) -> Study:
     return study
 
 
+@lru_cache(maxsize=2)
 def decode_study(data: bytes) -> Study:
     """A study from its canonical bytes, checked.
 

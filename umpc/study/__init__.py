@@ -14,6 +14,7 @@
 | `members.py` | what each node signs, and how everybody checks it |
 | `sizes.py` | numbers of records, edges and degrees, known before the joint seed |
 | `course.py` | several studies that pay once, such as the steps of a training |
+| `remembered.py` | results of public work that many nodes of one process share |
 | `possible.py` | the sums that a study can release, and the refusal of others |
 | `misspelt.py` | the nearest known name and the line of a misspelt key |
 | `cost.py` | predicted rounds and bytes |

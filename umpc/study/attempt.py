@@ -17,6 +17,7 @@ from dataclasses import replace
 from umpc.crypto.prg import SEED_BYTES, digest
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.study.document import Study
+from umpc.study.remembered import Remembered
 from umpc.study.sizes import Member, Sizes
 
 
@@ -65,6 +66,22 @@ def check_openings(
 
     Raises: RemoteProtocolError naming the relay, or without one the node.
     """
+    if isinstance(members, tuple) and isinstance(openings, tuple):
+
+        def opened() -> None:
+            _check_each(study, members, openings, relay)
+
+        _opened.of((members, openings), opened, study.hash)
+    else:
+        _check_each(study, members, openings, relay)
+
+
+_opened: Remembered[None] = Remembered()
+
+
+def _check_each(
+    study: Study, members: Sequence[Member], openings: Sequence[bytes], relay: str | None
+) -> None:
     for member, opening in zip(members, openings, strict=True):
         expected = commit(study.hash, member.name, opening)
         if len(opening) != SEED_BYTES or not hmac.compare_digest(expected, member.commitment):

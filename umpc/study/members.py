@@ -18,9 +18,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from umpc.crypto.prg import digest
-from umpc.crypto.signing import Credentials, Verify, is_signature
+from umpc.crypto.signing import Credentials, Verify, basis_of, is_signature
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.study.document import Study
+from umpc.study.remembered import Remembered
 from umpc.study.sizes import Member
 
 ROLE = "node"
@@ -44,9 +45,22 @@ def member_statement(study_hash: bytes, member: Member) -> bytes:
 
 def members_statement(study_hash: bytes, members: Sequence[Member]) -> bytes:
     """The bytes that every node signs when it agrees to the members."""
-    return digest(
-        b"umpc members 1", study_hash, *(member_statement(study_hash, each) for each in members)
-    )
+
+    def statement() -> bytes:
+        each = (member_statement(study_hash, member) for member in members)
+        return digest(b"umpc members 1", study_hash, *each)
+
+    return _statements.of((members,), statement, study_hash) if _stays(members) else statement()
+
+
+def _stays(*sequences: Sequence[object]) -> bool:
+    """Whether nobody can change these sequences, so that work on them may be remembered."""
+    return all(isinstance(each, tuple) for each in sequences)
+
+
+_statements: Remembered[bytes] = Remembered()
+_keys: Remembered[tuple[bytes, ...]] = Remembered()
+_signed: Remembered[None] = Remembered()
 
 
 def attempt_statement(attempt: bytes) -> bytes:
@@ -108,7 +122,14 @@ def check_members(
             culprit=relay,
             step=step,
         )
-    return tuple(check_member(study.hash, each, verify, relay, step) for each in members)
+
+    def keys() -> tuple[bytes, ...]:
+        return tuple(check_member(study.hash, each, verify, relay, step) for each in members)
+
+    basis = basis_of(verify)
+    if basis is None or not _stays(members):
+        return keys()
+    return _keys.of((members,), keys, (study.hash, basis))
 
 
 def check_signatures(
@@ -126,6 +147,25 @@ def check_signatures(
 
     Raises: RemoteProtocolError naming the relay.
     """
+
+    def check() -> None:
+        _check_each(what, statement, members, keys, signatures, relay, step)
+
+    if _stays(members, keys, signatures):
+        _signed.of((members, keys, signatures), check, statement)
+    else:
+        check()
+
+
+def _check_each(
+    what: str,
+    statement: bytes,
+    members: Sequence[Member],
+    keys: Sequence[bytes],
+    signatures: Sequence[bytes],
+    relay: str | None,
+    step: str,
+) -> None:
     for number, (member, key) in enumerate(zip(members, keys, strict=True)):
         signature = signatures[number] if len(signatures) == len(keys) else b""
         if not is_signature(key, statement, signature):

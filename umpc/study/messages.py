@@ -16,6 +16,9 @@
 In a replay with shufflers, Released answers Propose, and once more Release: the stored message has
 then gone to the shufflers again.
 
+A large message that goes to all nodes is named first; a node that lacks it sends Want, and then
+gets it (`umpc/proto/named_messages.py`).
+
 A node may send Progress at any time and ends with Failure. A coordinator ends with Abort or by
 closing the stream.
 """
@@ -270,6 +273,15 @@ class Failure:
 CoordinatorMessage = (
     Propose | Drop | Agree | Begin | Evaluate | Part | TotalConfirmed | Park | Release | Ask | Abort
 )
+
+
+@dataclass(frozen=True)
+class Want:
+    """The node lacks the message that was named last, and asks for its bytes."""
+
+    digest: bytes
+
+
 NodeMessage = (
     Accepted
     | Held
@@ -283,4 +295,5 @@ NodeMessage = (
     | Answer
     | Progress
     | Failure
+    | Want
 )

@@ -81,7 +81,7 @@ def public_key_of(der: bytes) -> PublicKey:
     return p256_key_of(_from_der(der))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1 << 13)  # the nodes of the largest study, and others
 def _issued(der: bytes, ca_pem: bytes) -> tuple[str, str, x509.Certificate]:
     """Check all that does not change with time: form, names, key and the authority's signature."""
     cert = _from_der(der)

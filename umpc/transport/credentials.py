@@ -10,6 +10,8 @@ neither.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization as form
 
@@ -45,8 +47,15 @@ def verifier_of(identity: Identity) -> Verify:
 
     The error for another certificate names its holder as the culprit if it did count before.
     """
+    return _Verifier(identity)
 
-    def verify(der: bytes) -> Holder:
+
+class _Verifier:
+    def __init__(self, identity: Identity):
+        self._identity = identity
+
+    def __call__(self, der: bytes) -> Holder:
+        identity = self._identity
         try:
             revoked = identity.latest().revoked
             names = verify_certificate(der, identity.ca_pem, now=clock(), revoked=revoked)
@@ -55,7 +64,11 @@ def verifier_of(identity: Identity) -> Verify:
             raise
         return Holder(*names, point_of(public_key_of(der)))
 
-    return verify
+    def basis(self) -> Hashable:
+        """The authority, the revoked certificates as the folder has them now, and the minute."""
+        revoked = self._identity.latest().revoked
+        listed = None if revoked is None else (revoked.number, frozenset(revoked.serials))
+        return self._identity.ca_pem, listed, clock().replace(second=0, microsecond=0)
 
 
 def verifier_of_members(identity: Identity) -> Verify:

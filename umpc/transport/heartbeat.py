@@ -32,7 +32,7 @@ from typing import Any, Protocol
 
 from umpc.transport.diagnose import split_address
 from umpc.transport.patience import processor_share
-from umpc.transport.received import Address, address_of, numeric, received_bytes
+from umpc.transport.received import SURVEY, Address, address_of, numeric
 from umpc.transport.tls import grpc
 
 log = logging.getLogger("umpc.transport")
@@ -145,7 +145,7 @@ async def beat_to(channel: grpc.aio.Channel, address: str) -> str:
     async def count() -> int:
         if not known:
             known.extend(await asyncio.to_thread(_numeric_addresses, address))
-        return await asyncio.to_thread(received_bytes, known)
+        return await asyncio.to_thread(SURVEY.received_bytes, known)
 
     try:
         return await beat(call, count)
@@ -187,7 +187,7 @@ class Calls:
         """Beat to a caller; cancel all its calls when it has stopped."""
         peer = context.peer()
         addresses = address_of(peer)
-        reason = await beat(context, lambda: asyncio.to_thread(received_bytes, addresses))
+        reason = await beat(context, lambda: asyncio.to_thread(SURVEY.received_bytes, addresses))
         if reason != ENDED and self.cancel(peer):
             log.info("the calls of %s are given up: %s", peer, reason)
         await context.abort(grpc.StatusCode.ABORTED, reason)

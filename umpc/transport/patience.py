@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -21,6 +23,8 @@ UNNOTICED = 0.02
 """Seconds that a timer may be late on an idle machine. They do not count as lag."""
 
 RUN_QUEUE = Path("/proc/loadavg")
+SHARE_SECONDS = 0.5
+"""Seconds for which one look at the run queue serves all connections."""
 """Linux: its fourth field has the number of threads that run or wait for a processor now."""
 LEAST_SHARE = 0.25
 """However busy the machine is, a peer's time goes on at least this fast."""
@@ -89,8 +93,14 @@ def processor_share() -> float:
     Our own timers may be in time while a peer on the same machine waits for a processor: the
     system prefers threads that sleep most of the time. It is 1 for up to two threads a processor.
     """
+    return _share_at(RUN_QUEUE, int(time.monotonic() / SHARE_SECONDS))
+
+
+@lru_cache(maxsize=1)
+def _share_at(queue: Path, moment: int) -> float:
+    """Read the share once a moment, for all connections of this process."""
     try:
-        waiting = int(RUN_QUEUE.read_text().split()[3].partition("/")[0])
+        waiting = int(queue.read_text().split()[3].partition("/")[0])
     except (OSError, ValueError, IndexError):
         return 1.0
     share = 2 * (os.cpu_count() or 1) / max(1, waiting)

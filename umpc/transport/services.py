@@ -124,6 +124,8 @@ class DealerStub(Greeted, Protocol):
 
     def Deal(self, request: pb.DealRequest, /) -> Call[Never, pb.Frame]: ...
 
+    def Tell(self) -> Call[pb.DealPiece, pb.DealTold]: ...
+
 
 class ShufflerStub(Greeted, Protocol):
     """The calls to a shuffler."""

@@ -72,6 +72,19 @@ class Hypergraph:
         return {owners: self.cells[owners] for owners in sorted(self.cells) if len(set(owners)) > 1}
 
     @cached_property
+    def _by_node(self) -> dict[int, list[Owners]]:
+        """node → the cells of its edges, in canonical order; built once for all nodes."""
+        found: dict[int, list[Owners]] = {}
+        for owners in sorted(self.cells):
+            for node in set(owners):
+                found.setdefault(node, []).append(owners)
+        return found
+
+    def cells_of(self, node: int) -> dict[Owners, Cell]:
+        """The cells of a node's edges, its own cell among them, in canonical order."""
+        return {owners: self.cells[owners] for owners in self._by_node.get(node, ())}
+
+    @cached_property
     def _meetings(self) -> dict[int, dict[int, list[Owners]]]:
         """node → other node → the cells that both own.
 
@@ -98,7 +111,7 @@ class Hypergraph:
     def degrees(self, node: int) -> NDArray[np.int64]:
         """The number of edges of each record of the node: (records,) int64."""
         degrees = np.zeros(self.counts[node], dtype=np.int64)
-        for owners, cell in self.cells.items():
+        for owners, cell in self.cells_of(node).items():
             for slot in _slots(owners, node):
                 degrees += cell.occurrences(slot, self.counts[node])
         return degrees

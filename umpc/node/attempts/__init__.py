@@ -4,6 +4,7 @@
 |---|---|
 | `study_run.py` | the steps of a study, with the ledger between them |
 | `coordinator_stream.py` | the messages with the study's coordinator |
+| `named_messages.py` | the coordinators' large messages, once for all nodes of the process |
 | `attempt_runner.py` | an attempt's links, material and rounds |
 | `guard.py` | the end of a study's steps by a violation |
 | `compute_threads.py` | threads that compute, used by one run after the other |

@@ -97,6 +97,8 @@ class AttemptRunner:
     def __init__(self, site: Site, tell: Callable[[int, int], Awaitable[None]]):
         self.site = site
         self.guard = ViolationGuard()
+        self.study = b""
+        """The study's hash, once it is proposed."""
         self._tell = tell
         self._compute: ThreadPoolExecutor | None = None
         self._side: NodeSide | None = None
@@ -126,7 +128,7 @@ class AttemptRunner:
         """Computation off the event loop, one at a time, in order."""
         if self._is_closed:
             raise LocalProtocolError("a run that has ended wanted to compute")
-        self._compute = self._compute or COMPUTE_THREADS.take()
+        self._compute = self._compute or COMPUTE_THREADS.take(self.study)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._compute, lambda: function(*arguments, **named))
 

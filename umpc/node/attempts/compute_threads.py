@@ -2,31 +2,62 @@
 
 A thread that ends leaves memory behind: FLINT keeps caches for each thread, and nothing frees them
 when the thread ends. So threads are kept. There are as many as runs that ever computed at the same
-time.
+time, and at most MOST_THREADS: more runs share a thread, and each still computes one step at a
+time and in order.
+
+Where one process runs many nodes, those of one study share a thread. So the first one does the
+public work, and all others find its results (`umpc/study/remembered.py`).
 """
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
+
+MOST_THREADS = 16
 
 
 class ComputeThreads:
-    """The threads of a process that no run uses at present."""
+    """The threads of a process. Args: most: how many there may be."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_THREADS) -> None:
+        self._most = most
         self._free: list[ThreadPoolExecutor] = []
+        self._runs: Counter[ThreadPoolExecutor] = Counter()
+        self._of_studies: dict[bytes, ThreadPoolExecutor] = {}
+        self._lock = threading.Lock()
 
-    def take(self) -> ThreadPoolExecutor:
-        """Return an executor with one thread, which nobody else uses until it is given back."""
-        if self._free:
-            return self._free.pop()
-        return ThreadPoolExecutor(max_workers=1, thread_name_prefix="study")
+    def take(self, study: bytes = b"") -> ThreadPoolExecutor:
+        """Return an executor with one thread, which few others use until it is given back.
+
+        Args: study: runs of the same study get the same thread; empty for a run of its own.
+        """
+        with self._lock:
+            if study in self._of_studies:
+                thread = self._of_studies[study]
+            elif self._free:
+                thread = self._free.pop()
+            elif len(self._runs) < self._most:
+                thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="study")
+            else:
+                thread = min(self._runs, key=self._runs.__getitem__)
+            self._runs[thread] += 1
+            if study:
+                self._of_studies[study] = thread
+            return thread
 
     def give_back(self, thread: ThreadPoolExecutor) -> None:
-        """Let others use the thread, once its last computation has ended."""
+        """Let others use the thread, once the last computation of its run has ended."""
 
         def idle(_: Future[None]) -> None:
-            self._free.append(thread)
+            with self._lock:
+                self._runs[thread] -= 1
+                if not self._runs[thread]:
+                    self._free.append(thread)
+                    del self._runs[thread]
+                    kept = {study: t for study, t in self._of_studies.items() if t is not thread}
+                    self._of_studies = kept
 
         thread.submit(_nothing).add_done_callback(idle)
 

@@ -14,12 +14,15 @@ from umpc.errors import MpcError, UmpcError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.proto import frame_codec, member_codec
+from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.services import dealer_stub
-from umpc.transport.stream import RpcStream
+from umpc.transport.stream import RpcStream, as_received
 
+TELL_SECONDS = 60
+"""Seconds that the dealer may take to take a large request."""
 WINDOW_BYTES = 32 << 20
 """Material that a node holds at most, for any number of edges."""
 
@@ -56,14 +59,14 @@ class MaterialReader:
         self._failure: UmpcError | None = None
         self._alarm: Callable[[MpcError], None] | None = None
         self._changed = asyncio.Condition()
-        self._request = member_codec.deal_request(
-            attempt.study.encode(), attempt.members, openings, signatures
+        self._request = member_codec.large_request(
+            attempt.study.encode(), attempt.members, tuple(openings), tuple(signatures)
         )
         # It reads on demand, so that the window is all that this node holds.
-        self._stream: RpcStream[Never, Frame] = RpcStream(
+        self._stream: RpcStream[Never, Frame | None] = RpcStream(
             dealer.name,
             "prepare",
-            frame_codec.decode_frame,
+            _decode,
             ahead=0,
             early_end="ended before all material had come",
         )
@@ -71,11 +74,30 @@ class MaterialReader:
     async def open(self, identity: Identity) -> None:
         """Connect and ask for the material. Raises: PeerUnavailable, CertificateError."""
         await self._stream.connect(identity, "dealer", self._address, self._patience)
-        self._stream.begin(dealer_stub(self._stream.channel).Deal(self._request))
+        self._stream.begin(dealer_stub(self._stream.channel).Deal(self._request.first))
+
+    async def _tell(self) -> None:
+        """Send the whole request, for which the dealer asks one node. Raises: as `open`."""
+        if not self._request.body:
+            raise self._stream.violation("asked again for a request that it has")
+        stream: RpcStream[pb.DealPiece, pb.DealTold] = RpcStream(
+            self.dealer, "prepare", as_received, beats=False
+        )
+        stream.begin(dealer_stub(self._stream.channel).Tell())
+        try:
+            for piece in self._request.pieces():
+                await stream.send(piece, "prepare")
+            await stream.finish(TELL_SECONDS)
+            await stream.next("prepare", TELL_SECONDS)
+        finally:
+            stream.cancel()
 
     async def seed(self) -> bytes:
         """Return the node's seed, which is the first frame."""
-        frame = await self._read()
+        first = await self._stream.next("prepare")
+        if first is None:
+            await self._tell()
+        frame = await self._read() if first is None else self._counted(first)
         if frame.step != "node_seed" or len(frame.payload) != 32:
             raise self._stream.violation("did not begin with the node's seed")
         return frame.payload
@@ -149,5 +171,15 @@ class MaterialReader:
 
     async def _read(self) -> Frame:
         frame = await self._stream.next("prepare")
+        if frame is None:
+            raise self._stream.violation("asked for a request in the middle of its material")
+        return self._counted(frame)
+
+    def _counted(self, frame: Frame) -> Frame:
         self.bytes_received += frame.wire_bytes
         return frame
+
+
+def _decode(frame: pb.Frame) -> Frame | None:
+    """Return a frame, or None for the empty one by which the dealer asks for the request."""
+    return frame_codec.decode_frame(frame) if frame.ByteSize() else None

@@ -133,6 +133,7 @@ class StudyRun(CoordinatorStream):
         self.proposed = await asyncio.to_thread(decode_study, propose.study)
         study = self.study
         await self._turn_to_dataset(whole)
+        self._runner.study = study.hash
         ahead = "to be prepared ahead" if propose.ahead else ""
         proposal = about("proposal", study, self.coordinator, ahead)
         await asyncio.to_thread(self.site.record, proposal)

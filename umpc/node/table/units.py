@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from umpc.errors import RangeError
-from umpc.node.table.reading import Floats, Values
 from umpc.node.table.source import TableSite, TableSource
 from umpc.ustat.schema import FieldSchema
+
+if TYPE_CHECKING:
+    from umpc.node.table.reading import Floats, Values
 
 ROWS_LISTED = 20
 LARGEST_TERM = 10**100

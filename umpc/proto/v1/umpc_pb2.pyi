@@ -102,7 +102,7 @@ class Contacted(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
 
 class CoordinatorMessage(_message.Message):
-    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort", "park", "ask", "drop", "part", "total_confirmed")
+    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort", "park", "ask", "drop", "part", "total_confirmed", "named", "piece")
     PROPOSE_FIELD_NUMBER: _ClassVar[int]
     AGREE_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -114,6 +114,8 @@ class CoordinatorMessage(_message.Message):
     DROP_FIELD_NUMBER: _ClassVar[int]
     PART_FIELD_NUMBER: _ClassVar[int]
     TOTAL_CONFIRMED_FIELD_NUMBER: _ClassVar[int]
+    NAMED_FIELD_NUMBER: _ClassVar[int]
+    PIECE_FIELD_NUMBER: _ClassVar[int]
     propose: Propose
     agree: Agree
     begin: Begin
@@ -125,7 +127,23 @@ class CoordinatorMessage(_message.Message):
     drop: Drop
     part: Frame
     total_confirmed: TotalConfirmed
-    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., park: _Optional[_Union[Park, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., drop: _Optional[_Union[Drop, _Mapping]] = ..., part: _Optional[_Union[Frame, _Mapping]] = ..., total_confirmed: _Optional[_Union[TotalConfirmed, _Mapping]] = ...) -> None: ...
+    named: Named
+    piece: bytes
+    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., park: _Optional[_Union[Park, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., drop: _Optional[_Union[Drop, _Mapping]] = ..., part: _Optional[_Union[Frame, _Mapping]] = ..., total_confirmed: _Optional[_Union[TotalConfirmed, _Mapping]] = ..., named: _Optional[_Union[Named, _Mapping]] = ..., piece: _Optional[bytes] = ...) -> None: ...
+
+class Named(_message.Message):
+    __slots__ = ("digest", "size")
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    digest: bytes
+    size: int
+    def __init__(self, digest: _Optional[bytes] = ..., size: _Optional[int] = ...) -> None: ...
+
+class Want(_message.Message):
+    __slots__ = ("digest",)
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    digest: bytes
+    def __init__(self, digest: _Optional[bytes] = ...) -> None: ...
 
 class Propose(_message.Message):
     __slots__ = ("study", "ahead")
@@ -190,7 +208,7 @@ class Abort(_message.Message):
     def __init__(self, culprit: _Optional[str] = ..., reason: _Optional[str] = ..., keep: _Optional[bool] = ...) -> None: ...
 
 class NodeMessage(_message.Message):
-    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked", "answer", "held", "part", "total_signed")
+    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked", "answer", "held", "part", "total_signed", "want")
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
@@ -203,6 +221,7 @@ class NodeMessage(_message.Message):
     HELD_FIELD_NUMBER: _ClassVar[int]
     PART_FIELD_NUMBER: _ClassVar[int]
     TOTAL_SIGNED_FIELD_NUMBER: _ClassVar[int]
+    WANT_FIELD_NUMBER: _ClassVar[int]
     accepted: Accepted
     opened: Opened
     prepared: Prepared
@@ -215,7 +234,8 @@ class NodeMessage(_message.Message):
     held: Held
     part: Frame
     total_signed: TotalSigned
-    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ..., held: _Optional[_Union[Held, _Mapping]] = ..., part: _Optional[_Union[Frame, _Mapping]] = ..., total_signed: _Optional[_Union[TotalSigned, _Mapping]] = ...) -> None: ...
+    want: Want
+    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ..., held: _Optional[_Union[Held, _Mapping]] = ..., part: _Optional[_Union[Frame, _Mapping]] = ..., total_signed: _Optional[_Union[TotalSigned, _Mapping]] = ..., want: _Optional[_Union[Want, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("name", "records", "commitment", "public_key", "first_class", "certificate", "signature")
@@ -364,16 +384,30 @@ class PeerHello(_message.Message):
     def __init__(self, attempt: _Optional[bytes] = ...) -> None: ...
 
 class DealRequest(_message.Message):
-    __slots__ = ("study", "members", "openings", "signatures")
+    __slots__ = ("study", "members", "openings", "signatures", "digest")
     STUDY_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     OPENINGS_FIELD_NUMBER: _ClassVar[int]
     SIGNATURES_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
     study: bytes
     members: _containers.RepeatedCompositeFieldContainer[Member]
     openings: _containers.RepeatedScalarFieldContainer[bytes]
     signatures: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    digest: bytes
+    def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., signatures: _Optional[_Iterable[bytes]] = ..., digest: _Optional[bytes] = ...) -> None: ...
+
+class DealPiece(_message.Message):
+    __slots__ = ("digest", "piece")
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    PIECE_FIELD_NUMBER: _ClassVar[int]
+    digest: bytes
+    piece: bytes
+    def __init__(self, digest: _Optional[bytes] = ..., piece: _Optional[bytes] = ...) -> None: ...
+
+class DealTold(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class ShuffleRequest(_message.Message):
     __slots__ = ("begin", "frame")

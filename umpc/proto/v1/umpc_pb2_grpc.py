@@ -26,7 +26,10 @@ if _version_not_supported:
 
 
 class NodeStub:
-    """Missing associated documentation comment in .proto file."""
+    """Every server also answers /umpc.v1.Life/Beat, a stream of empty messages each way, one a second
+    (umpc/transport/heartbeat.py).
+
+    """
 
     def __init__(self, channel):
         """Constructor.
@@ -57,7 +60,10 @@ class NodeStub:
 
 
 class NodeServicer:
-    """Missing associated documentation comment in .proto file."""
+    """Every server also answers /umpc.v1.Life/Beat, a stream of empty messages each way, one a second
+    (umpc/transport/heartbeat.py).
+
+    """
 
     def Hello(self, request, context):
         """Who is there.
@@ -119,7 +125,10 @@ def add_NodeServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Node:
-    """Missing associated documentation comment in .proto file."""
+    """Every server also answers /umpc.v1.Life/Beat, a stream of empty messages each way, one a second
+    (umpc/transport/heartbeat.py).
+
+    """
 
     @staticmethod
     def Hello(request,
@@ -249,6 +258,11 @@ class DealerStub:
                 request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealRequest.SerializeToString,
                 response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.FromString,
                 _registered_method=True)
+        self.Tell = channel.stream_stream(
+                '/umpc.v1.Dealer/Tell',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealPiece.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealTold.FromString,
+                _registered_method=True)
 
 
 class DealerServicer:
@@ -267,6 +281,13 @@ class DealerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Tell(self, request_iterator, context):
+        """A large request of a node that was asked for it: by an empty frame, before all others.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DealerServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -279,6 +300,11 @@ def add_DealerServicer_to_server(servicer, server):
                     servicer.Deal,
                     request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealRequest.FromString,
                     response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.SerializeToString,
+            ),
+            'Tell': grpc.stream_stream_rpc_method_handler(
+                    servicer.Tell,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealPiece.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealTold.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -335,6 +361,33 @@ class Dealer:
             '/umpc.v1.Dealer/Deal',
             umpc_dot_proto_dot_v1_dot_umpc__pb2.DealRequest.SerializeToString,
             umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Tell(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/umpc.v1.Dealer/Tell',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.DealPiece.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.DealTold.FromString,
             options,
             channel_credentials,
             insecure,

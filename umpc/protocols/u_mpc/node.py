@@ -106,7 +106,11 @@ class UMpcNode(NodeSide):
         # The coins' own seed: the dealer, who may know the other seed, never sees this one.
         self._coin_seed = self._entropy(SEED_BYTES) if attempt.tosses(self.index) else b""
         names = [member.name for member in attempt.members]
-        keys = [member.public_key for member in attempt.members]
+        masked_with = set(attempt.zero_share_peers(self.index))
+        keys = [
+            member.public_key if other in masked_with else b""
+            for other, member in enumerate(attempt.members)
+        ]
         self._zeros = zero_shares(
             self.index, names, keys, self._key, attempt.id, attempt.ring, attempt.sums
         )

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, comb
+from weakref import WeakValueDictionary
 
 from umpc.crypto.ring import Ring, smallest_ring
 from umpc.dp.calibration import DistributedLaplace
@@ -147,8 +148,27 @@ def shared_attempt(
 ) -> SharedAttempt:
     """The attempt of these members and openings, with the committee's coins if it draws any.
 
+    Nodes of one process that have the very same objects share one attempt, with E and the plans,
+    while one of them uses it. All of it is public, and nothing changes it.
+
     Raises: RemoteProtocolError, RangeError where the edges cannot be listed.
     """
+    if not isinstance(members, tuple) or not isinstance(openings, tuple):
+        return _new_attempt(study, members, openings)
+    # The attempt keeps these objects, so no other object has their identities while it is known.
+    key = id(study), id(members), id(openings)
+    attempt = _attempts.get(key)
+    if attempt is None:
+        attempt = _attempts[key] = _new_attempt(study, members, openings)
+    return attempt
+
+
+_attempts: WeakValueDictionary[tuple[int, int, int], SharedAttempt] = WeakValueDictionary()
+
+
+def _new_attempt(
+    study: Study, members: Sequence[Member], openings: Sequence[bytes]
+) -> SharedAttempt:
     sizes = Sizes.of(study, members)
     check_edges(sizes)
     laws = noise_of_sums(sizes)

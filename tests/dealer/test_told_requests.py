@@ -1,0 +1,85 @@
+"""A large request is told to the dealer once, by one of the nodes that name it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from hashlib import sha256
+
+import pytest
+
+from umpc.dealer import told_requests
+from umpc.dealer.told_requests import ToldRequests
+from umpc.errors import EncodingError, RemoteProtocolError, StepTimeout
+from umpc.proto import member_codec
+from umpc.proto.v1 import umpc_pb2 as pb
+
+SIGNATURES = (bytes(64),) * 2000
+LARGE = member_codec.large_request(b"{}", (), (), SIGNATURES)
+DIGEST = LARGE.first.digest
+
+
+async def pieces(*parts: pb.DealPiece) -> AsyncIterator[pb.DealPiece]:
+    for part in parts or LARGE.pieces():
+        yield part
+
+
+async def named(here: ToldRequests, asked: list[int], number: int) -> pb.DealRequest:
+    async for _ in here.awaited(DIGEST, f"node-{number}"):
+        asked.append(number)
+    return here.get(DIGEST)
+
+
+def test_a_small_request_is_whole_and_a_large_one_is_its_digest():
+    small = member_codec.large_request(b"{}", (), (), (bytes(64),))
+    assert not small.body and small.first.study == b"{}" and not small.first.digest
+    assert sha256(LARGE.body).digest() == DIGEST and not LARGE.first.signatures
+
+
+def test_one_node_is_asked_and_all_others_wait_for_what_it_tells():
+    async def scenario() -> None:
+        here, asked = ToldRequests(), []
+        waiting = [asyncio.create_task(named(here, asked, number)) for number in range(3)]
+        await asyncio.sleep(0.01)
+        assert asked == [0]
+        await here.take(pieces(), "node-0")
+        found = await asyncio.gather(*waiting)
+        assert list(found[0].signatures) == list(SIGNATURES)
+        assert all(each is found[0] for each in found) and asked == [0]
+
+    asyncio.run(scenario())
+
+
+def test_the_next_node_is_asked_if_one_goes_away_or_says_nothing(monkeypatch):
+    monkeypatch.setattr(told_requests, "TELL_SECONDS", 0.05)
+
+    async def scenario() -> None:
+        here, asked = ToldRequests(), []
+        waiting = [asyncio.create_task(named(here, asked, number)) for number in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        with pytest.raises(StepTimeout, match="node-1 did not tell"):
+            await waiting[1]
+        await asyncio.sleep(0)
+        await here.take(pieces(), "node-2")
+        await waiting[2]
+        assert asked == [0, 1, 2]
+
+    asyncio.run(scenario())
+
+
+def test_what_nobody_asked_for_and_other_bytes_are_refused():
+    async def scenario() -> None:
+        here, asked = ToldRequests(), []
+        with pytest.raises(RemoteProtocolError, match="not asked for") as refused:
+            await here.take(pieces(), "node-1")
+        assert refused.value.culprit == "node-1"
+        waiting = asyncio.create_task(named(here, asked, 0))
+        await asyncio.sleep(0)
+        with pytest.raises(EncodingError, match="not those of its digest"):
+            await here.take(pieces(pb.DealPiece(digest=DIGEST, piece=b"other")), "node-0")
+        assert not waiting.done()
+        await here.take(pieces(), "node-0")
+        assert list((await waiting).signatures) == list(SIGNATURES)
+
+    asyncio.run(scenario())

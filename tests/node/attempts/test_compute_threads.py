@@ -1,0 +1,33 @@
+"""Runs have threads of their own while there are few, and share them in order when many."""
+
+from __future__ import annotations
+
+from umpc.node.attempts.compute_threads import ComputeThreads
+
+
+def test_threads_are_used_again_and_are_no_more_than_the_limit():
+    threads = ComputeThreads(2)
+    first, second, third = (threads.take() for _ in range(3))
+    assert first is not second and third in (first, second)
+    other = second if third is first else first
+    threads.give_back(other)
+    other.submit(int).result()
+    assert threads.take() is other
+    threads.give_back(third)
+    third.submit(int).result()
+    assert threads.take() in (third, other)  # it still has a run, and so has the other one
+    assert threads.take() in (third, other)
+    for each in (first, second):
+        each.shutdown()
+
+
+def test_runs_of_one_study_share_a_thread_while_one_of_them_has_it():
+    threads = ComputeThreads()
+    first, other, again = (threads.take(study) for study in (b"study", b"other", b"study"))
+    assert first is again and other is not first
+    for _ in range(2):
+        threads.give_back(first)
+    first.submit(int).result()
+    assert threads.take(b"third") is first  # nobody has it any more
+    for each in (first, other):
+        each.shutdown()

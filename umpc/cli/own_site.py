@@ -1,0 +1,122 @@
+"""The parts of a site that `umpc node start` opens by the node's own file."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from umpc.errors import CertificateError, UmpcError
+
+if TYPE_CHECKING:
+    from umpc.node.config import NodeConfig
+    from umpc.node.datasets import Dataset
+    from umpc.node.run_watch import RunWatch
+    from umpc.transport.authority import Identity
+    from umpc.transport.services import grpc
+
+log = logging.getLogger("umpc.node")
+
+
+@dataclass(frozen=True)
+class OwnSite:
+    """A node's certificate with the key, and its data sets with their open ledgers."""
+
+    identity: Identity
+    datasets: Sequence[Dataset]
+
+    @property
+    def config(self) -> NodeConfig:
+        """The first data set's; name, place and certificate are those of all."""
+        return self.datasets[0].config
+
+    def add_to(
+        self,
+        server: grpc.aio.Server,
+        finished: Callable[[UmpcError | None], None],
+        ending: contextlib.ExitStack,
+        watch: Callable[[], RunWatch] | None = None,
+    ) -> None:
+        """Let a server answer the calls to this node.
+
+        Args: finished: called after each study. ending: closes the node before its ledgers. watch:
+            makes the observer of each study.
+        """
+        from umpc.node.run_watch import Unwatched
+        from umpc.node.server import NodeServer
+        from umpc.transport.services import rpc
+
+        node = NodeServer(self.datasets, self.identity, finished, watch or Unwatched)
+        ending.callback(node.close)
+        rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
+
+
+def own_identity(config: NodeConfig) -> Identity:
+    """Return the certificate and key of a node, which must be of its name.
+
+    Raises: CertificateError.
+    """
+    from umpc.transport.authority import load_identity
+
+    identity = load_identity(config.identity, "node")
+    if identity.name != config.name:
+        raise CertificateError(
+            f"{config.file} names this node {config.name!r}, but its certificate in "
+            f"{config.identity} is for {identity.name!r}; make both names equal"
+        )
+    return identity
+
+
+def open_site(
+    configs: Sequence[NodeConfig], identity: Identity, ending: contextlib.ExitStack
+) -> OwnSite:
+    """Open the ledgers of a node's data sets, and tell the log their budgets.
+
+    Args: ending: closes the ledgers. Raises: LedgerError, AuditError, ApprovalError.
+    """
+    from umpc.node.datasets import open_dataset, open_ledger
+
+    datasets = []
+    for each in configs:
+        ledger = ending.enter_context(open_ledger(each))
+        balance = ledger.balance()
+        log.info(
+            "budget of data set %r: %s in all, %s spent, %s left (%s)",
+            each.dataset,
+            balance.total,
+            balance.spent,
+            balance.left,
+            each.ledger,
+        )
+        datasets.append(open_dataset(each, ledger))
+    return OwnSite(identity, datasets)
+
+
+def configurations(folder: Path) -> list[tuple[NodeConfig, ...]]:
+    """Read the data sets of every node of a folder: one node for each .toml file, by its name.
+
+    Raises: ConfigError, also where two files name one node, or no file is there.
+    """
+    from umpc.errors import ConfigError
+    from umpc.node.config import load_datasets
+
+    files = sorted(folder.glob("*.toml"))
+    if not files:
+        raise ConfigError(
+            f"{folder}: a folder with a .toml file for each node was expected, and it has none. "
+            "Write the files as `umpc node template` shows, or correct the path"
+        )
+    found: dict[str, tuple[NodeConfig, ...]] = {}
+    for file in files:
+        configs = load_datasets(file)
+        name = configs[0].name
+        other = found.setdefault(name, configs)
+        if other is not configs:
+            raise ConfigError(
+                f"{file}: the name {name!r} is also that of {other[0].file}. Give each node a "
+                "name of its own, which is that of its certificate"
+            )
+    return list(found.values())

@@ -1,0 +1,97 @@
+"""Large messages of a coordinator that go to all nodes alike: named first, sent where wanted.
+
+Members, openings and signatures of N nodes go to N nodes. A process that runs many nodes takes such
+a message once: the coordinator sends its SHA-256 and its size, and a node asks for the bytes only
+if its process does not have them. Nobody but the coordinator that named a message gets at it by its
+name, and a message of other bytes is refused.
+
+    coordinator                          node
+    Named(digest, size)         -->
+                                <--      Want(digest), unless the process has the message
+    piece, piece, ...           -->
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+
+from umpc.errors import EncodingError
+from umpc.proto import codec
+from umpc.proto.checks import parse, sized
+from umpc.proto.member_codec import LARGE_BYTES, PIECE_BYTES
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study import messages as m
+from umpc.study.remembered import Remembered
+
+MOST_BYTES = 1 << 24
+"""Largest message that a node takes in pieces."""
+COMMON = (m.Propose, m.Agree, m.Begin, m.Evaluate, m.TotalConfirmed)
+"""The messages that are the same for all nodes."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A coordinator's message on the wire. body: its bytes, where it is named first."""
+
+    first: pb.CoordinatorMessage
+    body: bytes = b""
+
+    def pieces(self) -> Iterator[pb.CoordinatorMessage]:
+        """The messages that carry the body."""
+        for start in range(0, len(self.body), PIECE_BYTES):
+            yield pb.CoordinatorMessage(piece=self.body[start : start + PIECE_BYTES])
+
+
+_encoded: Remembered[Encoded] = Remembered(1)
+
+
+def encode(message: m.CoordinatorMessage) -> Encoded:
+    """Return a message for the wire. One that goes to all nodes is encoded once."""
+    if isinstance(message, COMMON):
+        return _encoded.of((message,), lambda: _encode(message))
+    return Encoded(codec.encode_coordinator(message))
+
+
+def _encode(message: m.CoordinatorMessage) -> Encoded:
+    whole = codec.encode_coordinator(message)
+    if whole.ByteSize() <= LARGE_BYTES:
+        return Encoded(whole)
+    body = whole.SerializeToString()
+    named = pb.Named(digest=sha256(body).digest(), size=len(body))
+    return Encoded(pb.CoordinatorMessage(named=named), body)
+
+
+class Assembly:
+    """The pieces of one named message. Raises: EncodingError for a name that cannot be."""
+
+    def __init__(self, named: pb.Named):
+        self.digest = sized(named.digest, 32, "digest")
+        self._left = named.size
+        self._pieces: list[bytes] = []
+        if not LARGE_BYTES < named.size <= MOST_BYTES:
+            raise EncodingError(
+                f"a named message has {LARGE_BYTES + 1} to {MOST_BYTES} bytes, {named.size} came"
+            )
+
+    def add(self, message: pb.CoordinatorMessage) -> bool:
+        """Take the next piece. Returns: whether it was the last. Raises: EncodingError."""
+        piece = message.piece
+        if not piece or len(piece) > self._left:
+            raise EncodingError(
+                f"a piece of 1 to {self._left} bytes was expected, {len(piece)} bytes came"
+            )
+        self._pieces.append(piece)
+        self._left -= len(piece)
+        return not self._left
+
+    def message(self) -> m.CoordinatorMessage:
+        """Return the message that all pieces make. Raises: EncodingError."""
+        body = b"".join(self._pieces)
+        if sha256(body).digest() != self.digest:
+            raise EncodingError("the pieces of a named message are not those of its digest")
+        message = codec.decode_coordinator(parse(pb.CoordinatorMessage, body))
+        if not isinstance(message, COMMON):
+            raise EncodingError(f"a {type(message).__name__} was named, which goes to one node")
+        return message
