@@ -79,7 +79,7 @@ class ContactCheck:
             )
 
     def _is_accepted(self, study: Study) -> bool:
-        digits = study.hash.hex()
+        digits = study.whole.hash.hex()
         return any(
             entry.hash == digits and entry.state == ACCEPTED for entry in self._approvals.entries()
         )

@@ -196,7 +196,7 @@ class NodeServer(rpc.NodeServicer):
         if run.proposed is None:
             return
         try:
-            self.site.ledger.drop(run.proposed.hash)
+            self.site.ledger.drop(run.proposed.whole.hash)
         except LedgerError as error:
             log.warning("what the study held stays until its time is up: %s", error.message)
 
@@ -245,7 +245,7 @@ class NodeServer(rpc.NodeServicer):
         )
         if error.detail:
             log.warning("for the administrator only: %s", error.detail)
-        if run.proposed is not None and self.site.ledger.holds(run.proposed.hash):
+        if run.proposed is not None and self.site.ledger.holds(run.proposed.whole.hash):
             log.info("its finished attempt is held here, and another run of it can finish it")
 
     def _record_failure(self, run: StudyRun, error: UmpcError) -> None:

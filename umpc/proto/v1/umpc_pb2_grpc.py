@@ -26,7 +26,10 @@ if _version_not_supported:
 
 
 class NodeStub:
-    """Missing associated documentation comment in .proto file."""
+    """Every server also answers /umpc.v1.Life/Beat, a stream of empty messages each way, one a second
+    (umpc/transport/heartbeat.py).
+
+    """
 
     def __init__(self, channel):
         """Constructor.
@@ -57,7 +60,10 @@ class NodeStub:
 
 
 class NodeServicer:
-    """Missing associated documentation comment in .proto file."""
+    """Every server also answers /umpc.v1.Life/Beat, a stream of empty messages each way, one a second
+    (umpc/transport/heartbeat.py).
+
+    """
 
     def Hello(self, request, context):
         """Who is there.
@@ -119,7 +125,10 @@ def add_NodeServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Node:
-    """Missing associated documentation comment in .proto file."""
+    """Every server also answers /umpc.v1.Life/Beat, a stream of empty messages each way, one a second
+    (umpc/transport/heartbeat.py).
+
+    """
 
     @staticmethod
     def Hello(request,
