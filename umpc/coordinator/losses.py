@@ -106,7 +106,11 @@ class Losses:
             raise error
         survivors = self._turn_to((*self.study.names_missing, error.culprit or ""), error)
         log.warning(
-            "study %r goes on without %s: %s", survivors.name, error.culprit, error.message
+            "study %r goes on without %s, which was lost in step %s: %s",
+            survivors.name,
+            error.culprit,
+            error.step,
+            type(error).__name__,
         )
         return survivors
 

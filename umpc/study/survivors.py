@@ -98,6 +98,18 @@ def _check_required(study: Study, names: list[str]) -> None:
         )
 
 
+def describe_losses(study: Study) -> str:
+    """The nodes that the study may miss, in words; empty where it needs all."""
+    if not study.most_missing:
+        return ""
+    needed = study.names_required
+    spared = f", not {' or '.join(needed)}" if needed else ""
+    return (
+        f"up to {study.most_missing} of {len(study.whole.nodes)} nodes may be lost before the "
+        f"release{spared}; the estimate is then of the records of the others"
+    )
+
+
 def fewest_survivors(study: Study) -> Study | None:
     """The study with as few nodes as it may have; None where no further node may be lost.
 
