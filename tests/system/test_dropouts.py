@@ -22,6 +22,7 @@ def test_a_node_that_is_killed_is_left_out_and_the_result_is_asked_for_again(lab
     assert isinstance(caught.value, PeerLost) and caught.value.culprit == "node-4"
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("victim", [f"node-{number}" for number in range(1, 9)])
 def test_any_of_eight_nodes_at_any_of_twenty_points(lab, victim):
     here = start_lab(lab(8))

@@ -118,9 +118,7 @@ class NodeLink:
                 case _:
                     raise self._stream.violation(f"sent {type(answer).__name__}")
 
-    async def abort(
-        self, error: UmpcError, *, keep: bool, seconds: float = ABORT_SECONDS
-    ) -> None:
+    async def abort(self, error: UmpcError, *, keep: bool, seconds: float = ABORT_SECONDS) -> None:
         """Tell the node why the study ends. A node that is gone gets no message.
 
         Args: keep: some node may have charged, so the node keeps an attempt that it holds.

@@ -138,7 +138,9 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def names_missing(self) -> tuple[str, ...]:
         """The names of the nodes that this attempt leaves out, in the study's order."""
         missing = self.missing
-        return () if isinstance(missing, msgspec.UnsetType) else tuple(n.name for n in missing.nodes)
+        return (
+            () if isinstance(missing, msgspec.UnsetType) else tuple(n.name for n in missing.nodes)
+        )
 
     @property
     def most_missing(self) -> int:

@@ -150,7 +150,6 @@ class Missing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_colluding: int
 
 
-
 def exact(text: str, what: str) -> Fraction:
     """An exact rational from text such as "0.01", "1e9" or "1/3". Raises: StudyError."""
     try:

@@ -80,7 +80,10 @@ def check_missing(study: Study) -> None:
         )
     names = [node.name for node in whole.nodes]
     _check_required(study, names)
-    if len(set(names)) == len(names) and without(study, study.names_missing) != study:
+    if not study.names_missing:
+        return
+    is_whole = len(set(names)) == len(names) and 0 <= whole.max_colluding < len(names)
+    if not is_whole or without(study, study.names_missing) != study:
         raise StudyError("the survivors do not follow from the study and its missing nodes")
 
 

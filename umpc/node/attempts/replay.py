@@ -40,7 +40,9 @@ class Replay:
         own = announced(kept, study, self.site.name)
         if own.missing != study.names_missing:
             await self.stream.send_last(replace(own, share=b""))
-            log.info("study %s was released with other survivors: nothing leaves", self.stream.label)
+            log.info(
+                "study %s was released with other survivors: nothing leaves", self.stream.label
+            )
             return
         note = f"again, nothing charged; {disclosed(study)}".rstrip("; ")
         row = about("release", study, self.stream.coordinator, note, cost=NO_COST)
