@@ -122,7 +122,7 @@ def test_an_attempt_over_survivors_shares_no_secret_with_the_one_that_ended():
 
 
 def test_held_attempts_of_other_survivors_are_never_finished_as_these():
-    """The same attempt at all nodes, and the proposal is of another set: it is dropped."""
+    """All nodes hold one attempt, and the proposal is of another set: it is dropped."""
     whole = make_study(nodes=3, may_miss=1)
     study = without(whole, ["node-2"])
     side = coordinator_of(study)

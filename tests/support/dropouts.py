@@ -33,7 +33,7 @@ AT_NODES = (
     "after-prepare",
     "before-evaluate",
     "after-fields",
-    "before-open",
+    "during-rounds",
     "before-ready",
     "after-hold",
 )

@@ -31,7 +31,7 @@ The failure of the process that died is better than that of a peer that misses i
 ABORT_SECONDS = 1
 """Seconds that a node may take to hang up after it was told that the study has ended."""
 GIVE_UP_SECONDS = 10
-"""The same before an attempt over the survivors, which a node begins when this one has ended."""
+"""Seconds for that before an attempt over the survivors, which begins when this one has ended."""
 
 MESSAGES_AHEAD = 8
 """Messages of a node that may wait unread: frames of masked vectors then do not fill the memory."""
