@@ -18,7 +18,7 @@ from umpc.protocols.registry import checked, decode_study
 from umpc.reporting.json_document import check_document
 from umpc.study.sizes import Sizes
 from umpc.ustat.error_law import Noise
-from umpc.ustat.intervals import ReleasedSum
+from umpc.ustat.released_means import ReleasedSum
 
 BOUNDS = {"x": (0, 31), "y": (0, 31), "g": ["u", "v"]}
 LOUD = 10**9

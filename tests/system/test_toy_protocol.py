@@ -31,43 +31,54 @@ def run(*arguments: str, command: tuple[str, ...] = TOY) -> subprocess.Completed
     )
 
 
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def write_study(folder: Path, addresses: dict[str, str]) -> Path:
+    """Write the study file of the toy protocol. Args: addresses: node → where it listens."""
+    entries = {
+        "name": "toy",
+        "protocol": "toy-sum",
+        "epsilon": "1e9",
+        "identity": "coordinator",
+        "statistic": "mean",
+        "columns": ["x"],
+        "width": 12,
+        "fields": [{"name": "x", "lower": 0, "upper": 10, "whole": True}],
+        "nodes": [{"name": name, "address": at} for name, at in addresses.items()],
+    }
+    return write_study_file(folder, entries)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """A study whose nodes nobody asks."""
+    Deployment(tmp_path)
+    return write_study(tmp_path, {name: f"127.0.0.1:{at}" for at, name in enumerate(VALUES, 1)})
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Path]:
     """A study of three nodes that wait for it."""
-    folder = tmp_path_factory.mktemp("toy")
     environment = {name: {"PYTHONPATH": str(ROOT)} for name in VALUES}
-    deployment = ToyDeployment(folder, environment)
+    deployment = ToyDeployment(tmp_path, environment)
     try:
         for name, values in VALUES.items():
-            table = folder / f"{name}.csv"
+            table = tmp_path / f"{name}.csv"
             table.write_text("x\n" + "".join(f"{value}\n" for value in values))
             deployment.start_node(name, table, "1000000000000")
         served = deployment.wait_until_ready()
-        entries = {
-            "name": "toy",
-            "protocol": "toy-sum",
-            "epsilon": "1e9",
-            "identity": "coordinator",
-            "statistic": "mean",
-            "columns": ["x"],
-            "width": 12,
-            "fields": [{"name": "x", "lower": 0, "upper": 10, "whole": True}],
-            "nodes": [{"name": name, "address": served[name].address} for name in VALUES],
-        }
-        yield write_study_file(folder, entries)
+        yield write_study(tmp_path, {name: served[name].address for name in VALUES})
     finally:
         stop(deployment.processes)
 
 
-def test_it_runs_over_real_processes_and_is_replayed(study: Path):
-    first = run("study", "run", str(study), "--format", "json")
+def test_it_runs_over_real_processes_and_is_replayed(running: Path):
+    first = run("study", "run", str(running), "--format", "json")
     assert first.returncode == 0, first.stderr
     report = json.loads(first.stdout)
     pooled = [value for values in VALUES.values() for value in values]
     assert report["estimate"] == sum(pooled) / len(pooled)
     assert (report["protocol"], report["noise"], report["records"]) == ("toy-sum", "toy-sum", 9)
     assert report["bytes_online"] == report["bytes_online_predicted"] == 3 * 12
-    again = json.loads(run("study", "run", str(study), "--format", "json").stdout)
+    again = json.loads(run("study", "run", str(running), "--format", "json").stdout)
     assert again["replayed"] and again["estimate"] == report["estimate"]
 
 

@@ -12,15 +12,8 @@ from scipy import optimize, stats
 
 from umpc.ustat.error_law import Noise
 from umpc.ustat.estimators import ESTIMATORS, VECTOR, WITH_VARIANCE
-from umpc.ustat.intervals import (
-    ReleasedStatistic,
-    ReleasedSum,
-    covering_interval,
-    is_covered,
-    largest_square,
-    possible_values,
-    sampling_std,
-)
+from umpc.ustat.intervals import covering_interval, is_covered, possible_values, sampling_std
+from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum, largest_square
 
 SHARE = np.array([[0.0], [1.0]])
 GAMMA = np.array([[-1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.ustat.error_law import ErrorLaw
-from umpc.ustat.intervals import ReleasedStatistic
+from umpc.ustat.released_means import ReleasedStatistic
 
 Floats = NDArray[np.float64]
 STEPS = 22

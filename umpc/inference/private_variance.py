@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from umpc.ustat.error_law import ErrorLaw
-from umpc.ustat.intervals import Floats, ReleasedStatistic, ReleasedSum, covering_interval
+from umpc.ustat.intervals import covering_interval
+from umpc.ustat.released_means import Floats, ReleasedStatistic, ReleasedSum
 
 MISSED = 0.1
 """The part of an interval's probability to miss that the upper end for μ takes."""

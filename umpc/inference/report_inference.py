@@ -28,16 +28,11 @@ from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.ustat.error_law import ErrorLaw, Noise
 from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE
-from umpc.ustat.intervals import (
-    ReleasedStatistic,
-    ReleasedSum,
-    contrast_of,
-    covering_interval,
-    population_std,
-)
+from umpc.ustat.intervals import contrast_of, covering_interval, population_std
 from umpc.ustat.joint_values import joint_values
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.projection import PAIR
+from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum
 from umpc.ustat.schema import Schema
 
 NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeffding"

@@ -11,14 +11,9 @@ from typing import Protocol
 from umpc.study.document import Study
 from umpc.ustat.error_law import Noise
 from umpc.ustat.estimators import WITH_VARIANCE, Estimate, estimate
-from umpc.ustat.intervals import (
-    Floats,
-    ReleasedStatistic,
-    ReleasedSum,
-    covering_interval,
-    sampling_std,
-)
+from umpc.ustat.intervals import covering_interval, sampling_std
 from umpc.ustat.joint_values import joint_values
+from umpc.ustat.released_means import Floats, ReleasedStatistic, ReleasedSum
 
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 """The plural name of a set of so many records."""

@@ -17,6 +17,7 @@
 | `statistics/` | the library, from the mean to Bergsma and Dassios' tau* |
 | `estimators.py` | ratios, totals and entropies of the released means, with their errors |
 | `intervals.py` | the interval for the statistic on all sets: noise and sampling together |
+| `released_means.py` | the released means, and a bound of the variance that they leave |
 | `error_law.py` | the law of noise and sampling together |
 | `joint_values.py` | the values that several kernels have on the same records |
 | `design.py` | how much of a kernel's variance is left in its mean over E, at most |
