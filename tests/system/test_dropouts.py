@@ -17,6 +17,8 @@ def test_a_node_that_is_killed_is_left_out_and_the_result_is_asked_for_again(lab
         again = lead(here, name=study.name, epsilon=EXACT, may_miss=1)[1]
         assert again.replayed and again.estimate == report.estimate
         assert again.missing == [victim], "also with the lost node there again"
+    command = here.run(name=study.name, epsilon=EXACT, may_miss=1)
+    assert command.code == 0 and command.report["missing"] == [victim]
     with pytest.raises(UmpcError, match=r"needs node-4 \(required\)") as caught:
         lose(here, "node-4", "before-ready", required=["node-4"], name="all")
     assert isinstance(caught.value, PeerLost) and caught.value.culprit == "node-4"
