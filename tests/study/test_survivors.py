@@ -31,6 +31,8 @@ def test_every_set_of_survivors_is_a_study_of_its_own_that_is_charged_as_the_who
         assert [node.name for node in study.nodes] == [n for n in NAMES if n not in lost]
         assert set(study.names_missing) == lost and study.whole == whole
         assert study.whole.hash == whole.hash
+        alone = msgspec.structs.replace(study, missing=msgspec.UNSET)
+        assert study.hash != alone.hash, "a study that never had other nodes is another one"
         assert study.honest >= 1 and study.max_colluding == min(
             whole.max_colluding, len(study.nodes) - 1
         )
