@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from scipy import stats
 
 from tests.support.studies import make_study
 from umpc.errors import ConfigError, DataError, PolicyRefused, TooManySchemas, UmpcError
@@ -217,6 +219,31 @@ def test_each_condition_is_another_set_of_fields(node):
     assert node.ask(TAU) == "TooManySchemas"
     spelt = TAU.replaced(where="(x>=0) AND y<=0")
     assert node.ask(spelt) == node.ask(asked[0])
+
+
+def test_bounds_steps_and_categories_that_a_condition_sees_make_other_sets(node):
+    """Rounding moves a threshold: one text of a condition would give the whole histogram."""
+    node.write('public_filters = ["x"]')
+    studies = [
+        make_study(x=("0", str(upper)), max_colluding=1, where="x >= 3")
+        for upper in range(3, MOST + 3)
+    ]
+    assert {node.ask(study) for study in studies} == {"1 records"}
+    assert node.ask(make_study(x=("0", "99"), max_colluding=1, where="x >= 3")) == "TooManySchemas"
+    other = make_study(x=("0", "3"), y=("0", "9"), max_colluding=1, where="x >= 3")
+    assert node.ask(other) == "1 records", "the condition does not read y"
+
+
+def test_the_order_of_a_table_says_nothing(node):
+    """Every order of three records is equally likely, whatever the file's; see `numbered_anew`."""
+    node.table.write_text("x,y\n0,1\n1,2\n2,3\n")
+    found = Counter()
+    for _ in range(600):
+        columns = node.admission.load(TAU).columns
+        assert (columns["y"] == columns["x"] + 1).all(), "records stay whole"
+        found[tuple(columns["x"].tolist())] += 1
+    assert len(found) == 6
+    assert stats.chisquare(list(found.values())).pvalue > 1e-6
 
 
 def test_values_count_before_the_condition_sees_them(node):

@@ -122,8 +122,12 @@ def test_what_a_site_asks_of_a_study_of_people(tmp_path):
     for study in (TAU, TAU.replaced(person=Person("row", 2))):
         with pytest.raises(PolicyRefused, match="protect people only, told apart by 'who'"):
             strict.check(study, "north")
+    for column in ("who", "illness"):
+        study = TAU.replaced(person=Person(column, 2))
+        with pytest.raises(PolicyRefused, match=r"number of records .* would tell of its values"):
+            ANYTHING.check(study, "north")
     with pytest.raises(PolicyRefused, match=r"fields under \[policy\].*'who' came"):
-        replace(ANYTHING, fields=frozenset({"x", "y"})).check(TWICE, "north")
+        replace(strict, fields=frozenset({"x", "y"})).check(TWICE, "north")
     sets = FieldSets(tmp_path / "sets")
     for study in (TAU, TWICE, TAU.replaced(person=Person("who", 3)), TWICE):
         sets.count(study, "north")

@@ -40,6 +40,8 @@ class LocalConsortium:
         bounds: column → bounds, as of `umpc.estimate`. Only these columns are written for the node.
         label: a public label and its first class, for statistics of two classes.
         budget: the ε that each node allows for all studies together.
+        person: the column that tells people apart; every study then needs `person` with this name
+            and `records_per_person`.
     Raises: StudyError, DataError; PeerUnavailable where a process does not start.
     """
 
@@ -50,11 +52,14 @@ class LocalConsortium:
         *,
         label: tuple[str, str] | None = None,
         budget: Any = 10,
+        person: str | None = None,
     ):
         sites = named_frames(frames)
-        names = list(dict.fromkeys([*bounds, *([label[0]] if label else [])]))
+        read = [*bounds, *([label[0]] if label else []), *([person] if person else [])]
+        names = list(dict.fromkeys(read))
         found = {site: columns_of(frame, names, site) for site, frame in sites.items()}
         self.label = label
+        self.person = person
         self.bounds = _resolved(bounds, label, found)
         self._numbers = count(1)
         self._stack = ExitStack()
@@ -73,7 +78,7 @@ class LocalConsortium:
         self._deployment = Deployment(self.folder, popen=popen)
         self._stack.callback(stop, self._deployment.processes)
         self._deployment.start_dealer()
-        rules = _rules(self.label, list(self.bounds))
+        rules = _rules(self.label, list(self.bounds), self.person)
         for site, columns in sites.items():
             table = _write_table(self.folder / f"{site}.csv", columns)
             self._deployment.start_node(site, table, budget, more=rules, delta=DELTA)
@@ -155,12 +160,13 @@ def local_consortium(
     *,
     label: tuple[str, str] | None = None,
     budget: Any = 10,
+    person: str | None = None,
 ) -> LocalConsortium:
     """Start a dealer and one node for each frame as processes of this machine.
 
     Args: as of `LocalConsortium`. Raises: as it.
     """
-    return LocalConsortium(frames, bounds, label=label, budget=budget)
+    return LocalConsortium(frames, bounds, label=label, budget=budget, person=person)
 
 
 def _resolved(
@@ -185,11 +191,13 @@ def _is_two_sample(statistic: Asked) -> bool:
     return any(find_statistic(name).sampling == "two_sample" for name in names)
 
 
-def _rules(label: tuple[str, str] | None, columns: Sequence[str]) -> str:
+def _rules(label: tuple[str, str] | None, columns: Sequence[str], person: str | None) -> str:
     """The nodes' policy: their owner is the one who asks, so they allow everything."""
     labels = [f"public_labels = {json.dumps([label[0]])}"] if label else []
     rules = ["[policy]", "trusted_curator = true", "min_colluding = 0", *labels]
     rules.append(f"public_filters = {json.dumps(list(columns))}")
+    if person is not None:
+        rules.append(f"person = {json.dumps(person)}")
     return "\n" + "\n".join(rules) + "\n"
 
 

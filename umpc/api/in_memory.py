@@ -21,12 +21,14 @@ from umpc.api.entries import (
 from umpc.api.fields import Bounds, fields_of, is_present, units_of, with_label
 from umpc.api.frames import FrameLike, Values, columns_of
 from umpc.api.result import Result
+from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, StudyError
 from umpc.node.table.people import places_among_own
 from umpc.protocols.auto import AUTO, is_open
 from umpc.protocols.registry import checked
 from umpc.simulation import simulate
 from umpc.study.document import Study
+from umpc.ustat.words import secret_order
 
 COORDINATOR = "coordinator"
 Units = dict[str, NDArray[np.int64]]
@@ -107,7 +109,7 @@ def _with_person(values: Mapping[str, Values], person: str) -> dict[str, Values]
 
 
 def _counted(study: Study, table: Units, values: Mapping[str, Values]) -> Units:
-    """A site's records that count, as a node chooses them (`umpc/node/records.py`).
+    """A site's records that count, as a node chooses and numbers them (`umpc/node/records.py`).
 
     Args: table: the complete records, in steps of their fields. values: all records.
     """
@@ -120,6 +122,7 @@ def _counted(study: Study, table: Units, values: Mapping[str, Values]) -> Units:
         complete = np.logical_and.reduce([is_present(values[name]) for name in table])
         persons = np.array([str(each) for each in values[people.column][complete]], dtype=object)
         kept = kept[places_among_own(persons[kept]) < people.records]
+    kept = kept[secret_order(len(kept), Stream(os.urandom(SEED_BYTES)).words)]
     return {name: column[kept] for name, column in table.items()}
 
 

@@ -230,6 +230,8 @@ def rules_for(study: Study) -> str:
         rules.append(f"public_labels = {json.dumps(labels)}")
     if study.condition is not None:
         rules.append(f"public_filters = {json.dumps(list(study.condition.fields))}")
+    if study.people is not None:
+        rules.append(f"person = {json.dumps(study.people.column)}")
     if study.max_colluding < len(study.nodes) - 1:
         rules.append(f"min_colluding = {study.max_colluding}")
     return "\n".join(["", "[policy]", *rules, ""]) if rules else ""

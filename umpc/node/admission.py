@@ -7,6 +7,7 @@ node started.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -66,7 +67,9 @@ class Admission:
     def load(self, study: Study) -> Records:
         """Return the records of a study that was admitted, and whose ε is reserved.
 
-        The node tells the values to nobody but the administrator, in the log.
+        Their order is uniformly random and secret. The node tells the values to nobody but the
+        administrator, in the log.
+
         Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
         """
         self.field_sets.count(study, self.name)
@@ -77,7 +80,7 @@ class Admission:
         self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)
-        return records
+        return records.numbered_anew(os.urandom)
 
     def permit(self, study: Study, records: int) -> None:
         """Check the rules once more, for a study whose records were read before.

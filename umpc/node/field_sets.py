@@ -4,7 +4,8 @@ For each set of fields a node tells its number of complete records, and for a pu
 number of records of each class. With a condition it counts the records for which that holds, so
 each condition makes another set. These numbers cost no ε. Every further set tells a little more
 about which values are missing together, so a node answers for at most MOST sets. The count survives
-a restart. Bounds and resolutions do not count, because no number depends on them.
+a restart. Without a condition no number depends on bounds, resolutions or categories. A condition
+sees values after these, so they count for the fields that it reads.
 
 The file `<ledger>.fieldsets` has one line of hexadecimal digits for each set. An administrator who
 removes it lets the count begin anew, also while the node runs. A file that is lost by accident
@@ -86,13 +87,16 @@ class FieldSets:
 
 
 def _name(study: Study) -> str:
-    """64 hexadecimal digits for the study's fields, classes of labels, and condition."""
+    """64 hexadecimal digits for all of a study that a number of records depends on."""
     parts = []
     for field in sorted(study.fields, key=lambda each: each.name):
         classes = field.categories if field.public else ()
         parts.append(digest(b"umpc field 1", field.name.encode(), *map(str.encode, classes)))
     if study.condition is not None:
-        parts.append(digest(b"umpc condition 1", study.condition.text.encode()))
+        read = set(study.condition.fields)
+        seen = [field.schema() for field in study.fields if field.name in read]
+        schemas = sorted(repr(schema).encode() for schema in seen)
+        parts.append(digest(b"umpc condition 2", study.condition.text.encode(), *schemas))
     if study.people is not None:
         people = study.people
         parts.append(digest(b"umpc person 1", people.column.encode(), b"%d" % people.records))

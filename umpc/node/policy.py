@@ -153,12 +153,7 @@ class Policy:
                 f"[policy]), and where reads {_named(hidden)}: the number of records that it keeps "
                 "would be told; leave that out of where, or have its administrator add it"
             )
-        if self.person and people != {self.person}:
-            yield (
-                f"studies that protect people only, told apart by {self.person!r} (person under "
-                f"[policy]), and {_named(people)} came; write person = {self.person!r} and "
-                "records_per_person in the study"
-            )
+        yield from self._broken_person(people)
         yield from self._broken_number(study)
         yield from self._broken_delta(protocol_of(study).known_delta(study))
         yield from self._broken_helpers(study)
@@ -170,6 +165,26 @@ class Policy:
                     f"{key} {_named(allowed)} only ({key} under [policy]), and {came!r} came; "
                     f"set {key} in the study, or have its administrator add it"
                 )
+
+    def _broken_person(self, people: set[str]) -> Iterator[str]:
+        """Yield a line unless the study tells people apart by the site's own column, or not at all.
+
+        The number of records that are left is told, and it counts values of that column. So a
+        coordinator may not choose the column. Args: people: the study's column, if it has one.
+        """
+        if self.person and people != {self.person}:
+            yield (
+                f"studies that protect people only, told apart by {self.person!r} (person under "
+                f"[policy]), and {_named(people)} came; write person = {self.person!r} and "
+                "records_per_person in the study"
+            )
+        if people and not self.person:
+            yield (
+                f"studies without person (person under [policy] names no column), and "
+                f"{_named(people)} came: the number of records that are left would tell of its "
+                "values; leave person out of the study, or have its administrator name the column "
+                "of people"
+            )
 
     def _broken_number(self, study: Study) -> Iterator[str]:
         """Yield a line for each number beyond its bound."""

@@ -28,12 +28,13 @@ number of a record is in either.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, NotNumeric
 from umpc.node.table.fingerprint import Cohort, selection_of
 from umpc.node.table.people import places_among_own
@@ -43,6 +44,7 @@ from umpc.node.table.units import Misfit, check_resolution, find_misfit, to_unit
 from umpc.study.parts import Person
 from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
+from umpc.ustat.words import secret_order
 
 __all__ = ["Misfit", "Records", "TableSource", "load_records", "require_numbers"]
 
@@ -61,6 +63,18 @@ class Records:
     dropped: int = field(repr=False)
     misfits: tuple[Misfit, ...] = field(default=(), repr=False)
     cohort: Cohort | None = field(default=None, repr=False)
+
+    def numbered_anew(self, entropy: Callable[[int], bytes]) -> Records:
+        """Return the same records in an order that is uniformly random and secret.
+
+        Each proof of privacy replaces one record and leaves every other in its place. A table need
+        not do so: where it is sorted, one new value moves all records behind it, and each of them
+        would meet other partners. After this the order says nothing, so only the values count.
+
+        Args: entropy: number of bytes → that many uniform bytes, of this node alone.
+        """
+        order = secret_order(self.count, Stream(entropy(SEED_BYTES)).words)
+        return replace(self, columns={name: each[order] for name, each in self.columns.items()})
 
 
 def load_records(

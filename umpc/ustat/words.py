@@ -28,6 +28,19 @@ def below(bound: int | NDArray[np.integer], words: NDArray[np.uint64]) -> NDArra
     return (product >> np.uint64(32)).astype(np.int64)
 
 
+def secret_order(size: int, words: Words) -> NDArray[np.int64]:
+    """A permutation of 0..size − 1, exactly uniform: (size,) int64. It takes multiples of `size`.
+
+    Two equal words would leave two places in their former order, so all words are then drawn anew.
+    """
+    while True:
+        drawn = words(size)
+        order = np.argsort(drawn)
+        ascending = drawn[order]
+        if (ascending[1:] != ascending[:-1]).all():
+            return order.astype(np.int64, copy=False)
+
+
 def random_order(size: int, words: Words) -> NDArray[np.int64]:
     """A random permutation of 0..size − 1: (size,) int64. It takes `size` words."""
     return np.argsort(words(size), kind="stable").astype(np.int64, copy=False)

@@ -185,6 +185,11 @@ def test_charges_of_the_ledger_without_a_row_are_added_once(trail):
     assert (added["study"], added["epsilon"], added["name"]) == ("63" * 32, "1", "train")
     assert added["note"] == "found in the ledger, charged at 2026-02-02"
     assert add_missing_charges(trail, charges) == 0
+    restore = Row(3, "2026-02-03", "restore", b"", Fraction(1), Fraction(0), b"", b"", "", b"")
+    trail.append(AuditRow("restore", epsilon="1", delta="0"))
+    assert add_missing_charges(trail, [*charges, restore]) == 0
+    again = [charges[0], restore, charges[0]]
+    assert [add_missing_charges(trail, again) for _ in range(2)] == [1, 0], "charged once more"
     trail.path.write_bytes(b'{"seq":1,"event":"charge"}\n')
     with pytest.raises(AuditError, match="row 1 is no row"):
         add_missing_charges(trail, charges)

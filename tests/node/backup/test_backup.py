@@ -10,6 +10,7 @@ import tarfile
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -22,8 +23,10 @@ from umpc.node.approvals import ACCEPTED, PENDING, REJECTED, Approvals, approval
 from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.reading import rows
 from umpc.node.audit.trail import AuditTrail
+from umpc.node.backup.evidence import charges_after
 from umpc.node.backup.making import back_up
 from umpc.node.backup.restoring import Restored, Statement, restore
+from umpc.node.budget.anchor import read_key
 from umpc.node.budget.ledger import QUESTION_BYTES, Ledger
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
@@ -391,3 +394,16 @@ def test_the_commands_say_what_they_do(site, tmp_path):
     for wrong in ("-1", "nan", "1/0", "none"):
         with pytest.raises(Exception, match="a number of 0 or more"):
             run("node", "restore", archive, *config, "--charged-since", wrong)
+
+
+def test_a_study_that_a_restored_node_charged_again_counts_twice(tmp_path):
+    """The ledger of the first restore did not know the study, and was lost as well."""
+    place = Place.of(tmp_path / "ledger.sqlite")
+    place.key.write_bytes(b"k" * 32)
+    place.key.chmod(0o600)
+    trail = AuditTrail(tmp_path / "ledger.sqlite")
+    charge = AuditRow("charge", study="ab" * 32, epsilon="1", delta="0")
+    trail.append(charge, charge, AuditRow("restore", epsilon="1", delta="0"), charge)
+    content = SimpleNamespace(account=SimpleNamespace(charged={}))
+    found = charges_after(trail.path, read_key(place.key), content, 0)
+    assert found == (3, Fraction(2), Fraction(0))

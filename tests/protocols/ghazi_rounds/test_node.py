@@ -12,6 +12,7 @@ from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.node.attempts.questions import question_digest, stored_answer
 from umpc.node.budget.ledger import StoredAnswer
 from umpc.protocols.base.one_message_node import OneMessageNode
+from umpc.protocols.ghazi_rounds import mechanism
 from umpc.protocols.ghazi_rounds.node import RoundsNode
 
 STUDY = local_study("ghazi-rounds", 1)
@@ -43,6 +44,26 @@ def test_one_question_is_answered_after_the_release():
     for question in (QUESTION, bytes(len(QUESTION))):
         with pytest.raises(LocalProtocolError, match="one question is answered"):
             node.answer(question)
+
+
+def test_a_later_process_answers_about_the_records_that_the_ledger_kept(monkeypatch):
+    """Without noise the answer is the same, whatever the table has become."""
+    monkeypatch.setattr(mechanism, "respond", lambda values, *_: values)
+    monkeypatch.setattr(mechanism, "bernoulli", lambda odds, stream, chosen: odds[chosen] > 0.5)
+    node = randomised()
+    share = node.release().share
+    rest = node.rest
+    none = {name: column[:0] for name, column in node.columns.items()}
+    later = make_node("node-0", STUDY, none, 0, Entropy("later"))
+    with pytest.raises(LocalProtocolError, match="recalls none"):
+        node.recall(share, rest)
+    later.recall(share, rest)
+    answer = later.answer(QUESTION)
+    assert answer == node.answer(QUESTION) and len(set(answer)) > 1
+    with pytest.raises(LocalProtocolError, match="one question is answered"):
+        later.answer(QUESTION)
+    with pytest.raises(LocalProtocolError, match="before the answer"):
+        _ = node.rest
 
 
 @pytest.mark.parametrize(

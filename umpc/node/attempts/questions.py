@@ -1,21 +1,22 @@
 """The questions after a release, in protocols that have one: one answer, on disk before it leaves.
 
 The run of an attempt answers from its memory. A later run of the same study sends the stored
-answer. If there is none, because a process ended in between, the node reads its table again and
-answers then. It does so only if the table's records are those of the attempt, bit by bit: another
-record in a place could answer twice.
+answer. If there is none, because a process ended in between, the node answers then, about the
+records of the attempt: the ledger keeps what the answer needs. The table is not read again. Another
+record in a place could answer twice, and a refusal would tell whether the table has changed.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import os
 from dataclasses import dataclass
 
-from umpc.crypto.prg import digest
-from umpc.errors import AlreadyReleased, LocalProtocolError
+import numpy as np
+
+from umpc.crypto.prg import Stream, digest
+from umpc.errors import AlreadyReleased
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner, Site
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
@@ -29,6 +30,9 @@ from umpc.study.document import Study
 from umpc.transport.patience import time_limit
 
 log = logging.getLogger("umpc.node")
+
+KEPT = b"umpc kept 2\0"
+"""The beginning of what a ledger keeps for an answer. Former versions kept other things."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Questions:
     async def answer_later(self, stored: StoredRelease) -> None:
         """Answer the questions of a later run: as before, or for the first time.
 
-        Raises: AlreadyReleased where another question was answered, or the table has changed.
+        Raises: AlreadyReleased where another question was answered.
         """
         study = self.stream.study
         questions = protocol_of(study).questions
@@ -91,40 +95,33 @@ class Questions:
         failpoint("after-told")
 
     async def _recalled(self, stored: StoredRelease) -> NodeSide:
-        """Make the side of the attempt again, from the table and the share that left.
+        """Make the side of the attempt again, from the share that left and what the ledger kept.
 
-        Raises: AlreadyReleased where the table has changed; as `Site.load`.
+        Raises: AlreadyReleased where a former version of umpc kept something else.
         """
         study = self.stream.study
-        records = await asyncio.to_thread(self.site.load, study)
-        node = protocol_of(study).node
-        own = self.site.credentials()
-        side = node(own, study, records.columns, records.count, os.urandom)
-        found = await self.runner.in_thread(fingerprint, self.site.ledger, side)
-        if not hmac.compare_digest(found, stored.table[: len(found)]):
+        if not stored.table.startswith(KEPT):
             raise AlreadyReleased(
-                f"{self.site.name} released the study {study.name!r} before, it never answered, "
-                f"and its table has changed since: the study is charged and incomplete; give it a "
+                f"{self.site.name} released the study {study.name!r} before, with a former version "
+                f"of umpc, and it never answered: the study is charged and incomplete; give it a "
                 f"new name to run it anew",
                 culprit=self.site.name,
                 step="ask",
             )
+        none = {field.name: np.zeros(0, dtype=np.int64) for field in study.fields}
+        own = self.site.credentials()
+        side = protocol_of(study).node(own, study, none, 0, os.urandom)
         kept = codec.decode_kept(stored.share, shuffled=False)
         if isinstance(kept, m.Released):
-            hidden = stored.table[len(found) :]
-            side.recall(kept.share, masked_rest(self.site.ledger, stored.attempt, hidden))
+            hidden = stored.table[len(KEPT) :]
+            rest = masked_rest(self.site.ledger, stored.attempt, hidden)
+            await self.runner.in_thread(side.recall, kept.share, rest)
         return side
 
 
-def fingerprint(ledger: Ledger, side: NodeSide) -> bytes:
-    """Return 32 bytes that stand for the records of a side, for this ledger's own use."""
-    parts = [(name.encode(), side.columns[name].tobytes()) for name in sorted(side.columns)]
-    return ledger.fingerprint(digest(*(part for pair in parts for part in pair)))
-
-
-def kept_table(ledger: Ledger, side: NodeSide) -> bytes:
-    """The bytes that a ledger keeps for a later answer: the fingerprint, and the side's rest."""
-    return fingerprint(ledger, side) + masked_rest(ledger, side.attempt.id, side.rest)
+def kept_rest(ledger: Ledger, side: NodeSide) -> bytes:
+    """The bytes that a ledger keeps for a later answer."""
+    return KEPT + masked_rest(ledger, side.attempt.id, side.rest)
 
 
 def masked_rest(ledger: Ledger, attempt: bytes, rest: bytes) -> bytes:
@@ -132,10 +129,8 @@ def masked_rest(ledger: Ledger, attempt: bytes, rest: bytes) -> bytes:
 
     An attempt has one pad. So what the ledger keeps says nothing to who lacks its key.
     """
-    pad = ledger.fingerprint(digest(b"umpc rest 1", attempt))
-    if len(rest) > len(pad):
-        raise LocalProtocolError(f"a side keeps at most {len(pad)} bytes, {len(rest)} came")
-    return bytes(one ^ other for one, other in zip(rest, pad, strict=False))
+    pad = Stream(ledger.fingerprint(digest(b"umpc rest 2", attempt))).words(len(rest), np.uint8)
+    return (np.frombuffer(rest, dtype=np.uint8) ^ pad).tobytes()
 
 
 def question_digest(study: Study, attempt: bytes, question: bytes) -> bytes:

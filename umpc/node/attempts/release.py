@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner, Site
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
-from umpc.node.attempts.questions import kept_table
+from umpc.node.attempts.questions import kept_rest
 from umpc.node.audit.study_rows import about
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.proto import codec
@@ -48,7 +48,7 @@ class Ending:
         course = protocol.course(study)
         table = course.encode() if course else b""
         if protocol.questions:
-            table = await self.runner.in_thread(kept_table, ledger, side)
+            table = await self.runner.in_thread(kept_rest, ledger, side)
         return await asyncio.to_thread(ledger.hold, study.whole.hash, side.attempt.id, share, table)
 
     async def release(self, held: HeldAttempt) -> None:

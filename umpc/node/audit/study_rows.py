@@ -19,6 +19,7 @@ from umpc.study.document import Study
 Record = Callable[..., object]
 """Appends rows. Arguments: as of `AuditTrail.append`. Raises: AuditError."""
 CHARGES = ("charge", "course", "step")
+RESTORES = ("restore", "restore-all")
 """The kinds of a ledger's rows that are charges."""
 
 
@@ -86,10 +87,20 @@ def _plain(value: Any) -> Any:
 def add_missing_charges(trail: AuditTrail, history: Iterable[Row]) -> int:
     """Append a row for each charge of the ledger that has none, and return their number.
 
-    A node that ends between the charge and its row, or an upgrade, leaves such charges.
+    A node that ends between the charge and its row, or an upgrade, leaves such charges. A ledger
+    that was restored may charge a study again that the trail has before the restore.
     Raises: AuditError.
     """
-    known = {row["study"] for row in rows(trail.path) if row.get("event") == "charge"}
+    charges = list(history)
+    restores = [at for at, row in enumerate(charges) if row.kind in RESTORES]
+    restored = max(restores, default=len(charges))
+    known: set[str] = set()
+    before: set[str] = set()
+    for row in rows(trail.path):
+        if row.get("event") == "restore":
+            before, known = before | known, set()
+        elif row.get("event") == "charge":
+            known.add(row["study"])
     missing = [
         AuditRow(
             "charge",
@@ -99,8 +110,9 @@ def add_missing_charges(trail: AuditTrail, history: Iterable[Row]) -> int:
             delta=str(row.delta),
             note=f"found in the ledger, charged at {row.at}",
         )
-        for row in history
-        if row.kind in CHARGES and row.study.hex() not in known
+        for at, row in enumerate(charges)
+        if row.kind in CHARGES
+        and row.study.hex() not in (known if at > restored else known | before)
     ]
     if missing:
         trail.append(*missing)

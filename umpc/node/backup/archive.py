@@ -28,7 +28,8 @@ CONFIG, LEDGER, TRAIL, APPROVALS = "node.toml", "ledger.sqlite", "ledger.audit",
 PUBLIC = ("ca.pem", "cert.pem", "crl.pem")
 """Files of the identity that are no secret."""
 KEY, LEDGER_KEY = "key.pem", "ledger.key"
-MEMBERS = (CONFIG, LEDGER, TRAIL, APPROVALS, *PUBLIC, KEY, LEDGER_KEY)
+FIELD_SETS = "ledger.fieldsets"
+MEMBERS = (CONFIG, LEDGER, TRAIL, APPROVALS, FIELD_SETS, *PUBLIC, KEY, LEDGER_KEY)
 MOST_MANIFEST = 1 << 16
 
 

@@ -84,19 +84,21 @@ def charges_after(
     Raises: AuditError.
     """
     verify(trail, key_of(key))
+    number = 0
     lost: set[str] = set()
     epsilon = delta = Fraction(0)
     for row in rows(trail):
         if row["event"] == "charge" and _is_lost(row["study"], lost, content):
             lost.add(row["study"])
             amounts = _amounts(trail, row)
-            epsilon, delta = epsilon + amounts[0], delta + amounts[1]
+            number, epsilon, delta = number + 1, epsilon + amounts[0], delta + amounts[1]
         if row["event"] == "restore" and row["seq"] > known:
-            # It counts what was lost before it, perhaps more than the charges that are shown.
-            lost.add(str(row["seq"]))
+            # It counts what was lost before it, perhaps more than the charges that are shown. Its
+            # ledger did not know these studies, so it charged them again when they were asked.
+            lost.clear()
             amounts = _amounts(trail, row)
-            epsilon, delta = max(epsilon, amounts[0]), max(delta, amounts[1])
-    return len(lost), epsilon, delta
+            number, epsilon, delta = number + 1, max(epsilon, amounts[0]), max(delta, amounts[1])
+    return number, epsilon, delta
 
 
 def _is_lost(study: str, lost: set[str], content: Content) -> bool:

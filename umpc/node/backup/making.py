@@ -27,6 +27,7 @@ from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget.anchor import disagreement, read_anchor
 from umpc.node.budget.ledger_place import Place, connect, system_refuses
 from umpc.node.config import NodeConfig
+from umpc.node.field_sets import field_sets_beside
 from umpc.protocol_version import PROTOCOL
 
 FORGET_HELD = (held_attempts.TABLE, "DELETE FROM held")
@@ -82,6 +83,8 @@ def _plain_files(config: NodeConfig, place: Place, keys: bool) -> dict[str, Path
     found = {name: config.identity / name for name in archive.PUBLIC}
     files = {name: path for name, path in found.items() if path.exists()}
     files[archive.CONFIG] = config.file
+    if (asked := field_sets_beside(place.ledger)).exists():
+        files[archive.FIELD_SETS] = asked
     if keys:
         files[archive.KEY] = config.identity / archive.KEY
         files[archive.LEDGER_KEY] = place.key

@@ -37,6 +37,7 @@ from umpc.node.budget.budget_account import RESTORE, RESTORE_ALL, BudgetCost, ex
 from umpc.node.budget.budget_limits import check_delta
 from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses
 from umpc.node.config import SitePlaces, load_places
+from umpc.node.field_sets import field_sets_beside
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,7 @@ class Restoration:
             self._put(archive.LEDGER_KEY, self.place.key)
             self._put(archive.CONFIG, self.config)
             self._put_approvals()
+            self._put(archive.FIELD_SETS, field_sets_beside(self.place.ledger))
             self._put(archive.TRAIL, trail_beside(self.place.ledger))
             self._put(archive.LEDGER, self.place.ledger)
             write_anchor(self.place.anchor, head)

@@ -89,8 +89,7 @@ QUESTION_BYTES = 32
 class StoredRelease:
     """The share that the node released for a study, and sends again when it is asked again.
 
-    table: the fingerprint of the records and the side's masked rest, where the protocol asks later;
-        else empty.
+    table: what a later answer needs, masked, where the protocol asks later; else empty.
     """
 
     attempt: bytes
@@ -204,7 +203,7 @@ class Ledger(LedgerStore):
 
         Args:
             attempt: the attempt's id.
-            table: a fingerprint of the records, where the protocol asks later.
+            table: what a later answer needs, masked, where the protocol asks later.
 
         Raises: LedgerError; then the node must not say that it is ready.
         """

@@ -159,16 +159,17 @@ class NodeSide(SeedAgreement, ABC):
 
     @property
     def rest(self) -> bytes:
-        """The bytes that a later process of this node needs for its answer, besides its table.
+        """All that a later process of this node needs for its answer, after the release.
 
-        At most 32 bytes, after the release. The ledger keeps them; they never leave the node.
+        The ledger keeps it under a pad of its key; it never leaves the node. The table is not read
+        again: whether it has changed is nobody else's business.
         """
         return b""
 
     def recall(self, share: bytes, rest: bytes) -> None:
         """Take up the attempt that released this share, to answer its question later.
 
-        The records must be those of that attempt. Args: rest: as that attempt's side had it.
+        The side was made without records. Args: rest: as that attempt's side had it.
 
         Raises: LocalProtocolError without a question.
         """

@@ -4,19 +4,28 @@
     side.answer(question)     ask: the second message, about the records left out of the first
 
 A study's answer is stored before it leaves, with its question's digest. Asked again, the node
-repeats it. To another question, or where the run ended before there was an answer, it has none: the
-same records would answer twice.
+repeats it, and has none to another question: the same records would answer twice. Until there is
+an answer, the ledger keeps the values of the records that have not answered.
 """
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
+from umpc.crypto.packing import pack, packed_bytes, split_seed, unpack
 from umpc.crypto.signing import Credentials
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.protocols.base.one_message_node import OneMessageNode
 from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.ghazi_rounds.mechanism import ASKED, groups
 from umpc.protocols.ghazi_rounds.messages import RoundsMessages
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
+from umpc.ustat.schema import FieldSchema
+
+COUNT_BYTES = 8
+"""Bytes of each number of records that a node keeps for its answer."""
 
 
 class RoundsNode(OneMessageNode):
@@ -35,23 +44,56 @@ class RoundsNode(OneMessageNode):
     ):
         super().__init__(own, study, columns, records, entropy, messages)
         self._answered = False
+        self._counts = self._member.classes
+
+    @property
+    def rest(self) -> bytes:
+        """The numbers of records, and the values of those that the question is for."""
+        if self._message is None or self._answered:
+            raise LocalProtocolError("records are kept after the message, and before the answer")
+        asked = self._asked(self._message, self.records)
+        counts = b"".join(count.to_bytes(COUNT_BYTES, "little") for count in self._counts)
+        return counts + b"".join(
+            pack(self.columns[each.name][asked] - each.lower_units, _width(each))
+            for each in self._schemas
+        )
 
     def recall(self, share: bytes, rest: bytes) -> None:
-        """The first message as it left, from the same records. Only the answer is still due."""
+        """The first message as it left. Only the answer is still due.
+
+        Records that the question is not for have their lower bounds here; nothing uses them.
+        """
         if self._message is not None:
             raise LocalProtocolError("a side that made its own message recalls none")
+        counts = [int.from_bytes(rest[at : at + COUNT_BYTES], "little") for at in (0, COUNT_BYTES)]
+        self._counts = (counts[0], counts[1])
+        asked = self._asked(share, sum(counts))
+        number, place = int(asked.sum()), 2 * COUNT_BYTES
+        columns = {}
+        for each in self._schemas:
+            end = place + packed_bytes(number, _width(each))
+            column = np.full(sum(counts), each.lower_units)
+            column[asked] += unpack(rest[place:end], number, _width(each)).astype(np.int64)
+            columns[each.name], place = column, end
+        self.columns = columns
         self._message = share
         self._is_released = True
+
+    def _asked(self, message: bytes, records: int) -> NDArray[np.bool_]:
+        return np.equal(groups(split_seed(message)[0], records), ASKED)
+
+    @property
+    def _schemas(self) -> list[FieldSchema]:
+        return [field.schema() for field in self.study.fields]
 
     def answer(self, question: bytes) -> bytes:
         """The second message, once. Raises: RemoteProtocolError for a malformed question."""
         if self._message is None or not self._is_released or self._answered:
             raise LocalProtocolError("one question is answered, after the release")
         self._answered = True
-        counts = self._member.classes
         try:
             return self._messages.answer(
-                self.columns, counts, self._message, question, self._random_bits
+                self.columns, self._counts, self._message, question, self._random_bits
             )
         except EncodingError as error:
             raise RemoteProtocolError(
@@ -60,3 +102,8 @@ class RoundsNode(OneMessageNode):
                 culprit=self.study.coordinator,
                 step="ask",
             ) from error
+
+
+def _width(field: FieldSchema) -> int:
+    """Bits of a value in steps above its lower bound."""
+    return max(1, (field.upper_units - field.lower_units).bit_length())

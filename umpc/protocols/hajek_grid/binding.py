@@ -2,10 +2,10 @@
 
 The first sum is P, the squares of the projections (`projections.py`), with λ·ε. The second one is
 S, with the rest of ε and noise for the bound that follows from the noisy P. P's noise is below its
-negative reach with a probability of at most δ.
+negative reach with a probability of at most δ/2.
 
-*The ring* holds twice either sum with its noise, but for a probability of 2^-64. The noise of S is
-then that of the largest bound, (n - 1)·Δf.
+*The ring* holds twice either sum with its noise, but for a probability of 2^-64, and P but for one
+of δ/2. The noise of S is then that of the largest bound, (n - 1)·Δf.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
 
 SUMS = 2
+TAIL_BITS = 64
+"""Either sum leaves the ring with a probability of at most 2^-TAIL_BITS."""
 FACTOR = 2
 """Shares are of twice each sum."""
 
@@ -83,13 +85,17 @@ def squares_law(sizes: Sizes) -> DistributedLaplace:
 
 
 def reach(sizes: Sizes) -> int:
-    """T such that the noise of P is below -T with a probability of at most δ.
+    """T such that the noise of P is below -T with a probability of at most δ/2.
 
     The law is symmetric, so P(X < -T) is half of P(|X| > T), which is at most 2^-bits.
     """
+    return squares_law(sizes).tail_bound(_tail_bits(sizes))
+
+
+def _tail_bits(sizes: Sizes) -> int:
+    """The least bits, at least 2, with 2^-bits <= δ."""
     least = ceil(1 / sizes.study.exact_delta)
-    bits = max(1, (least - 1).bit_length() - 1)
-    return squares_law(sizes).tail_bound(bits)
+    return max(2, (least - 1).bit_length())
 
 
 def bound_of(sizes: Sizes, squares: int) -> int:
@@ -109,11 +115,15 @@ def value_law(sizes: Sizes, sensitivity: int) -> DistributedLaplace:
 
 
 def hajek_ring(sizes: Sizes) -> Ring:
-    """The ring of the shares. Raises: RangeError where none is wide enough."""
+    """The ring of the shares. Raises: RangeError where none is wide enough.
+
+    The noisy P leaves the ring with a probability of at most δ/2: the other half of δ.
+    """
     grid = hajek_grid_of(sizes.study).grid
     laws = (squares_law(sizes), value_law(sizes, sizes.sensitivities[0]))
+    bits = max(TAIL_BITS, _tail_bits(sizes) + 1)
     bound = FACTOR * max(
-        sizes.edges * form.magnitude + law.tail_bound()
+        sizes.edges * form.magnitude + law.tail_bound(bits)
         for form, law in zip(grid.forms, laws, strict=True)
     )
     for ring in RINGS:
