@@ -21,6 +21,8 @@ from umpc.transport.authority import load_identity
 
 EXACT = "1000000000"
 """An ε with which the noise is 0."""
+ALL = {"edges": "all"}
+"""E is all pairs of the survivors: which record has which number is each node's secret."""
 AWAY = "away"
 """The point of a node that is dead before the study begins."""
 AT_NODES = (
@@ -72,7 +74,7 @@ def lose(lab: Lab, victim: str, point: str, **changes) -> tuple[Study, Report]:
 
 def lead(lab: Lab, tell=client.silent, **changes) -> tuple[Study, Report]:
     """Run a study with the coordinator in this process."""
-    entries = load_study_file(lab.study_file(**changes))
+    entries = load_study_file(lab.study_file(**{**ALL, **changes}))
     identity = load_identity(entries.identity, "coordinator")
     study = entries.study(identity.name)
     return study, asyncio.run(client.run_study(study, identity, tell))

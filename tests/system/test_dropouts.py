@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.dropouts import EXACT, POINTS, check_survivors, lead, lose, start_lab
+from tests.support.dropouts import ALL, EXACT, POINTS, check_survivors, lead, lose, start_lab
 from tests.support.node_ledgers import kinds
 from umpc.errors import PeerLost, UmpcError
 
@@ -17,7 +17,7 @@ def test_a_node_that_is_killed_is_left_out_and_the_result_is_asked_for_again(lab
         again = lead(here, name=study.name, epsilon=EXACT, may_miss=1)[1]
         assert again.replayed and again.estimate == report.estimate
         assert again.missing == [victim], "also with the lost node there again"
-    command = here.run(name=study.name, epsilon=EXACT, may_miss=1)
+    command = here.run(name=study.name, epsilon=EXACT, may_miss=1, **ALL)
     assert command.code == 0 and command.report["missing"] == [victim]
     with pytest.raises(UmpcError, match=r"needs node-4 \(required\)") as caught:
         lose(here, "node-4", "before-ready", required=["node-4"], name="all")
