@@ -12,7 +12,7 @@ WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # Debian's packages of R that `make test-r` needs.
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
-.PHONY: help demo test test-r long compose-test netns-test test-sql test-pages audit crash bench pictures figures profile native oracles \
+.PHONY: help demo test test-r long compose-test netns-test upgrade-test test-sql test-pages audit crash bench pictures figures profile native oracles \
         lint docs tutorial architecture settings proto install clean
 
 help:  ## print this list
@@ -62,6 +62,9 @@ compose-test: $(VENV)/.dev  ## run docker-compose.yml in containers, where a doc
 
 netns-test: $(VENV)/.dev  ## as root: run studies between processes behind firewalls, through a hub
 	$(BIN)/python -m pytest -rA tests/netns
+
+upgrade-test: $(VENV)/.dev  ## upgrade a consortium from an earlier state in git, `UPGRADE_FROM=TAG`, in the middle of its life
+	UMPC_UPGRADE_FROM=$(UPGRADE_FROM) $(BIN)/python -m pytest -rA tests/upgrade
 
 test-sql: $(VENV)/.dev  ## read from a real PostgreSQL server, which Debian's package provides if there is none
 	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \

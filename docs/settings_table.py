@@ -57,6 +57,10 @@ COMMON = {
         "with `person`: the most records of one person at a site",
         "required then",
     ),
+    "dataset": (
+        "the data set of sites that have several: a name, or a table of a name for each node",
+        "each site's only one",
+    ),
     "records": ('about how many records there are in all, for `backend = "auto"`', "10,000"),
     "seconds_per_step": ("the time limit of each step", "600"),
     "identity": ("the coordinator's folder with `ca.pem`, `cert.pem` and `key.pem`", ""),

@@ -20,6 +20,7 @@ UmpcError
 │   ├── InsufficientBudget      names what is spent, reserved, left and asked
 │   ├── LedgerError             the ledger is damaged or in an impossible state
 │   ├── AlreadyReleased         a site released the study before, maybe in another attempt
+│   ├── AlreadyRunning          another run of the same study is under way at a site
 │   ├── PolicyRefused           a rule of a site's administrator forbids it; names the rule
 │   ├── ApprovalPending         a site's administrator has yet to accept the study
 │   ├── ApprovalError           the approvals file is unusable, or not exactly one study matches
@@ -170,6 +171,10 @@ class ApprovalError(DpError):
 
 class AuditError(DpError):
     exit_code = 37
+
+
+class AlreadyRunning(DpError):
+    exit_code = 38
 
 
 class MpcError(UmpcError):

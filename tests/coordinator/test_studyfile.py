@@ -10,6 +10,7 @@ import pytest
 from tests.support.protocols import flat_study
 from tests.support.studyfile_text import BALANCE, GOOD, load, participant, replaced, study
 from umpc.coordinator.studyfile import load_study_file
+from umpc.coordinator.studyfile_entries import datasets_of
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
 from umpc.protocols.registry import decode_study
@@ -233,3 +234,14 @@ def test_a_statistic_takes_edges_that_are_drawn_and_other_protocols_do_not(tmp_p
     ):
         with pytest.raises(StudyError, match=reason):
             study(tmp_path, text)
+
+
+def test_a_study_names_the_data_set_of_each_node():
+    nodes = [Participant("north", "n:1"), Participant("south", "s:1")]
+    assert datasets_of(nodes, None) == datasets_of(nodes, {}) == ()
+    assert datasets_of(nodes, "heart") == ("heart", "heart")
+    assert datasets_of(nodes, {"south": "cardio"}) == ("", "cardio")
+    with pytest.raises(StudyError, match="'nort', which the study does not have; did you mean"):
+        datasets_of(nodes, {"nort": "heart"})
+    with pytest.raises(StudyError, match="empty name"):
+        datasets_of(nodes, "")

@@ -192,7 +192,7 @@ def test_epsilon_refused(site, written):
     [
         (
             HEAD + 'listn = "x:1"\n' + DATA + BUDGET,
-            ["unknown key 'listn'", "did you mean 'listen'?"],
+            ["unknown key 'listn' in line 3; ", "did you mean 'listen'?"],
         ),
         (
             HEAD + DATA + "clips = true\n" + BUDGET,

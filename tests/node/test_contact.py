@@ -50,6 +50,12 @@ def test_nodes_that_exchange_nothing_call_nobody():
     ]
 
 
+def checked_by(folder: Path, rules) -> ContactCheck:
+    """The check of a node with one data set under these rules."""
+    policy, approvals = replace(ANYTHING, **rules), Approvals(folder / "approvals")
+    return ContactCheck(Me, lambda study: (policy, approvals))
+
+
 def ask(folder: Path, monkeypatch, **rules):
     """Ask node-0; node-1 answers and nobody else does. Returns: the reply and who was called."""
     called = []
@@ -59,9 +65,9 @@ def ask(folder: Path, monkeypatch, **rules):
         return "0.2.0" if name == "node-1" else PeerUnavailable(f"{name} is away")
 
     monkeypatch.setattr(module, "greet_or_fail", greeted)
-    check = ContactCheck(Me, Approvals(folder / "approvals"))
+    check = checked_by(folder, rules)
     request = pb.ContactRequest(study=STUDY.encode())
-    reply = asyncio.run(check.answer(request, "coordinator", replace(ANYTHING, **rules)))
+    reply = asyncio.run(check.answer(request, "coordinator"))
     return reply, called
 
 
@@ -89,10 +95,10 @@ def test_nobody_is_called_against_the_sites_rules(
 ):
     called = []
     monkeypatch.setattr(module, "greet_or_fail", lambda *parts: called.append(parts))
-    check = ContactCheck(Me, Approvals(tmp_path / "approvals"))
+    check = checked_by(tmp_path, rules)
     request = pb.ContactRequest(study=STUDY.encode())
     with pytest.raises(error, match=words):
-        asyncio.run(check.answer(request, caller, replace(ANYTHING, **rules)))
+        asyncio.run(check.answer(request, caller))
     assert called == []
 
 

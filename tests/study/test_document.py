@@ -48,7 +48,7 @@ def test_a_study_survives_its_bytes_and_keeps_its_hash():
 def test_the_bytes_are_those_of_compact_json_in_the_order_of_the_fields():
     assert STUDY.encode() == as_bytes(document())
     names = [field.name for field in msgspec.structs.fields(Study)]
-    later = ("where", "person", "parts", "strata", "may_miss", "required", "missing")
+    later = ("where", "person", "parts", "strata", "may_miss", "required", "missing", "datasets")
     assert list(document()) == [name for name in names if name not in later]
     filtered = STUDY.replaced(where="age >= 40", person=Person("who", 2))
     assert decode_study(filtered.encode()) == filtered
@@ -84,6 +84,7 @@ CHANGES = {
     "may_miss": 1,
     "required": ("node-0",),
     "missing": Missing((0,), (Participant("gone", "127.0.0.1:1"),), 1),
+    "datasets": tuple("heart" for _ in STUDY.nodes),
 }
 SETTINGS = {
     "edges": "3n",

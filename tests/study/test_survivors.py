@@ -60,6 +60,7 @@ def test_nodes_that_move_are_the_same_survivors():
         ({"may_miss": 0}, "from 1 to 3"),
         ({"may_miss": 4}, "at least 2 must be left"),
         ({"may_miss": -1}, "from 1 to 3"),
+        ({"datasets": ("heart",) * 5}, "one data set each"),
         ({"nodes": 2, "may_miss": 1}, "from 1 to 0"),
         ({"required": ("node-9",)}, "required names nodes of the study"),
         ({"required": ("node-1", "node-1")}, "each once"),

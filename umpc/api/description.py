@@ -36,6 +36,8 @@ def describe_study(study: Study) -> Iterator[Line]:
         yield "protects", study.protected
     if study.condition is not None:
         yield "records", f"only where {study.condition.text}; each site tells their number"
+    if named := study.named_datasets:
+        yield "data sets", ", ".join(f"{node}: {name!r}" for node, name in named.items())
     yield "adversary", f"{study.adversary}: {study.promise}"
     yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
     yield "epsilon", study.epsilon

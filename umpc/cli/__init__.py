@@ -36,6 +36,7 @@
 | `demo_run.py` | the demo's run: its study, its processes, its report |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
 | `own_table.py` | the demo's own table, from a file of scikit-learn |
+| `dataset_option.py` | the option --dataset of the commands of a site's administrator |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |
 | `settings_help.py` | the list of every protocol's settings for help texts |
 | `show.py` | a report as a table or as JSON |

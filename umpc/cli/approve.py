@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.dataset_option import DATASET, configs_of
+from umpc.errors import ApprovalError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from umpc.node.approvals import Approvals, Entry
+    from umpc.node.config import NodeConfig
     from umpc.study.document import Study
     from umpc.study.parts import FieldText
 
@@ -53,18 +57,23 @@ def approve() -> None:
 
 @approve.command("list")
 @CONFIG
-def list_studies(config: Path) -> None:
+@DATASET
+def list_studies(config: Path, dataset: str | None) -> None:
     """List the studies that asked for approval, and the decisions.
 
     Studies that wait come first.
     """
     from umpc.node.approvals import PENDING
 
-    entries = sorted(_approvals(config).entries(), key=lambda entry: entry.state != PENDING)
+    found = configs_of(config, dataset)
+    entries = [(each.dataset, entry) for each in found for entry in _approvals(each).entries()]
     if not entries:
         click.echo("no study has asked for approval yet")
         return
-    rows = [HEAD, *map(_row, entries)]
+    entries.sort(key=lambda pair: pair[1].state != PENDING)
+    rows = [(*HEAD, "data set"), *((*_row(entry), name) for name, entry in entries)]
+    if len(found) == 1:
+        rows = [row[:-1] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
@@ -86,38 +95,43 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 @approve.command()
 @CONFIG
+@DATASET
 @HASH
-def show(config: Path, prefix: str) -> None:
+def show(config: Path, dataset: str | None, prefix: str) -> None:
     """Show what a study computes, for whom, and at what epsilon.
 
     Text in quotes is the coordinator's own. The node has checked everything else.
     """
     from umpc.protocols.registry import decode_study
 
-    entry = _approvals(config).find(prefix)
+    found, entry = _find(config, dataset, prefix)
+    if len(configs_of(config, None)) > 1:
+        click.echo(f"{'data set':<14}{_plain(found.dataset)}")
     for name, text in description_of(entry, decode_study(entry.document)):
         click.echo(f"{name:<14}{_plain(text)}")
 
 
 @approve.command()
 @CONFIG
+@DATASET
 @HASH
-def accept(config: Path, prefix: str) -> None:
+def accept(config: Path, dataset: str | None, prefix: str) -> None:
     """Allow a study. Its coordinator then has to run it again."""
     from umpc.node.approvals import ACCEPTED
 
-    _say(_decide(config, prefix, ACCEPTED))
+    _say(_decide(config, dataset, prefix, ACCEPTED))
 
 
 @approve.command()
 @CONFIG
+@DATASET
 @HASH
 @click.option(
     "--reason",
     required=True,
     help="One line. The coordinator reads it whenever it asks for this study again.",
 )
-def reject(config: Path, prefix: str, reason: str) -> None:
+def reject(config: Path, dataset: str | None, prefix: str, reason: str) -> None:
     """Refuse a study. The refusal holds until you accept the study."""
     from umpc.node.approvals import MAX_REASON, REJECTED
 
@@ -125,17 +139,15 @@ def reject(config: Path, prefix: str, reason: str) -> None:
         raise click.BadParameter(
             f"one line of 1 to {MAX_REASON} characters was expected", param_hint="--reason"
         )
-    _say(_decide(config, prefix, REJECTED, reason))
+    _say(_decide(config, dataset, prefix, REJECTED, reason))
 
 
-def _decide(config: Path, prefix: str, state: str, reason: str = "") -> Entry:
+def _decide(config: Path, dataset: str | None, prefix: str, state: str, reason: str = "") -> Entry:
     """Write a decision to the audit trail, with its person, and then to the approvals."""
     from umpc.node.audit.entry import AuditRow
     from umpc.node.audit.trail import AuditTrail
-    from umpc.node.config import load_node_config
 
-    approvals = _approvals(config)
-    entry = approvals.find(prefix)
+    found, entry = _find(config, dataset, prefix)
     by = f"by {_person()}"
     row = AuditRow(
         state,
@@ -147,8 +159,8 @@ def _decide(config: Path, prefix: str, state: str, reason: str = "") -> Entry:
         epsilon=entry.epsilon,
         note=f"{by}: {reason}" if reason else by,
     )
-    AuditTrail(load_node_config(config).ledger).append(row)
-    return approvals.decide(entry.hash, state, reason)
+    AuditTrail(found.ledger).append(row)
+    return _approvals(found).decide(entry.hash, state, reason)
 
 
 def _person() -> str:
@@ -173,11 +185,29 @@ def _fields_of(entry: Entry) -> tuple[str, ...]:
         return ()
 
 
-def _approvals(config: Path) -> Approvals:
-    from umpc.node.approvals import Approvals, approvals_beside
-    from umpc.node.config import load_node_config
+def _find(config: Path, dataset: str | None, prefix: str) -> tuple[NodeConfig, Entry]:
+    """Return the only study whose hash begins so, in any data set. Raises: ApprovalError."""
+    found = configs_of(config, dataset)
+    with_it = [each for each in found if _begins(_approvals(each), prefix)]
+    if len(with_it) > 1:
+        names = ", ".join(repr(each.dataset) for each in with_it)
+        raise ApprovalError(
+            f"one study was expected whose hash begins with {prefix[:64]!r}, and the data sets "
+            f"{names} have one each. Give more digits, or --dataset"
+        )
+    chosen = with_it[0] if with_it else found[0]
+    return chosen, _approvals(chosen).find(prefix)
 
-    return Approvals(approvals_beside(load_node_config(config).ledger))
+
+def _begins(approvals: Approvals, prefix: str) -> bool:
+    digits = prefix.strip().lower()
+    return any(entry.hash.startswith(digits) for entry in approvals.entries())
+
+
+def _approvals(config: NodeConfig) -> Approvals:
+    from umpc.node.approvals import Approvals, approvals_beside
+
+    return Approvals(approvals_beside(config.ledger))
 
 
 def _say(entry: Entry) -> None:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from umpc.cli.dataset_option import DATASET
+
 if TYPE_CHECKING:
     from umpc.node.audit.trail import AuditTrail
 
@@ -48,14 +50,17 @@ def audit() -> None:
 
 @audit.command()
 @CONFIG
+@DATASET
 @click.option("--last", default=20, show_default=True, help="The number of rows that are shown.")
 @click.option("--event", help="Only rows of this event, such as charge or refusal.")
 @click.option("--study", help="Only rows of the study whose hash begins so.")
-def show(config: Path, last: int, event: str | None, study: str | None) -> None:
+def show(
+    config: Path, dataset: str | None, last: int, event: str | None, study: str | None
+) -> None:
     """Show the last rows of the trail. They are not verified."""
     fitting = (
         row
-        for row in _rows(config, 0)
+        for row in _rows(config, dataset, 0)
         if (event is None or row["event"] == event) and row["study"].startswith(study or "")
     )
     table = [SHOWN, *(tuple(map(_short, _cells(row, SHOWN))) for row in deque(fitting, last))]
@@ -67,12 +72,13 @@ def show(config: Path, last: int, event: str | None, study: str | None) -> None:
 
 @audit.command()
 @CONFIG
+@DATASET
 @click.option(
     "--expect",
     metavar='"NUMBER HASH"',
     help="A place that an earlier `umpc audit verify` printed; it must still be in the trail.",
 )
-def verify(config: Path, expect: str | None) -> None:
+def verify(config: Path, dataset: str | None, expect: str | None) -> None:
     """Verify every row, and that every charge of the ledger has its row. Print the last place.
 
     Keep the printed place elsewhere. With --expect, a later run finds out whether rows after a
@@ -84,8 +90,8 @@ def verify(config: Path, expect: str | None) -> None:
     from umpc.node.budget.ledger_reading import read_beside
     from umpc.node.config import load_node_config
 
-    loaded = load_node_config(config)
-    trail = _trail(config)
+    loaded = load_node_config(config, dataset)
+    trail = _trail(config, dataset)
     place = Place.of(loaded.ledger, loaded.anchor)
     charged = frozenset(read_beside(place, composition=loaded.composition).account.charged)
     verified = verify(trail.path, trail.key(), AuditMark.parse(expect) if expect else None)
@@ -96,6 +102,7 @@ def verify(config: Path, expect: str | None) -> None:
 
 @audit.command()
 @CONFIG
+@DATASET
 @click.option("--after", default=0, help="Leave out the rows up to this number.")
 @click.option(
     "--format",
@@ -105,9 +112,9 @@ def verify(config: Path, expect: str | None) -> None:
     show_default=True,
     help="One JSON object a line, or a table with a header.",
 )
-def export(config: Path, after: int, style: str) -> None:
+def export(config: Path, dataset: str | None, after: int, style: str) -> None:
     """Write the rows to standard output, for another system to keep."""
-    found = _rows(config, after)
+    found = _rows(config, dataset, after)
     if style == "jsonl":
         for row in found:
             click.echo(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
@@ -118,17 +125,17 @@ def export(config: Path, after: int, style: str) -> None:
         writer.writerow(_cells(row, COLUMNS))
 
 
-def _rows(config: Path, after: int) -> Iterator[dict[str, Any]]:
+def _rows(config: Path, dataset: str | None, after: int) -> Iterator[dict[str, Any]]:
     from umpc.node.audit.reading import rows
 
-    return islice(rows(_trail(config).path), after, None)
+    return islice(rows(_trail(config, dataset).path), after, None)
 
 
-def _trail(config: Path) -> AuditTrail:
+def _trail(config: Path, dataset: str | None) -> AuditTrail:
     from umpc.node.audit.trail import AuditTrail
     from umpc.node.config import load_node_config
 
-    return AuditTrail(load_node_config(config).ledger)
+    return AuditTrail(load_node_config(config, dataset).ledger)
 
 
 def _cells(row: dict[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:

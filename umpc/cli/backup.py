@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.dataset_option import DATASET
+
 if TYPE_CHECKING:
     from umpc.node.backup.restoring import Statement
 
@@ -20,10 +22,13 @@ ALL = "all"
 
 @click.command()
 @CONFIG
+@DATASET
 @click.option("--to", "target", type=FILE, required=True, help="The new file to write.")
 @click.option("--keys", is_flag=True, help="Also the node's secret key and the ledger's key.")
-def backup(config: Path, target: Path, keys: bool) -> None:
+def backup(config: Path, dataset: str | None, target: Path, keys: bool) -> None:
     """Write the site's files into one archive, also while the node runs.
+
+    A site with several data sets makes one archive for each.
 
     It has the ledger, the audit trail, the approvals, node.toml and the certificates. It lacks the
     table, and without --keys the secret keys: key.pem, and the .key file beside the ledger. Keep
@@ -39,7 +44,7 @@ def backup(config: Path, target: Path, keys: bool) -> None:
     from umpc.node.backup.making import back_up
     from umpc.node.config import load_node_config
 
-    manifest = back_up(load_node_config(config), target, keys=keys)
+    manifest = back_up(load_node_config(config, dataset), target, keys=keys)
     secret = "with the secret keys" if keys else "without secret keys"
     names = ", ".join(sorted(manifest.files))
     click.echo(f"backed up: {target}, {secret}: {names}")

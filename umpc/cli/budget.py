@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 import click
 
+from umpc.cli.dataset_option import DATASET
+
 if TYPE_CHECKING:
     from fractions import Fraction
 
@@ -75,6 +77,7 @@ def budget() -> None:
 
 @budget.command()
 @CONFIG
+@DATASET
 @click.option(
     "--format",
     "style",
@@ -83,11 +86,11 @@ def budget() -> None:
     show_default=True,
     help="A table for people, or one JSON object for programs.",
 )
-def show(config: Path, style: str) -> None:
+def show(config: Path, dataset: str | None, style: str) -> None:
     """Show how much budget is spent, held and left, and each study."""
     from umpc.node.budget.ledger_reading import read_beside
 
-    loaded, place = _place(config)
+    loaded, place = _place(config, dataset)
     snapshot = read_beside(place, composition=loaded.composition)
     if style == "json":
         click.echo(json.dumps(_as_dict(snapshot, place)))
@@ -97,12 +100,13 @@ def show(config: Path, style: str) -> None:
 
 @budget.command()
 @CONFIG
-def verify(config: Path) -> None:
+@DATASET
+def verify(config: Path, dataset: str | None) -> None:
     """Verify every row of the ledger, and its anchor. Print the last row's hash.
 
     Keep a copy of the printed hash elsewhere if you want to recognise this state later.
     """
-    loaded, place = _place(config)
+    loaded, place = _place(config, dataset)
     snapshot = read_verified(loaded, place)
     click.echo(f"verified: the ledger {place.ledger} and its anchor {place.anchor} agree")
     click.echo(str(snapshot.head))
@@ -122,12 +126,13 @@ def read_verified(config: NodeConfig, place: Place) -> Snapshot:
 
 @budget.command()
 @CONFIG
+@DATASET
 @click.option(
     "--accept",
     is_flag=True,
     help="Accept the ledger as the latest one, and set the anchor again. Stop the node first.",
 )
-def anchor(config: Path, accept: bool) -> None:
+def anchor(config: Path, dataset: str | None, accept: bool) -> None:
     """Check the ledger's anchor, or set it again.
 
     Without --accept the command only checks whether the anchor agrees with the ledger. An anchor
@@ -138,7 +143,7 @@ def anchor(config: Path, accept: bool) -> None:
     from umpc.node.budget.ledger import Ledger
     from umpc.node.budget.ledger_reading import read_beside
 
-    loaded, place = _place(config)
+    loaded, place = _place(config, dataset)
     snapshot = read_beside(place)
     if not snapshot.fault:
         click.echo(
@@ -153,11 +158,11 @@ def anchor(config: Path, accept: bool) -> None:
     click.echo(f"accepted: the anchor {place.anchor} is now at {read_beside(place).head}")
 
 
-def _place(config: Path) -> tuple[NodeConfig, Place]:
+def _place(config: Path, dataset: str | None) -> tuple[NodeConfig, Place]:
     from umpc.node.budget.ledger_place import Place
     from umpc.node.config import load_node_config
 
-    loaded = load_node_config(config)
+    loaded = load_node_config(config, dataset)
     return loaded, Place.of(loaded.ledger, loaded.anchor)
 
 

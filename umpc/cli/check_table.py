@@ -12,9 +12,9 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-from umpc.coordinator.studyfile import load_field_entries
+from umpc.coordinator.studyfile import load_field_entries, read_values
 from umpc.coordinator.studyfile_entries import FieldEntry
-from umpc.node.config import load_node_config
+from umpc.node.config import NodeConfig, choose_dataset, load_datasets
 from umpc.node.table.reading import read_texts
 from umpc.node.table.resolution import Resolution, count_merged, find_resolution, is_held
 from umpc.node.table.source import MISSING_MARKS, TableSite, TableSource
@@ -26,19 +26,29 @@ SHOWN = 3
 def compare_table(study: Path, table: Path) -> Iterator[tuple[str, str]]:
     """Each field's name, and what its values in the table say about the study's field.
 
-    Args: table: a CSV or Parquet file, or a node's configuration, whose [data] then counts.
+    Args: table: a CSV or Parquet file, or a node's configuration, whose [data] then counts,
+        or that of its [[datasets]] which the study names.
     Raises: StudyError, ConfigError, DataError, UnknownField.
     """
     entries = load_field_entries(study)
     source = TableSource(table)
     if table.suffix == ".toml":
-        source = load_node_config(table).source
+        source = _dataset(study, table).source
     columns = read_texts(
         source, [entry.name for entry in entries], TableSite(table.stem, source.path)
     )
     for entry in entries:
         found = _Column.of(columns[entry.name], source)
         yield entry.name, "; ".join(found.compare(entry, source))
+
+
+def _dataset(study: Path, node: Path) -> NodeConfig:
+    """The data set of a node's file that the study names. Raises: ConfigError, StudyError."""
+    found = load_datasets(node)
+    named = read_values(study).get("dataset")
+    if isinstance(named, dict):
+        named = named.get(found[0].name)
+    return choose_dataset(found, str(named) if named else None)
 
 
 @dataclass(frozen=True)

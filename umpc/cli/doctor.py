@@ -16,6 +16,7 @@ from umpc.errors import LedgerError, UmpcError
 
 if TYPE_CHECKING:
     from umpc.cli.doctor_network import NamedPeer
+    from umpc.node.config import NodeConfig
 
 
 @click.command()
@@ -68,21 +69,11 @@ def doctor(config: Path, peers: tuple[str, ...], style: str) -> None:
     sys.exit(code)
 
 
-def examine(config: Path, peers: Sequence[NamedPeer]) -> Iterator[Finding]:
-    """Yield the findings of all checks. Without a configuration only the versions are known."""
+def _examine_dataset(node: NodeConfig) -> Iterator[Finding]:
+    """Yield the findings about one data set of the site."""
     from umpc.cli import doctor_site as site
-    from umpc.cli.doctor_network import check_network
     from umpc.cli.doctor_policy import check_policy
-    from umpc.node.config import load_node_config
-    from umpc.transport.identity import load_identity
 
-    yield from site.check_version()
-    try:
-        node = load_node_config(config)
-    except UmpcError as error:
-        yield Finding("configuration", error=error)
-        return
-    yield Finding("configuration", f"{node.file}: node {node.name!r}")
     yield from attempt("policy", check_policy, node.policy)
     yield from attempt("table", site.check_table, node)
     yield from attempt("disk", site.check_disk, node)
@@ -90,6 +81,28 @@ def examine(config: Path, peers: Sequence[NamedPeer]) -> Iterator[Finding]:
     yield from ledger
     if not any(isinstance(finding.error, LedgerError) for finding in ledger):
         yield from attempt("audit trail", site.check_audit, node)
+
+
+def examine(config: Path, peers: Sequence[NamedPeer]) -> Iterator[Finding]:
+    """Yield the findings of all checks. Without a configuration only the versions are known."""
+    from umpc.cli import doctor_site as site
+    from umpc.cli.doctor_network import check_network
+    from umpc.node.config import load_datasets
+    from umpc.transport.identity import load_identity
+
+    yield from site.check_version()
+    try:
+        found = load_datasets(config)
+    except UmpcError as error:
+        yield Finding("configuration", error=error)
+        return
+    node = found[0]
+    yield Finding("configuration", f"{node.file}: node {node.name!r}")
+    for each in found:
+        if len(found) > 1:
+            yield Finding("data set", repr(each.dataset))
+        yield from _examine_dataset(each)
+    yield from attempt("data sets", site.check_datasets, found)
     identity = None
     try:
         identity = load_identity(node.identity, "node")

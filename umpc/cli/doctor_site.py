@@ -9,8 +9,9 @@ import difflib
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
 
 from umpc import __version__
@@ -19,6 +20,7 @@ from umpc.cli.doctor_finding import Finding, neutral
 from umpc.cli.status import balance_text, dates_text, list_text
 from umpc.errors import (
     CertificateError,
+    ConfigError,
     DataError,
     EmptyTable,
     InsufficientBudget,
@@ -30,6 +32,7 @@ from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
 from umpc.node.config import NodeConfig
+from umpc.node.dataset_files import is_same_database, shared_content
 from umpc.node.table.source import TableSite
 from umpc.node.table.survey import survey_table
 from umpc.protocol_version import PROTOCOL
@@ -89,6 +92,30 @@ def _no_column(name: str, columns: list[str]) -> UnknownField:
         f"[policy] names the field {name!r}, and the table has no such column{hint} "
         "Correct the policy, or rename the column"
     )
+
+
+def check_datasets(found: Sequence[NodeConfig]) -> Iterator[Finding]:
+    """Look for records that several data sets have: their budgets would add up.
+
+    A shared file or query is refused before; here are copies, and other queries of one database.
+    """
+    copies = list(shared_content(found))
+    for one, other in copies:
+        error = ConfigError(
+            f"the data sets {one.dataset!r} and {other.dataset!r} have equal tables, "
+            f"{one.source.path} and {other.source.path}: each record has two budgets. Keep one of "
+            "the two"
+        )
+        yield Finding("data sets", error=error)
+    for one, other in combinations(found, 2):
+        if is_same_database(one.source, other.source):
+            yield neutral(
+                "data sets",
+                f"{one.dataset!r} and {other.dataset!r} are queries of one database: a record "
+                "that both return has two budgets",
+            )
+    if len(found) > 1 and not copies:
+        yield Finding("data sets", f"{len(found)}, no two of one table")
 
 
 def check_disk(config: NodeConfig) -> Iterator[Finding]:

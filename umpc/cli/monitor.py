@@ -28,17 +28,20 @@ class Monitor:
         self._identity = identity
         self._address = address
         self._metrics: Metrics | None = None
-        self._ledger: Ledger | None = None
+        self._ledgers: list[Ledger] = []
         if address:
             from umpc.monitoring.metrics import Metrics
 
             self._metrics = Metrics(identity)
 
-    def watch_site(self, config: NodeConfig, ledger: Ledger) -> None:
-        """Add a node's budget and approvals."""
+    def watch_site(self, config: NodeConfig, ledger: Ledger, dataset: str = "") -> None:
+        """Add the budget and the approvals of a data set.
+
+        Args: dataset: its name, where the node has several.
+        """
         from umpc.node.approvals import PENDING, Approvals, approvals_beside
 
-        self._ledger = ledger
+        self._ledgers.append(ledger)
         approvals = Approvals(approvals_beside(config.ledger))
 
         def pending() -> int:
@@ -49,7 +52,10 @@ class Monitor:
 
         if self._metrics is not None:
             self._metrics.add_site(
-                lambda: _amounts(ledger.balance()), lambda: _amounts(ledger.delta()), pending
+                lambda: _amounts(ledger.balance()),
+                lambda: _amounts(ledger.delta()),
+                pending,
+                dataset,
             )
 
     def ended(self, error: UmpcError | None) -> None:
@@ -81,8 +87,8 @@ class Monitor:
 
     def _check_ledger(self) -> None:
         """Raises: LedgerError if the disk refuses."""
-        if self._ledger is not None:
-            self._ledger.balance()
+        for ledger in self._ledgers:
+            ledger.balance()
 
 
 def _amounts(balance: Balance) -> dict[str, float]:

@@ -135,15 +135,16 @@ def start_node(
     The command prints "ready" and its address as soon as it accepts calls.
     """
     from umpc.errors import CertificateError
-    from umpc.node.budget.ledger import Ledger
-    from umpc.node.config import load_node_config
+    from umpc.node.config import load_datasets
+    from umpc.node.datasets import open_dataset, open_ledger
     from umpc.node.server import ALLOWED, NodeServer
     from umpc.node.table.columns import open_engine
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
     tune_memory()
-    loaded = load_node_config(config)
+    found = load_datasets(config)
+    loaded = found[0]
     open_engine()
     identity = load_identity(loaded.identity, "node")
     start_logging(f"node {identity.name}", level, style)
@@ -152,35 +153,30 @@ def start_node(
             f"{config} names this node {loaded.name!r}, but its certificate in "
             f"{loaded.identity} is for {identity.name!r}; make both names equal"
         )
-    budget = loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta
-    with (
-        contextlib.closing(
-            Ledger(
-                *budget,
-                composition=loaded.composition,
-                anchor=loaded.anchor,
-                hold_seconds=loaded.hold_seconds,
+    with contextlib.ExitStack() as ending:
+        datasets = []
+        for each in found:
+            ledger = ending.enter_context(open_ledger(each))
+            balance = ledger.balance()
+            logging.getLogger("umpc.node").info(
+                "budget of data set %r: %s in all, %s spent, %s left (%s)",
+                each.dataset,
+                balance.total,
+                balance.spent,
+                balance.left,
+                each.ledger,
             )
-        ) as ledger,
-        contextlib.ExitStack() as ending,
-    ):
-        balance = ledger.balance()
-        logging.getLogger("umpc.node").info(
-            "budget of data set %r: %s in all, %s spent, %s left (%s)",
-            loaded.dataset,
-            balance.total,
-            balance.spent,
-            balance.left,
-            loaded.ledger,
-        )
+            datasets.append(open_dataset(each, ledger))
 
         def add(server: Server, finished: Finished) -> None:
-            node = NodeServer(loaded, identity, ledger, finished)
-            ending.callback(node.close)  # before the ledger is closed
+            node = NodeServer(datasets, identity, finished)
+            ending.callback(node.close)  # before the ledgers are closed
             rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
 
         monitor = Monitor(identity, metrics)
-        monitor.watch_site(loaded, ledger)
+        for dataset in datasets:
+            label = dataset.name if len(datasets) > 1 else ""
+            monitor.watch_site(dataset.config, dataset.ledger, label)
         place = loaded.hub or loaded.listen
         asyncio.run(serve(identity, place, ALLOWED, add, studies, leash, monitor))
 

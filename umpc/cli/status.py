@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,18 +43,27 @@ def status(config: Path) -> None:
     Example:
       umpc node status --config node.toml
     """
-    from umpc.node.config import load_node_config
+    from umpc.node.config import load_datasets
 
-    loaded = load_node_config(config)
+    found = load_datasets(config)
     show = Sheet()
-    for part in (_identity, _budget, _studies):
-        try:
-            part(loaded, show)
-        except UmpcError as error:
-            show.must(error.message)
+    _try(_identity, found[0], show)
+    for each in found:
+        if len(found) > 1:
+            show.line("data set", repr(each.dataset))
+        _try(_budget, each, show)
+        _try(_studies, each, show)
     show.end()
     if show.to_do:
         sys.exit(1)
+
+
+def _try(part: Callable[[NodeConfig, Sheet], None], config: NodeConfig, show: Sheet) -> None:
+    """Show one part. Its failure is something that somebody must do."""
+    try:
+        part(config, show)
+    except UmpcError as error:
+        show.must(error.message)
 
 
 class Sheet:

@@ -6,6 +6,7 @@ README.md and `umpc study --help` show one. The keys are those of every study, w
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +17,21 @@ from typing import Any
 import msgspec
 
 from umpc.coordinator.kernelfile import TracedKernel, load_kernel
-from umpc.coordinator.several import NamedStatistic, parts_of, read_statistic
-from umpc.coordinator.studyfile_entries import FieldEntry, StudyEntries, check_entries
+from umpc.coordinator.several import NamedStatistic, StatisticEntry, parts_of, read_statistic
+from umpc.coordinator.studyfile_entries import (
+    FieldEntry,
+    StudyEntries,
+    check_entries,
+    datasets_of,
+)
 from umpc.coordinator.variance import PRIVATE, with_variance
 from umpc.errors import StudyError
 from umpc.protocols.auto import choose, is_open, open_keys
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.registry import USUAL, checked, chosen_protocol
 from umpc.study.document import Study
-from umpc.study.parts import FieldText, Person
+from umpc.study.misspelt import advice
+from umpc.study.parts import FieldText, Participant, Person
 from umpc.study.settings import Settings, keys_of
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.statistics import find_statistic
@@ -32,6 +39,14 @@ from umpc.ustat.text import from_text, to_text
 
 PLACEHOLDER = "coordinator"
 """The coordinator's name where only its certificate has it."""
+
+COMMON_KEYS = tuple(field.name for field in msgspec.structs.fields(StudyEntries))
+TABLE_KEYS = tuple(
+    field.name
+    for table in (FieldEntry, StatisticEntry, Participant)
+    for field in msgspec.structs.fields(table)
+)
+"""The keys of the tables in the file: fields, statistics, nodes."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +100,8 @@ class StudyFile:
             study = study.replaced(may_miss=entries.may_miss)
             if entries.required:
                 study = study.replaced(required=tuple(entries.required))
+        if datasets := datasets_of(nodes, entries.dataset):
+            study = study.replaced(datasets=datasets)
         return checked(self.protocol.complete(study))
 
     def read_settings(self) -> Settings:
@@ -203,7 +220,7 @@ def read_study(
         protocol = chosen_protocol(USUAL if name is None or left_open else name, values)
     except (StudyError, TypeError) as error:
         raise StudyError(f"{path}: {error}. Correct the key `protocol`") from error
-    common = {field.name for field in msgspec.structs.fields(StudyEntries)}
+    common = set(COMMON_KEYS)
     settings = {key: value for key, value in values.items() if key not in common}
     _check_keys(path, settings, protocol, open_keys() if left_open else keys_of(protocol.settings))
     try:
@@ -213,7 +230,7 @@ def read_study(
             strict=True,
         )
     except msgspec.ValidationError as error:
-        raise StudyError(f"{path}: {error}. Correct the key there") from error
+        raise StudyError(f"{path}: {error}.{_advice(path, error)} Correct the key there") from error
     check_entries(path, entries)
     identity = (path.parent / entries.identity).resolve()
     file = StudyFile(path, identity, entries, protocol, settings, traced=traced)
@@ -258,11 +275,26 @@ def _check_keys(
     """
     for key in settings:
         if key not in known:
+            more = advice(_text(path), key, (*known, *COMMON_KEYS))
             raise StudyError(
                 f"{path}: `{key}` is not a key of a study of protocol = {protocol.name!r}, which "
                 f"has, beside the keys of every study, {', '.join(known) or 'none'}. Remove it, "
-                f"or correct its name"
+                f"or correct its name{more and '.'}{more}"
             )
+
+
+def _advice(path: Path, error: msgspec.ValidationError) -> str:
+    """The line of an unknown key of a table in the file, and the nearest known one."""
+    found = re.search(r"unknown field `([^`]+)`", str(error))
+    return advice(_text(path), found[1], TABLE_KEYS) if found else ""
+
+
+def _text(path: Path) -> str:
+    """The file's text; nothing for a study that is no file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _as_text(value: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -174,6 +176,13 @@ class StudyEntries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         int | None,
         _about("The most records of one person that count at a site, the first ones. With person."),
     ] = None
+    dataset: Annotated[
+        str | dict[str, str] | None,
+        _about(
+            "The name of the data set, for sites that have several; or a table with a name for "
+            'each node that needs one, such as {north = "heart", south = "cardiology"}.'
+        ),
+    ] = None
     records: Annotated[
         int | None,
         _about(
@@ -210,6 +219,30 @@ def check_entries(path: Path, entries: StudyEntries) -> None:
         raise StudyError(
             f"{path}: `person` and `records_per_person` go together. Write both, or neither"
         )
+
+
+def datasets_of(
+    participants: Sequence[Participant], named: str | Mapping[str, str] | None
+) -> tuple[str, ...]:
+    """The name of each node's data set, in the nodes' order; empty where no name is given.
+
+    Args: named: one name for all nodes, or a node's name → that of its data set.
+    Raises: StudyError for a name that is empty, or of a node that the study does not have.
+    """
+    nodes = [node.name for node in participants]
+    if named is None:
+        return ()
+    given = dict.fromkeys(nodes, named) if isinstance(named, str) else named
+    for node, name in given.items():
+        if node not in nodes:
+            close = get_close_matches(node, nodes, n=1, cutoff=0.5)
+            hint = f"did you mean {close[0]!r}?" if close else f"its nodes are {', '.join(nodes)}."
+            raise StudyError(
+                f"dataset names the node {node!r}, which the study does not have; {hint}"
+            )
+        if not name:
+            raise StudyError("dataset has an empty name. Leave the node out, or name its data set")
+    return tuple(given.get(node, "") for node in nodes) if given else ()
 
 
 def _check_what(path: Path, entries: StudyEntries) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 
 from umpc.coordinator.studyfile import read_values
-from umpc.coordinator.studyfile_entries import FieldEntry
+from umpc.coordinator.studyfile_entries import FieldEntry, datasets_of
 from umpc.errors import StudyError
 from umpc.protocols.registry import checked
 from umpc.protocols.vector.clipping import Coordinate
@@ -65,6 +65,9 @@ class TrainEntries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     edges: Annotated[str, describe("Pairs of each step, such as 2n.")] = "2n"
     backend: Annotated[str, describe("shared, or triples without a dealer.")] = "shared"
     max_colluding: Annotated[int | None, describe("The default is all nodes but one.")] = None
+    dataset: Annotated[
+        str | dict[str, str] | None, describe("As in study.toml, for sites with several.")
+    ] = None
     seconds_per_step: Annotated[int, describe("Seconds until a step is given up.")] = 600
 
 
@@ -129,6 +132,8 @@ class TrainFile:
             sampling=LOSSES[entries.loss].sampling,
             seconds_per_step=entries.seconds_per_step,
         )
+        if datasets := datasets_of(nodes, entries.dataset):
+            study = study.replaced(datasets=datasets)
         return checked(study.replaced(kernels=kernels_of(study)))
 
     def _settings(self, weights: Sequence[Fraction], step: int) -> VectorSettings:

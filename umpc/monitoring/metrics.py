@@ -25,6 +25,7 @@ class Metrics:
 
     def __init__(self, identity: Identity):
         self.registry = CollectorRegistry()
+        self._of_site: dict[str, _OfSite] = {}
         ProcessCollector(registry=self.registry)
         self._ended = Counter(
             "umpc_studies_ended",
@@ -65,35 +66,59 @@ class Metrics:
         epsilon: Callable[[], Amounts],
         delta: Callable[[], Amounts],
         pending: Callable[[], int],
+        dataset: str = "",
     ) -> None:
-        """Add what a node has: its budget by state, and the studies that wait for a person."""
-        self.registry.register(_Budget("umpc_budget_epsilon", "epsilon", epsilon))
-        self.registry.register(_Budget("umpc_budget_delta", "delta", delta))
-        self._gauge("umpc_approvals_pending", "Studies that wait for a person.", pending)
+        """Add what a node has: its budget by state, and the studies that wait for a person.
+
+        Args: dataset: a name for the label `dataset`, where the node has several data sets. All
+            of them have one then.
+        """
+        amounts = {
+            "umpc_budget_epsilon": ("The epsilon of this site's data, by state.", "state", epsilon),
+            "umpc_budget_delta": ("The delta of this site's data, by state.", "state", delta),
+            "umpc_approvals_pending": (
+                "Studies that wait for a person.",
+                "",
+                lambda: {"": float(pending())},
+            ),
+        }
+        for name, (text, label, read) in amounts.items():
+            if name not in self._of_site:
+                self._of_site[name] = _OfSite(name, text, label)
+                self.registry.register(self._of_site[name])
+            self._of_site[name].reads.append((dataset, read))
 
     def _gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
         Gauge(name, text, registry=self.registry).set_function(read)
 
 
-class _Budget:
-    """One kind of budget, by state: total, spent, reserved and left."""
+class _OfSite:
+    """One metric of a site's data sets. Args: label: of the parts of an amount; empty for one."""
 
-    def __init__(self, name: str, what: str, read: Callable[[], Amounts]):
+    def __init__(self, name: str, text: str, label: str):
         self._name = name
-        self._text = f"The {what} of this site's data, by state."
-        self._read = read
+        self._text = text
+        self._label = label
+        self.reads: list[tuple[str, Callable[[], Amounts]]] = []
+        """The name of each data set, empty where there is one only, and its amounts."""
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
         """Name the metric without reading it."""
-        yield GaugeMetricFamily(self._name, self._text, labels=["state"])
+        yield self._family()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the amounts of now; none while the ledger cannot be read."""
-        family = GaugeMetricFamily(self._name, self._text, labels=["state"])
-        try:
-            amounts = self._read()
-        except UmpcError:
-            amounts = {}
-        for state, amount in amounts.items():
-            family.add_metric([state], amount)
+        """Yield the amounts of now; none of a data set whose file cannot be read."""
+        family = self._family()
+        for dataset, read in self.reads:
+            try:
+                amounts = read()
+            except UmpcError:
+                continue
+            for part, amount in amounts.items():
+                family.add_metric([text for text in (dataset, part) if text], amount)
         yield family
+
+    def _family(self) -> GaugeMetricFamily:
+        several = any(dataset for dataset, _ in self.reads)
+        labels = [*(["dataset"] if several else []), *([self._label] if self._label else [])]
+        return GaugeMetricFamily(self._name, self._text, labels=labels)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from umpc.node.approvals import Approvals
 from umpc.node.audit.study_rows import Record, nothing, of_rules
-from umpc.node.config import NodeConfig, load_node_config
+from umpc.node.config import NodeConfig, choose_dataset, load_datasets
 from umpc.node.field_sets import FieldSets, field_sets_beside
 from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records
@@ -31,13 +31,24 @@ The node reads until two of them agree, because an editor may write in pieces.
 """
 
 
+def reload_config(config: NodeConfig, path: Path) -> NodeConfig:
+    """Read a data set's configuration again, found by its ledger, else by its name.
+
+    Raises: ConfigError where the file no longer has this data set.
+    """
+    found = load_datasets(path)
+    return next((each for each in found if each.ledger == config.ledger), None) or choose_dataset(
+        found, config.dataset
+    )
+
+
 class Admission:
     """Whether a site takes part in a study.
 
     Args:
         config: the configuration at the node's start.
         name: the node's name.
-        read: reads the configuration again.
+        read: reads the configuration again, by default as `reload_config`.
         record: appends to the audit trail.
     """
 
@@ -46,14 +57,14 @@ class Admission:
         config: NodeConfig,
         name: str,
         approvals: Approvals,
-        read: Callable[[Path], NodeConfig] = load_node_config,
+        read: Callable[[Path], NodeConfig] | None = None,
         record: Record = nothing,
     ):
         self.config = config
         self.name = name
         self.approvals = approvals
         self.field_sets = FieldSets(field_sets_beside(config.ledger))
-        self._read_again = read
+        self._read_again = read or (lambda path: reload_config(config, path))
         self._record = record
         self._read = config
 

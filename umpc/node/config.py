@@ -8,18 +8,21 @@ stay exact: epsilon 0.1 is one tenth. The section [policy] is read again at ever
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from umpc.dp.composition import Composition
 from umpc.errors import ConfigError
 from umpc.node.budget.budget_account import BASIC_COMPOSITION
 from umpc.node.budget.budget_limits import DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
 from umpc.node.config_section import KEYS, Section
+from umpc.node.dataset_files import refuse_shared_places, refuse_shared_tables
 from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
 from umpc.protocols.registry import possible_values
@@ -28,6 +31,8 @@ from umpc.ustat.statistics import LIBRARY
 
 NAME = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 NAME_EXPECTED = "a-z, 0-9 and inner '-', at most 63, as in the certificate"
+DATASET = r"[^\x00-\x1f]{1,200}"
+DATASET_EXPECTED = "a name of at most 200 characters"
 HASHES_EXPECTED = (
     "a list of hashes, 64 hexadecimal digits each, as `umpc kernels explain` prints them"
 )
@@ -43,7 +48,7 @@ LISTABLE_ONLY = (
 
 @dataclass(frozen=True)
 class NodeConfig:
-    """The settings of a node.
+    """The settings of a node for one of its data sets.
 
     Paths are absolute and exist, except that the files of ledger and anchor need not exist yet. An
     `anchor` of None means a file beside the ledger. At most `most_prepared` studies may wait that
@@ -77,6 +82,8 @@ class NodeConfig:
         return [SECTIONS.get(name, name) for name in changed]
 
 
+Chosen = TypeVar("Chosen", NodeConfig, "SitePlaces")
+
 SECTIONS = {name: f"budget.{name}" for name in KEYS["budget"]}
 SECTIONS |= {
     "source": "data.path or sql, delimiter, missing, encoding, decimal or thousands",
@@ -88,33 +95,95 @@ SECTIONS |= {"hold_seconds": "budget.hold_hours", "hook": "notify.command"}
 """The place of a setting in the file, if it is not a key of its own name at the top."""
 
 
-def load_node_config(path: Path) -> NodeConfig:
+def load_node_config(path: Path, dataset: str | None = None) -> NodeConfig:
     """Read and check a node's TOML file.
 
+    Args: dataset: the name of one of several data sets.
     Raises: ConfigError, which names the file, the key, what was expected and what came.
+    """
+    return choose_dataset(load_datasets(path), dataset)
+
+
+def load_datasets(path: Path) -> tuple[NodeConfig, ...]:
+    """Read and check a node's TOML file, with its one data set or all of several.
+
+    Raises: ConfigError, as `load_node_config`.
     """
     file = Path(path).resolve()
     top = Section(file, "", _parse(file))
-    data = top.section("data")
-    budget = top.section("budget")
-    policy = top.section("policy", optional=True)
+    if "datasets" not in top.values:
+        data, budget = top.section("data"), top.section("budget")
+        policy = top.section("policy", optional=True)
+        return (_of_dataset(top, data, budget, policy, top.ledger(_usual_ledger(top))),)
+    found = []
+    for data in _tables(top):
+        budget, policy = data.section("budget"), data.section("policy", optional=True)
+        found.append(_of_dataset(top, data, budget, policy, _own_ledger(top, data)))
+    refuse_shared_places(found)
+    refuse_shared_tables(found)
+    return tuple(found)
+
+
+def choose_dataset(found: Sequence[Chosen], dataset: str | None) -> Chosen:
+    """Return the only data set, or the named one of several. Raises: ConfigError."""
+    file = found[0].file
+    names = ", ".join(repr(each.dataset) for each in found)
+    if dataset is None and len(found) > 1:
+        raise ConfigError(
+            f"{file}: it has the data sets {names}, and one of them was expected. Name it with "
+            "--dataset"
+        )
+    for each in found:
+        if dataset in (None, each.dataset):
+            return each
+    raise ConfigError(
+        f"{file}: it has the data set {names}, and {dataset!r} came. Correct the name"
+    )
+
+
+def _tables(top: Section) -> list[Section]:
+    """The sections [[datasets]]. Raises: ConfigError where keys of a single one are beside them."""
+    top.refuse_beside("datasets", ("data", "budget", "policy", "ledger"))
+    return top.tables("datasets")
+
+
+def _usual_ledger(top: Section) -> str:
+    return f"{_name(top)}-ledger.sqlite"
+
+
+def _own_ledger(top: Section, data: Section) -> Path:
+    """The ledger of one of several data sets. A name that is no name of a file needs the key."""
+    name = _dataset(data)
+    usual = f"{_name(top)}-{name}-ledger.sqlite" if re.fullmatch(NAME, name) else None
+    return data.ledger(usual)
+
+
+def _name(top: Section) -> str:
+    return top.text("name", NAME, NAME_EXPECTED)
+
+
+def _dataset(data: Section, default: str | None = None) -> str:
+    return data.text("name", DATASET, DATASET_EXPECTED, default)
+
+
+def _of_dataset(
+    top: Section, data: Section, budget: Section, policy: Section, ledger: Path
+) -> NodeConfig:
     prepare = top.section("prepare", optional=True)
     notify = top.section("notify", optional=True)
     data.always_clips()
-    name = top.text("name", NAME, NAME_EXPECTED)
     source = data.table()
+    is_single = data.name == "data"
     return NodeConfig(
-        file=file,
-        name=name,
+        file=top.file,
+        name=_name(top),
         listen=top.listen(),
         hub=top.hub(),
         identity=top.identity(),
         source=source,
-        dataset=data.text(
-            "name", r"[^\x00-\x1f]+", "a name", default=None if source.sql else source.path.stem
-        ),
+        dataset=_dataset(data, source.path.stem if is_single and not source.sql else None),
         epsilon=budget.epsilon("epsilon"),
-        ledger=top.ledger(default=f"{name}-ledger.sqlite"),
+        ledger=ledger,
         policy=_policy(policy),
         delta=budget.delta("delta"),
         composition=budget.composition(),
@@ -128,9 +197,14 @@ def load_node_config(path: Path) -> NodeConfig:
 
 @dataclass(frozen=True)
 class SitePlaces:
-    """The places and the budget that a node's file names; its table and identity may be absent."""
+    """The places and the budget of a data set; the table and the identity may be absent.
 
+    `dataset` is empty where the file has a single data set without a name.
+    """
+
+    file: Path
     name: str
+    dataset: str
     ledger: Path
     anchor: Path | None
     identity: Path
@@ -139,18 +213,29 @@ class SitePlaces:
     composition: Composition
 
 
-def load_places(path: Path, draft: Path | None = None) -> SitePlaces:
-    """Read the places of a node's files. Args: draft: a file that will stand at the path.
+def load_places(path: Path, draft: Path | None = None, dataset: str | None = None) -> SitePlaces:
+    """Read the places of a node's files.
 
+    Args: draft: a file that will stand at the path. dataset: the name of one of several data sets;
+        a file with a single one has that one, whatever its name.
     Raises: ConfigError.
     """
     file = Path(path).resolve()
     top = Section(file, "", _parse(draft or file))
-    budget = top.section("budget")
-    name = top.text("name", NAME, NAME_EXPECTED)
+    if "datasets" not in top.values:
+        return _places(top, top.section("data"), top, top.ledger(_usual_ledger(top)))
+    found = [_places(top, data, data, _own_ledger(top, data)) for data in _tables(top)]
+    refuse_shared_places(found)
+    return choose_dataset(found, dataset)
+
+
+def _places(top: Section, data: Section, of_budget: Section, ledger: Path) -> SitePlaces:
+    budget = of_budget.section("budget")
     return SitePlaces(
-        name=name,
-        ledger=top.ledger(default=f"{name}-ledger.sqlite"),
+        file=top.file,
+        name=_name(top),
+        dataset=_dataset(data) if "name" in data.values else "",
+        ledger=ledger,
         anchor=budget.anchor(),
         identity=top.identity_folder(),
         epsilon=budget.epsilon("epsilon"),

@@ -18,12 +18,13 @@ from umpc.node.records import TableSource
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
 from umpc.node.table.plain_text import is_encoding
 from umpc.node.table.sql_source import SqlSource, wrong_password_file, wrong_query, wrong_url
+from umpc.study.misspelt import line_of_key
 from umpc.transport.hub.address import HubAddress, parse_hub
 
 KEYS = {
     "": (
         *("name", "listen", "hub", "identity", "ledger"),
-        *("data", "budget", "prepare", "notify", "policy"),
+        *("data", "budget", "prepare", "notify", "policy", "datasets"),
     ),
     "hub": ("name", "address"),
     "data": (
@@ -39,6 +40,7 @@ KEYS = {
     "notify": ("command",),
     "policy": tuple(field.name for field in fields(Policy)),
 }
+KEYS["datasets"] = (*KEYS["data"], "ledger", "budget", "policy")
 """Section → its keys."""
 IDENTITY_FILES = ("ca.pem", "cert.pem", "key.pem")
 EPSILON = r"[0-9]{1,30}(\.[0-9]{1,30}|/[0-9]{1,30})?"
@@ -48,30 +50,65 @@ ZERO_BELOW = r".*/0+"
 DELTA = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{1,30}"
 
 
+def _text(file: Path) -> str:
+    """Return the file's text; nothing where it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
 class Section:
-    """One table of the file. Args: name: its name in the file, "" for the top.
+    """One table of the file.
+
+    Args: name: its name in the file, "" for the top. kind: the section whose keys it may have, by
+    default that of its name.
 
     Each method returns one checked value, or raises a ConfigError that says what was expected and
     what came.
     """
 
-    def __init__(self, file: Path, name: str, values: dict[str, Any]):
+    def __init__(self, file: Path, name: str, values: dict[str, Any], kind: str | None = None):
         self.file = file
         self.name = name
         self.values = values
+        keys = KEYS[name if kind is None else kind]
         for key in values:
-            if key not in KEYS[name]:
-                close = difflib.get_close_matches(key, KEYS[name], n=1, cutoff=0.5)
-                known = f"known are {', '.join(KEYS[name])}."
+            if key not in keys:
+                close = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
+                known = f"known are {', '.join(keys)}."
                 hint = f"did you mean {close[0]!r}?" if close else known
+                line = line_of_key(_text(file), key)
+                place = f" in line {line}" if line else ""
                 raise ConfigError(
-                    f"{file}: unknown key {self._key(key)!r}; {hint} Correct or remove it"
+                    f"{file}: unknown key {self._key(key)!r}{place}; {hint} Correct or remove it"
                 )
 
     def section(self, name: str, *, optional: bool = False) -> Section:
         """Return a table of this one. An optional one that is missing is empty."""
         default: dict[str, Any] | None = {} if optional else None
-        return Section(self.file, name, self._typed(name, dict, f"a section [{name}]", default))
+        values = self._typed(name, dict, f"a section [{self._key(name)}]", default)
+        return Section(self.file, self._key(name), values, name)
+
+    def tables(self, name: str) -> list[Section]:
+        """Return the tables of a list [[name]] of one or more, named by their place from 1 on."""
+        expected = f"one section [[{name}]] or more"
+        found: list[Any] = self._typed(name, list, expected)
+        if not found or not all(isinstance(each, dict) for each in found):
+            raise self._wrong(name, expected, found)
+        return [
+            Section(self.file, f"{name}[{place}]", each, name)
+            for place, each in enumerate(found, start=1)
+        ]
+
+    def refuse_beside(self, other: str, keys: tuple[str, ...]) -> None:
+        """Refuse keys that exclude another one, which the file has. Raises: ConfigError."""
+        for key in keys:
+            if key in self.values:
+                raise ConfigError(
+                    f"{self.file}: key {self._key(key)!r} and [[{other}]] exclude each other: each "
+                    f"data set has its own. Correct it: move {key!r} into the data sets"
+                )
 
     def texts(self, key: str, pattern: str, expected: str) -> frozenset[str] | None:
         """Return a list of texts, or None if the key is missing."""
@@ -143,8 +180,8 @@ class Section:
         """Return the folder for the node's certificate and key, which need not exist yet."""
         return self._path("identity", "the path of a folder")
 
-    def ledger(self, default: str) -> Path:
-        """Return the path of the ledger, in a folder that exists."""
+    def ledger(self, default: str | None) -> Path:
+        """Return the path of the ledger, in a folder that exists. No default: it must be there."""
         path = self._path("ledger", "the path of the ledger's file", default)
         if not path.parent.is_dir() or path.is_dir():
             raise self._wrong("ledger", "a file in an existing folder", str(path))

@@ -9,7 +9,7 @@ through the site's network. Nothing here depends on data, and nothing is reserve
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from umpc.errors import PolicyRefused, StudyError, UmpcError
 from umpc.node.approvals import ACCEPTED, Approvals
@@ -37,22 +37,24 @@ def called_by(study: Study, node: str) -> Iterator[Called]:
 
 
 class ContactCheck:
-    """The answers to a coordinator that asks which processes this node reaches, one at a time."""
+    """The answers to a coordinator that asks which processes this node reaches, one at a time.
 
-    def __init__(self, identity: Identity, approvals: Approvals):
+    Args: rules_for: the rules and the decisions of persons that hold for a study.
+    """
+
+    def __init__(self, identity: Identity, rules_for: Callable[[Study], tuple[Policy, Approvals]]):
         self._identity = identity
-        self._approvals = approvals
+        self._rules_for = rules_for
         self._turn = asyncio.Lock()
 
-    async def answer(
-        self, request: pb.ContactRequest, caller: str, policy: Policy
-    ) -> pb.ContactReply:
+    async def answer(self, request: pb.ContactRequest, caller: str) -> pb.ContactReply:
         """Call the processes of a study.
 
-        Raises: StudyError, EncodingError, VersionMismatch for the study; PolicyRefused.
+        Raises: StudyError, EncodingError, VersionMismatch for the study; PolicyRefused,
+            ConfigError.
         """
         study = await asyncio.to_thread(decode_study, request.study)
-        await asyncio.to_thread(self._admit, study, caller, policy)
+        await asyncio.to_thread(self._admit, study, caller)
         called = list(called_by(study, self._identity.name))
         async with self._turn:
             answers = await asyncio.gather(
@@ -63,26 +65,26 @@ class ContactCheck:
             reply.contacted.append(_contacted(participant.name, answer))
         return reply
 
-    def _admit(self, study: Study, caller: str, policy: Policy) -> None:
+    def _admit(self, study: Study, caller: str) -> None:
         name = self._identity.name
         if study.coordinator != caller:
             raise StudyError(
                 f"the study's coordinator is {study.coordinator!r}, and {caller!r} asked {name} "
                 f"about it; name the coordinator as in its certificate"
             )
+        policy, approvals = self._rules_for(study)
         policy.check(study, name)
-        if policy.approval and not self._is_accepted(study):
+        if policy.approval and not _is_accepted(study, approvals):
             raise PolicyRefused(
                 f"{name} calls nobody for a study that its administrator has not accepted "
                 f"(approval under [policy]); propose the study first, and check again then",
                 culprit=name,
             )
 
-    def _is_accepted(self, study: Study) -> bool:
-        digits = study.whole.hash.hex()
-        return any(
-            entry.hash == digits and entry.state == ACCEPTED for entry in self._approvals.entries()
-        )
+
+def _is_accepted(study: Study, approvals: Approvals) -> bool:
+    digits = study.whole.hash.hex()
+    return any(entry.hash == digits and entry.state == ACCEPTED for entry in approvals.entries())
 
 
 def _contacted(name: str, answer: str | UmpcError) -> pb.Contacted:

@@ -14,7 +14,9 @@ import asyncio
 import contextlib
 import logging
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
 
 from umpc import logs
 from umpc.errors import (
@@ -30,20 +32,16 @@ from umpc.errors import (
 )
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.node.admission import Admission
-from umpc.node.approval_hook import ApprovalHook
-from umpc.node.approvals import Approvals, approvals_beside
+from umpc.node.approvals import Approvals
 from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links
 from umpc.node.attempts.material import MaterialReader
-from umpc.node.attempts.prepared_attempts import PreparedAttempts
 from umpc.node.attempts.spool import Spool
-from umpc.node.attempts.study_run import StudyRun
+from umpc.node.attempts.study_run import DatasetChoice, StudyRun
 from umpc.node.audit import study_rows
-from umpc.node.audit.trail import AuditTrail
-from umpc.node.budget.ledger import Ledger
-from umpc.node.config import NodeConfig
 from umpc.node.contact import ContactCheck
+from umpc.node.datasets import Dataset, Datasets
+from umpc.node.policy import Policy
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
@@ -74,47 +72,60 @@ PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 
 
 class NodeServer(rpc.NodeServicer):
-    """The calls to a node. Args: finished: called after each study, with its error or None."""
+    """The calls to a node.
+
+    Args:
+        datasets: at least one.
+        finished: called after each study, with its error or None.
+    """
 
     def __init__(
         self,
-        config: NodeConfig,
+        datasets: Sequence[Dataset],
         identity: Identity,
-        ledger: Ledger,
         finished: Callable[[UmpcError | None], None],
     ):
-        self.config = config
         self.identity = identity
         self.finished = finished
         self.links = Links(identity)
-        hook = ApprovalHook(config.hook, identity.name)
-        self.approvals = Approvals(approvals_beside(config.ledger), tell=hook.tell)
-        self.audit = AuditTrail(config.ledger)
-        study_rows.add_missing_charges(self.audit, ledger.history())
-        self.audit.append(study_rows.of_rules("start", config.policy))
-        self.admission = Admission(config, identity.name, self.approvals, record=self.audit.append)
-        self._contact = ContactCheck(identity, self.approvals)
-        self.parking = PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds)
-        self.site = Site(
-            name=identity.name,
+        self.datasets = Datasets(identity.name, datasets)
+        self._sites = {each.name: self._site(each) for each in datasets}
+        self._contact = ContactCheck(identity, self._rules_for)
+
+    def _site(self, dataset: Dataset) -> Site:
+        """Return the parts of this process that a run over one data set needs."""
+        admission = dataset.admission
+        return Site(
+            name=self.identity.name,
             credentials=lambda: credentials_of(self.identity),
-            ledger=ledger,
-            parking=self.parking,
-            admit=self.admission.admit,
-            load=self.admission.load,
-            permit=self.admission.permit,
-            permit_delta=self.admission.permit_delta,
+            ledger=dataset.ledger,
+            parking=dataset.parking,
+            admit=admission.admit,
+            load=admission.load,
+            permit=admission.permit,
+            permit_delta=admission.permit_delta,
             dial=self.links.dial,
             await_link=self.links.wait_for,
             open_material=self._open_material,
-            open_spool=self._open_spool,
-            open_delivery=lambda delivery: delivery.open(identity),
-            record=self.audit.append,
+            open_spool=partial(self._open_spool, dataset.config.ledger.parent),
+            open_delivery=lambda delivery: delivery.open(self.identity),
+            record=dataset.audit.append,
         )
 
+    def site_of(self, study: document.Study) -> Site:
+        """Return the parts for a study's data set; the first one's where it has none."""
+        return self._sites[self.datasets.of(study).name]
+
+    def _rules_for(self, study: document.Study) -> tuple[Policy, Approvals]:
+        """Return the rules and decisions that hold for a study. Raises: StudyError, ConfigError."""
+        self.datasets.check(study)
+        dataset = self.datasets.of(study)
+        return dataset.admission.policy(), dataset.approvals
+
     def close(self) -> None:
-        """Drop the prepared attempts that wait for a run. The ledger must still be open."""
-        self.parking.close()
+        """Drop the prepared attempts that wait for a run. The ledgers must still be open."""
+        for dataset in self.datasets.found:
+            dataset.parking.close()
 
     # ---- calls from outside ------------------------------------------------------------------
 
@@ -125,8 +136,7 @@ class NodeServer(rpc.NodeServicer):
     async def Contact(self, request: pb.ContactRequest, context: AnyContext) -> pb.ContactReply:
         """Call the other processes of a study, and say which of them answer."""
         try:
-            policy = await asyncio.to_thread(self.admission.policy)
-            return await self._contact.answer(request, peer_of(context).name, policy)
+            return await self._contact.answer(request, peer_of(context).name)
         except UmpcError as error:
             await context.abort(*status_of(error))
 
@@ -147,7 +157,10 @@ class NodeServer(rpc.NodeServicer):
                 raise lost(coordinator, run.step) from error
 
         inbox: asyncio.Queue[m.CoordinatorMessage] = asyncio.Queue(maxsize=4)
-        run = StudyRun(self.site, coordinator, inbox.get, send)
+        first = self._sites[self.datasets.first.name]
+        run = StudyRun(
+            first, coordinator, inbox.get, send, DatasetChoice(self.site_of, self.datasets.check)
+        )
         with logs.about(run.place):
             await self._follow(run, receive, inbox, send)
 
@@ -183,7 +196,7 @@ class NodeServer(rpc.NodeServicer):
     def _conclude(self, run: StudyRun, error: UmpcError | None) -> None:
         """Drop, log and report at the end of a run."""
         if run.parked is not None and run.aborted:
-            self.parking.drop(run.parked, "was given up by the coordinator")
+            run.site.parking.drop(run.parked, "was given up by the coordinator")
         if run.aborted and not run.keeps:
             self._give_up(run)
         if error is not None:
@@ -196,7 +209,7 @@ class NodeServer(rpc.NodeServicer):
         if run.proposed is None:
             return
         try:
-            self.site.ledger.drop(run.proposed.whole.hash)
+            run.site.ledger.drop(run.proposed.whole.hash)
         except LedgerError as error:
             log.warning("what the study held stays until its time is up: %s", error.message)
 
@@ -222,12 +235,11 @@ class NodeServer(rpc.NodeServicer):
         await reader.open(self.identity)
         return reader
 
-    def _open_spool(self, study: document.Study, size: int) -> Spool:
-        """Return a place on disk for material of this size.
+    def _open_spool(self, folder: Path, study: document.Study, size: int) -> Spool:
+        """Return a place in a folder for material of this size.
 
         Raises: PreparationError if it would take more than half of the disk's free space.
         """
-        folder = self.config.ledger.parent
         free = shutil.disk_usage(folder).free
         if size > free // 2:
             raise PreparationError(
@@ -245,13 +257,13 @@ class NodeServer(rpc.NodeServicer):
         )
         if error.detail:
             log.warning("for the administrator only: %s", error.detail)
-        if run.proposed is not None and self.site.ledger.holds(run.proposed.whole.hash):
+        if run.proposed is not None and run.site.ledger.holds(run.proposed.whole.hash):
             log.info("its finished attempt is held here, and another run of it can finish it")
 
     def _record_failure(self, run: StudyRun, error: UmpcError) -> None:
         row = study_rows.of_failure(error, run.proposed, run.coordinator, run.step)
         try:
-            self.audit.append(row)
+            run.site.record(row)
         except AuditError as failure:
             log.error("%s", failure.message)
 

@@ -78,6 +78,9 @@ path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; t
 #                                  # no number
 # name = "data"                    # the data set's name in the ledger; default: the file's name
 
+# A site with several tables has sections [[datasets]], [datasets.budget] and [datasets.policy] in
+# place of [data], [budget], [policy] and ledger: docs/operations.md.
+
 [budget]
 epsilon = 5                        # for all studies together; exact: 5, 0.5 or "1/3"
 # delta = "1e-9"                   # for all studies together, exact; noise that is drawn under

@@ -16,6 +16,7 @@
 | `sizes.py` | numbers of records, edges and degrees, known before the joint seed |
 | `course.py` | several studies that pay once, such as the steps of a training |
 | `possible.py` | the sums that a study can release, and the refusal of others |
+| `misspelt.py` | the nearest known name and the line of a misspelt key |
 | `cost.py` | predicted rounds and bytes |
 | `messages.py` | what coordinator and node say to each other |
 | `frames.py` | one message between nodes, as it travels |

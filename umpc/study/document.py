@@ -67,6 +67,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Without it the key is not in the document. required: the nodes that may not.
     missing: the nodes that this attempt leaves out; `nodes` are then the survivors, and everything
         that follows from the nodes follows from them (`survivors.py`).
+    datasets: for each node the name of its data set, in the order of `nodes`; empty where the node
+        has one only. Without any name the key is not in the document.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     may_miss: int | msgspec.UnsetType = msgspec.UNSET
     required: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     missing: Missing | msgspec.UnsetType = msgspec.UNSET
+    datasets: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def encode(self) -> bytes:
         """The canonical bytes of the document."""
@@ -242,6 +245,19 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def people(self) -> Person | None:
         """The column that tells people apart; None where each record is protected by itself."""
         return None if isinstance(self.person, msgspec.UnsetType) else self.person
+
+    def dataset_of(self, node: str) -> str:
+        """The name of a node's data set, empty where the study names none. Raises: StudyError."""
+        place = self.index_of(node)
+        return "" if isinstance(self.datasets, msgspec.UnsetType) else self.datasets[place]
+
+    @property
+    def named_datasets(self) -> dict[str, str]:
+        """Each node for which the study names a data set, with that name."""
+        if isinstance(self.datasets, msgspec.UnsetType):
+            return {}
+        names = [node.name for node in self.nodes]
+        return {node: name for node, name in zip(names, self.datasets, strict=True) if name}
 
     @property
     def protected(self) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import msgspec
+
 from umpc.errors import DuplicateParticipant, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.protocol_version import PROTOCOL
 from umpc.study.document import Study
@@ -20,6 +22,8 @@ MAX_SUMS = 16
 MAX_VECTOR = 4096
 """The most sums of a vector, which are released under one joint sensitivity."""
 MOST_OF_PERSON = 1000
+MOST_OF_NAME = 200
+"""Characters of a data set's name."""
 SHOWN = 8
 """Largest number of unused fields that a refusal names."""
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -54,8 +58,26 @@ def check_rest(study: Study) -> None:
             f"seconds_per_step must be between 1 and 86400, got {study.seconds_per_step}"
         )
     _check_drawn(study)
+    _check_datasets(study)
     _ = study.epsilons
     _check_fields_are_used(study)
+
+
+def _check_datasets(study: Study) -> None:
+    """Raises: StudyError where the data sets are not one name for each node."""
+    named = study.datasets
+    if isinstance(named, msgspec.UnsetType):
+        return
+    if len(named) != len(study.nodes) or not any(named):
+        raise StudyError(
+            f"datasets was expected to name a data set for each of {len(study.nodes)} nodes, and "
+            f"{len(named)} name(s) came; write dataset = NAME, or dataset = {{NODE = NAME}}"
+        )
+    if wrong := [name for name in named if len(name) > MOST_OF_NAME or not name.isprintable()]:
+        raise StudyError(
+            f"the name of a data set has at most {MOST_OF_NAME} printable characters, and "
+            f"{wrong[0][:MOST_OF_NAME]!r} came; write the name as the site gave it to you"
+        )
 
 
 def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:

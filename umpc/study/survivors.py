@@ -71,6 +71,8 @@ def check_missing(study: Study) -> None:
         if study.names_required or study.names_missing:
             raise StudyError("required goes with may_miss; write both, or leave required out")
         return
+    if not isinstance(study.datasets, msgspec.UnsetType):
+        raise StudyError("may_miss takes nodes with one data set each; leave `dataset` or it out")
     whole = study.whole
     most = len(whole.nodes) - FEWEST
     if not 1 <= study.most_missing <= most:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
 
@@ -96,9 +97,11 @@ class Schema:
     def __getitem__(self, name: str) -> FieldSchema:
         """The field of that name. Raises: UnknownField."""
         if name not in self._fields:
+            close = get_close_matches(name, self._fields, n=1)
+            hint = f"; did you mean {close[0]!r}? Else add" if close else "; add"
             raise UnknownField(
                 f"the kernel uses field {name!r}, but the study's schema has "
-                f"{sorted(self._fields)}; add the field to the schema or correct its name"
+                f"{sorted(self._fields)}{hint} the field to the schema or correct its name"
             )
         return self._fields[name]
 

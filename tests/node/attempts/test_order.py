@@ -15,10 +15,11 @@ import pytest
 from tests.node.attempts.test_replay import site_of
 from tests.support.ledgers import opened
 from tests.support.studies import make_study
-from umpc.errors import InsufficientBudget, PolicyRefused, StudyAborted, UmpcError
+from umpc.errors import AlreadyRunning, InsufficientBudget, PolicyRefused, StudyAborted, UmpcError
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import Records
+from umpc.node.server import public_error
 from umpc.study import messages as m
 from umpc.study.document import Study
 
@@ -104,3 +105,14 @@ def test_a_refusal_at_any_step_gives_the_reservation_back(path: Path, step: str)
         assert isinstance(error, PolicyRefused)
         assert len(sent) == {"admit": 0, "load": 0, "permit_delta": 2}[step]
         assert ledger.balance().reserved == 0
+
+
+def test_a_second_run_at_the_same_time_is_told_so_and_leaves_the_first_alone(path: Path):
+    with opened(path) as ledger:
+        ledger.reserve(STUDY.hash, STUDY.exact_epsilon, name=STUDY.name)
+        error, sent = Steps(ledger).run(STUDY)
+        public = public_error(error, "node-0")
+        assert isinstance(public, AlreadyRunning) and public.message.startswith(
+            f"node-0: another run of the study of hash {STUDY.hash.hex()[:16]}… is under way"
+        )
+        assert sent == [] and ledger.balance().reserved == STUDY.exact_epsilon

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ledgers import A, B, C, D, balance, charged, kinds, opened
-from umpc.errors import AlreadyReleased, InsufficientBudget, LedgerError
+from umpc.errors import AlreadyReleased, AlreadyRunning, InsufficientBudget, LedgerError
 from umpc.node.budget import held_attempts
 from umpc.node.budget.anchor import read_anchor
 from umpc.node.budget.held_attempts import MOST_HELD
@@ -53,7 +53,7 @@ def test_a_held_share_survives_the_process_with_its_reservation(path):
     with opened(path) as ledger:
         assert ledger.held(A).share == b"the share " + A and ledger.held(B) is None
         assert ledger.balance() == balance(5, 0, 1, 4) and ledger.delta().reserved == D
-        with pytest.raises(LedgerError, match="no open reservation was expected"):
+        with pytest.raises(AlreadyRunning, match="is under way, and one at a time"):
             ledger.reserve(A, Fraction(1), D)
         ledger.cancel(A)
         assert ledger.holds(A) and kinds(ledger) == ["genesis", "total"]

@@ -7,7 +7,13 @@ from fractions import Fraction
 import pytest
 
 from tests.support.ledgers import A, B, C, D, balance, charged, kinds, opened, pay
-from umpc.errors import AlreadyReleased, InsufficientBudget, InvalidEpsilon, LedgerError
+from umpc.errors import (
+    AlreadyReleased,
+    AlreadyRunning,
+    InsufficientBudget,
+    InvalidEpsilon,
+    LedgerError,
+)
 from umpc.node.budget.budget_limits import DELTA_BITS, exact_delta
 from umpc.node.budget.ledger import StoredRelease
 
@@ -61,7 +67,7 @@ def test_steps_out_of_order_are_refused_and_change_nothing(path):
             ):
                 step()
         ledger.reserve(A, Fraction(1), D)
-        with pytest.raises(LedgerError, match="Finish or cancel"):
+        with pytest.raises(AlreadyRunning, match="Wait for its end"):
             ledger.reserve(A, Fraction(1), D)
         pay(ledger, A, b"1", b"one")
         with pytest.raises(LedgerError, match="expected before a share is held"):

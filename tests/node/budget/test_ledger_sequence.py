@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.support.ledgers import balance, opened, pay
-from umpc.errors import AlreadyReleased, InsufficientBudget, LedgerError, UmpcError
+from umpc.errors import AlreadyReleased, AlreadyRunning, InsufficientBudget, LedgerError, UmpcError
 from umpc.node.budget.budget_account import Balance
 from umpc.node.budget.ledger import StoredAnswer
 
@@ -142,7 +142,7 @@ class AnySequence(RuleBasedStateMachine):
         if study in self.charged:
             expected = AlreadyReleased
         elif study in self.open_:
-            expected = LedgerError
+            expected = AlreadyRunning
         elif epsilon > left or (delta or 0) > left_delta:
             expected = InsufficientBudget
         else:

@@ -18,6 +18,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 from umpc.errors import LocalProtocolError, StepTimeout, UmpcError
@@ -35,6 +36,7 @@ from umpc.node.budget.budget_limits import exact_delta
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import decode_study, protocol_of
 from umpc.study import messages as m
+from umpc.study.document import Study
 
 log = logging.getLogger("umpc.node")
 PROPOSE_SECONDS = 60
@@ -48,8 +50,21 @@ RECORDS = {
 """For the log of the site alone: whether the table changed, by a study's records."""
 
 
+@dataclass(frozen=True)
+class DatasetChoice:
+    """How a node with several data sets finds that of a study.
+
+    site_of: the parts of the process for the study's data set; the first one's where it has none.
+    check: raises StudyError where the study has no data set of the node.
+    """
+
+    site_of: Callable[[Study], Site]
+    check: Callable[[Study], None]
+
+
 class StudyRun(CoordinatorStream):
-    """Args: site: the parts of the process; the others as of CoordinatorStream."""
+    """Args: site: the parts of the process, until `choice` has found those for the study's data
+    set; the others as of CoordinatorStream."""
 
     def __init__(
         self,
@@ -57,9 +72,11 @@ class StudyRun(CoordinatorStream):
         coordinator: str,
         receive: Callable[[], Awaitable[m.CoordinatorMessage]],
         send: Callable[[m.NodeMessage], Awaitable[None]],
+        choice: DatasetChoice | None = None,
     ):
         super().__init__(site.name, coordinator, receive, send)
         self.site = site
+        self._choice = choice
         self._runner = AttemptRunner(site, self.tell)
         self.parked: PreparedAttempt | None = None
         """The attempt that waits for another run: this run ended, the study did not."""
@@ -73,10 +90,9 @@ class StudyRun(CoordinatorStream):
 
         Raises: UmpcError.
         """
-        longest = self.site.ledger.hold_seconds
         try:
-            async with asyncio.timeout(longest) as whole:
-                await self._runner.guard.run(self._steps())
+            async with asyncio.timeout(self.site.ledger.hold_seconds) as whole:
+                await self._runner.guard.run(self._steps(whole))
         except TimeoutError as error:
             raise self._reserved_too_long() if whole.expired() else self._timeout() from error
         except UmpcError:
@@ -112,14 +128,17 @@ class StudyRun(CoordinatorStream):
             step=self.step,
         )
 
-    async def _steps(self) -> None:
+    async def _steps(self, whole: asyncio.Timeout) -> None:
         propose = await self.expect(m.Propose, PROPOSE_SECONDS)
         self.proposed = await asyncio.to_thread(decode_study, propose.study)
         study = self.study
+        await self._turn_to_dataset(whole)
         ahead = "to be prepared ahead" if propose.ahead else ""
         proposal = about("proposal", study, self.coordinator, ahead)
         await asyncio.to_thread(self.site.record, proposal)
         self.check_caller()
+        if self._choice is not None:
+            await asyncio.to_thread(self._choice.check, study)
         charged_as = study.whole.hash
         released = await asyncio.to_thread(self.site.ledger.released, charged_as)
         parked = self.site.parking.take(charged_as)
@@ -137,6 +156,17 @@ class StudyRun(CoordinatorStream):
             return
         await asyncio.to_thread(refuse_former, self.site, study)
         await self._run_attempt(propose.ahead)
+
+    async def _turn_to_dataset(self, whole: asyncio.Timeout) -> None:
+        """Go on with the study's data set, its budget and its longest time for a run."""
+        names = (node.name for node in self.study.nodes)
+        if self._choice is None or self.site.name not in names:
+            return
+        before = self.site.ledger.hold_seconds
+        self.site = await asyncio.to_thread(self._choice.site_of, self.study)
+        self._runner.site = self.site
+        if (due := whole.when()) is not None:
+            whole.reschedule(due - before + self.site.ledger.hold_seconds)
 
     async def _run_attempt(self, ahead: bool) -> None:
         study = self.study

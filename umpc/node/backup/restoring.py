@@ -76,7 +76,7 @@ class Restoration:
         self.path, self.config, self.folder = path, config.resolve(), folder
         self.manifest, self._seal = archive.unpack(path, folder)
         draft = None if self.config.exists() else folder / archive.CONFIG
-        self.site: SitePlaces = load_places(self.config, draft)
+        self.site: SitePlaces = load_places(self.config, draft, self.manifest.dataset)
         self.place = Place.of(self.site.ledger, self.site.anchor)
         self.ledger = folder / archive.LEDGER
         self.written: list[Path] = []

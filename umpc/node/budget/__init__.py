@@ -11,6 +11,7 @@
 | `budget_limits.py` | the ε and δ that a ledger accepts, and its refusal |
 | `ledger_place.py` | a ledger's paths, its lock and its database connection |
 | `ledger_reading.py` | the ledger's file is read, also beside a running node |
+| `ledger_upgrade.py` | a ledger of an older package gets the tables of this one, after a copy |
 | `ledgerfile.py` | the ledger's file is created and appended to |
 | `anchor.py` | the ledger's key, and the anchor that detects an older copy |
 """

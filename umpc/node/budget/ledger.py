@@ -61,7 +61,7 @@ from fractions import Fraction
 
 from umpc.dp.event_text import encode_events
 from umpc.dp.events import Event
-from umpc.errors import AlreadyReleased, LedgerError
+from umpc.errors import AlreadyReleased, AlreadyRunning, LedgerError
 from umpc.node.budget import charge_events, cohort_records
 from umpc.node.budget import held_attempts as holds
 from umpc.node.budget import ledger_reading as reading
@@ -142,8 +142,8 @@ class Ledger(LedgerStore):
             course: the course that the study is a step of. A paid course costs nothing more.
 
         Raises: InsufficientBudget (with spent, reserved, left and asked), InvalidEpsilon,
-            AlreadyReleased (`released` has the share, at no cost), LedgerError (the study has an
-            open reservation or a held attempt, or too many studies have).
+            AlreadyReleased (`released` has the share, at no cost), AlreadyRunning (the study has an
+            open reservation or a held attempt), LedgerError (too many studies have one).
         """
         check_epsilon(epsilon)
         with self._alone():
@@ -154,9 +154,10 @@ class Ledger(LedgerStore):
                     "charged before. Ask for its stored release"
                 )
             if study in self._account.open:
-                raise LedgerError(
-                    f"{self._study(study)}: no open reservation was expected, and there is "
-                    "one. Finish or cancel the running attempt first"
+                raise AlreadyRunning(
+                    f"another run of the study of hash {study.hex()[:16]}… is under way, and one "
+                    "at a time was expected. Wait for its end, and run the study again: after a "
+                    "release that costs nothing"
                 )
             if len(self._account.open) >= MOST_HELD:
                 raise LedgerError(

@@ -40,6 +40,7 @@ from umpc.node.budget.budget_limits import (
     check_epsilon,
 )
 from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses
+from umpc.node.budget.ledger_upgrade import upgrade
 from umpc.node.table.fingerprint import Fingerprint
 
 log = logging.getLogger("umpc.node")
@@ -132,9 +133,7 @@ class LedgerStore:
         if astray and not accept:
             raise self._place.astray(astray)
         self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute(holds.TABLE)
-        self._db.execute(charge_events.TABLE)
-        self._db.execute(cohort_records.TABLE)
+        upgrade(self._db, self._place, self._head)
         file.settle(self._db, self._place)
         if astray:
             reason = astray.partition(",")[0]

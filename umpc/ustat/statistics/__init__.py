@@ -15,6 +15,8 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from umpc.errors import KernelError
 from umpc.ustat.statistics.classes import CLASSES
 from umpc.ustat.statistics.dependence import DEPENDENCE
@@ -33,7 +35,9 @@ LIBRARY = {statistic.name: statistic for statistic in _ALL}
 def find_statistic(name: str) -> Statistic:
     """The library's statistic of that name. Raises: KernelError listing the names."""
     if name not in LIBRARY:
+        close = get_close_matches(name, LIBRARY, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ";"
         raise KernelError(
-            f"there is no statistic {name!r}; the library has {', '.join(sorted(LIBRARY))}"
+            f"there is no statistic {name!r}{hint} the library has {', '.join(sorted(LIBRARY))}"
         )
     return LIBRARY[name]

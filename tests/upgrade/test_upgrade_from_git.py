@@ -1,0 +1,147 @@
+"""A consortium starts on an earlier state of umpc from git, and is upgraded node after node.
+
+`make upgrade-test`. UMPC_UPGRADE_FROM is a tag or a commit of the present protocol's version;
+without it, the last tag counts, and without a tag the first commit of that version.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from umpc.deployment.processes import Deployment, stop
+from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger_reading import read_beside
+from umpc.protocol_version import PROTOCOL
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = "import sys; sys.path[0] = {!r}; from umpc.cli.main import main; main()"
+NODES = ("node-1", "node-2")
+STUDY = """name = "{}"
+statistic = "kendall_tau"
+columns = ["age", "balance"]
+epsilon = 1
+edges = "2n"
+backend = "shared"
+identity = "coordinator"
+dealer = {{name = "dealer", address = "{}"}}
+[[fields]]
+name = "age"
+lower = 0
+upper = 127
+whole = true
+[[fields]]
+name = "balance"
+lower = -100
+upper = 1000
+resolution = "0.5"
+"""
+
+
+def git(*words: str) -> bytes:
+    return subprocess.run(["git", "-C", ROOT, *words], check=True, capture_output=True).stdout
+
+
+def former_state() -> str:
+    """Return the tag or the commit to upgrade from."""
+    if given := os.environ.get("UMPC_UPGRADE_FROM"):
+        return given
+    if tags := git("tag", "--merged", "HEAD^", "--sort=-creatordate").decode().split():
+        return tags[0]
+    line = f'PROTOCOL = "{PROTOCOL}"'
+    commits = git("log", "--format=%H", f"-S{line}", "--", "umpc/protocol_version.py")
+    return commits.decode().split()[-1]
+
+
+def command_of(folder: Path) -> tuple[str, ...]:
+    """Return the command `umpc` of the code in a folder, whatever the present folder is."""
+    return sys.executable, "-c", PROGRAM.format(str(folder))
+
+
+@pytest.fixture(scope="module")
+def former(tmp_path_factory) -> Path:
+    """A folder with the code to upgrade from."""
+    state = former_state()
+    print(f"upgrading from {state}")
+    folder = tmp_path_factory.mktemp("former")
+    with tarfile.open(fileobj=io.BytesIO(git("archive", state, "umpc"))) as tar:
+        tar.extractall(folder, filter="data")
+    assert f'PROTOCOL = "{PROTOCOL}"' in (folder / "umpc/protocol_version.py").read_text()
+    return folder
+
+
+class Consortium:
+    """A dealer and two nodes, each with its own code. Args: former: the code of then."""
+
+    def __init__(self, folder: Path, former: Path):
+        self.former = former
+        self.folder = folder
+        self.deployment = Deployment(folder)
+        self.deployment.command = command_of(former)
+        self.deployment.start_dealer()
+        for name in NODES:
+            rows = "".join(f"{7 * i % 50},{13 * i % 90 - 20.5}\n" for i in range(30))
+            (folder / f"{name}.csv").write_text(f"age,balance\n{rows}")
+            self.deployment.start_node(name, folder / f"{name}.csv", "10", delta="1e-9")
+        self.served = dict(self.deployment.wait_until_ready())
+
+    def upgrade(self, name: str, *words: str) -> None:
+        """Stop a process, and start it with the code of now."""
+        stop([self.served[name].process])
+        self.deployment.command = command_of(ROOT)
+        self.deployment._start(name, [*words, "start", *self.place(name)])
+        self.served.update(self.deployment.wait_until_ready())
+
+    def place(self, name: str) -> tuple[str, str]:
+        if name in NODES:
+            return "--config", str(self.folder / f"{name}.toml")
+        return "--identity", str(self.folder / name)
+
+    def run(self, name: str, code: Path) -> tuple[float, bool]:
+        """Run a study with a coordinator of this code: its estimate, and whether it is repeated."""
+        text = STUDY.format(name, self.served["dealer"].address)
+        for node in NODES:
+            text += f'[[nodes]]\nname = "{node}"\naddress = "{self.served[node].address}"\n'
+        (self.folder / "study.toml").write_text(text)
+        words = ["study", "run", str(self.folder / "study.toml"), "--format", "json"]
+        done = subprocess.run([*command_of(code), *words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        return report["estimate"], report["replayed"]
+
+    def spent(self) -> list[int]:
+        places = (Place.of(self.folder / f"{name}-ledger.sqlite") for name in NODES)
+        return [int(read_beside(place).account.epsilon().spent) for place in places]
+
+
+def test_node_after_node_is_upgraded_and_nothing_is_charged_again(former, tmp_path):
+    sites = Consortium(tmp_path, former)
+    try:
+        first, _ = sites.run("first", former)
+        assert sites.spent() == [1, 1]
+
+        sites.upgrade("node-1", "node")
+        for code in (former, ROOT):
+            assert sites.run("first", code) == (first, True)
+        mixed, repeated = sites.run("mixed", former)
+        assert not repeated and sites.spent() == [2, 2]
+
+        sites.upgrade("node-2", "node")
+        sites.upgrade("dealer", "dealer")
+        assert sites.run("first", ROOT) == (first, True)
+        assert sites.run("mixed", ROOT) == (mixed, True)
+        assert sites.spent() == [2, 2]
+        assert sites.run("last", ROOT)[1] is False and sites.spent() == [3, 3]
+        for name in NODES:
+            for words in (("budget", "verify"), ("audit", "verify")):
+                verify = [*command_of(ROOT), *words, *sites.place(name)]
+                assert b"verified" in subprocess.run(verify, capture_output=True, check=True).stdout
+    finally:
+        stop(sites.deployment.processes)

@@ -1,0 +1,25 @@
+"""The option --dataset of the commands of a site's administrator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from umpc.node.config import NodeConfig
+
+DATASET = click.option(
+    "--dataset",
+    metavar="NAME",
+    help="The data set that is meant, where node.toml has several.",
+)
+
+
+def configs_of(config: Path, dataset: str | None) -> tuple[NodeConfig, ...]:
+    """Return the named data set of a node's file, or all without a name. Raises: ConfigError."""
+    from umpc.node.config import choose_dataset, load_datasets
+
+    found = load_datasets(config)
+    return found if dataset is None else (choose_dataset(found, dataset),)
