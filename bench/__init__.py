@@ -19,6 +19,7 @@
 | `scaling.py` | growth over the size of E, nodes and records: tables, and pictures for README.md |
 | `nodes.py` | 64 nodes |
 | `simulated.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
+| `hub.py` | many nodes through a hub, beside direct links |
 | `work.py` | processor seconds of each kind of work in a study with many nodes |
 | `planned.py` | a run beside its plan: bytes and memory |
 | `type_one.py` | how often a test rejects a true hypothesis, over simulated studies |

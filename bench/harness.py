@@ -20,7 +20,7 @@ from typing import Any
 from bench.jobs import JobFailed
 from umpc.cli.table import DemoTable, read_csv
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
-from umpc.deployment.processes import Deployment, Served, ended_with_us
+from umpc.deployment.processes import Deployment, Served, Start, ended_with_us
 from umpc.study.parts import FieldText
 
 BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank" / "bank.csv"
@@ -123,19 +123,26 @@ class Site:
 
 
 @contextmanager
-def site(table: DemoTable, nodes: int, dealer: bool = True) -> Iterator[Site]:
-    """Run nodes over equal parts of a table until the block ends."""
+def site(
+    table: DemoTable,
+    nodes: int,
+    dealer: bool = True,
+    hub: bool = False,
+    popen: Start = subprocess.Popen,
+) -> Iterator[Site]:
+    """Run nodes over equal parts of a table until the block ends. Args: hub: they dial a hub."""
     fields = table.fields()
     with tempfile.TemporaryDirectory(prefix="umpc-bench-") as name:
-        deployment = Deployment(Path(name))
+        deployment = Deployment(Path(name), popen=popen)
         with ended_with_us(deployment.processes):
+            relay = {"hub": deployment.start_hub()} if hub else {}
             if dealer:
                 deployment.start_dealer()
             paths = table.split(Path(name), nodes)
             for path in paths:
                 half = str(Fraction(1, 2))
                 deployment.start_node(path.stem, path, BUDGET, more=RULES, delta=half)
-            served = deployment.wait_until_ready()
+            served = relay | deployment.wait_until_ready()
             yield Site(Path(name), served, [path.stem for path in paths], fields)
 
 

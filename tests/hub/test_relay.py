@@ -16,16 +16,19 @@ def seat(relay: r.Relay, name: str, instance: int = 1, *, listens: bool = True) 
     return relay.join("node", name, join, 0.0)
 
 
-def envelope(name: str, instance: int = 0, kind: int = pb.HUB_SEALED, body: bytes = b"x"):
+def envelope(
+    name: str, instance: int = 0, kind: int = pb.HUB_SEALED, body: bytes = b"x", session: int = 7
+) -> pb.HubEnvelope:
     target = pb.HubMember(role="node", name=name, instance=bytes([instance]) * 16)
     if not instance:
         target.ClearField("instance")
-    return pb.HubEnvelope(target=target, session=b"s" * 16, kind=kind, body=body)
+    number = session.to_bytes(16, "big")
+    return pb.HubEnvelope(target=target, session=number, kind=kind, body=body)
 
 
-def notices(seat: r.Seat) -> list[int]:
+def notices(seat: r.Seat, relay: r.Relay | None = None) -> list[int]:
     found = []
-    while (frame := seat.take()) is not None:
+    while (frame := relay.take(seat) if relay else seat.take()) is not None:
         assert frame.WhichOneof("body") == "notice"
         found.append(frame.notice.kind)
     return found
@@ -93,12 +96,10 @@ def test_a_slow_receiver_bounds_the_memory_and_holds_up_nobody_else():
         for _ in range(100):
             relay.route(sender, envelope("slow", body=BODY))
         assert slow.by_sender[sender.key] <= r.PAIR_BYTES
-        assert notices(sender) == [pb.HubNotice.CONGESTED], "once, and not for each envelope"
+        assert notices(sender, relay) == [pb.HubNotice.CONGESTED], "once, and not for each envelope"
         assert relay.route(sender, envelope("quick")) == [quick]
     assert slow.waiting <= r.MEMBER_BYTES
-    for _ in range(1000):
-        relay.route(senders[0], envelope("slow", kind=pb.HUB_RESUME, body=BODY))
-    assert slow.waiting <= r.MEMBER_BYTES + r.SLACK_BYTES
+    assert relay.waiting == slow.waiting + quick.waiting
 
 
 def test_after_a_drop_nothing_of_a_session_passes_until_it_asks_to_resume():
@@ -120,5 +121,100 @@ def test_the_status_counts_what_waits_and_what_was_sent():
     waiting = [each.waiting for each in relay.status(9.0)]
     south.take()
     relayed = [each.relayed for each in relay.status(9.0)]
-    assert waiting == relayed == [0, 5 + r.FRAME_BYTES]
+    assert waiting == [0, 5 + r.FRAME_BYTES] and relayed == [0, 5]
     assert [each.seconds for each in relay.status(9.0)] == [9, 9]
+
+
+def test_a_lying_sender_takes_no_more_memory_than_its_share():
+    """Questions to resume, large names and sessions, and empty bodies: all of them count."""
+    relay = r.Relay()
+    liar, honest = seat(relay, "liar"), seat(relay, "honest")
+    slow = seat(relay, "slow")
+    for number in range(6_000):
+        kind = (pb.HUB_RESUME, pb.HUB_SEALED, pb.HUB_OPEN)[number % 3]
+        relay.route(liar, envelope("slow", kind=kind, body=b"", session=number))
+    assert slow.by_sender[liar.key] <= r.PAIR_BYTES + r.PAIR_SLACK_BYTES
+    assert len(slow.queue) * 1700 < r.PAIR_BYTES + r.PAIR_SLACK_BYTES, "as a queue takes it"
+    assert len(slow.held_up[liar.key]) <= r.MOST_HELD_UP
+    assert relay.route(honest, envelope("slow")) == [slow]
+    wide = bytes(r.RESUME_BYTES + 1)
+    wrong = [envelope("slow", kind=pb.HUB_RESUME, body=wide), envelope("n" * 64), envelope("")]
+    wrong += [envelope("slow"), envelope("slow"), envelope("slow")]
+    wrong[3].session, wrong[4].target.role = bytes(1 << 20), "r" * (1 << 20)
+    wrong[5].target.instance = bytes(1 << 20)
+    for each in wrong:
+        with pytest.raises(RemoteProtocolError, match="liar sent an envelope of a wrong form"):
+            relay.route(liar, each)
+    unknown = pb.HubEnvelope.FromString(
+        envelope("honest").SerializeToString() + b"\x82\x7d\x80\x80\x40" + bytes(1 << 20)
+    )
+    relay.route(liar, unknown)
+    assert honest.take().ByteSize() < 200, "fields that nobody knows are left out"
+
+
+def test_a_certificate_has_few_connections_and_they_are_counted():
+    relay = r.Relay()
+    for number in range(r.MOST_SEATS):
+        last = seat(relay, "north", number, listens=False)
+    with pytest.raises(RemoteProtocolError, match="64 processes connected"):
+        seat(relay, "north", 99, listens=False)
+    assert seat(relay, "north", 5, listens=False) is not None, "it comes again"
+    relay.leave(last, for_good=True)
+    seat(relay, "north", 99, listens=False)
+
+
+def test_a_full_hub_gives_every_receiver_its_share(monkeypatch):
+    monkeypatch.setattr(r, "HUB_BYTES", 1 << 20)
+    relay = r.Relay()
+    sender, slow, quick = seat(relay, "sender"), seat(relay, "slow"), seat(relay, "quick")
+    for number in range(99):
+        relay.route(sender, envelope("slow", body=BODY[: 1 << 16], session=number))
+    assert slow.waiting <= r.HUB_BYTES < relay.waiting + len(BODY), "the notices wait beside it"
+    assert relay.route(sender, envelope("quick")) == [quick]
+    while (
+        sender.take() is not None or relay.take(slow) is not None or relay.take(quick) is not None
+    ):
+        pass
+    for each in (sender, slow, quick):
+        relay.leave(each, for_good=False)
+    assert not relay.seats and not relay._processes
+
+
+def test_what_is_left_in_a_former_connection_is_dropped():
+    """It would come after the question to resume, out of its order, and the hub would be blamed."""
+    relay = r.Relay()
+    former, south = seat(relay, "north"), seat(relay, "south")
+    relay.route(former, envelope("south"))
+    again = seat(relay, "north")
+    assert again.replaces is former and former.is_replaced
+    assert relay.route(again, envelope("south", kind=pb.HUB_RESUME)) == [south]
+    assert relay.route(former, envelope("south")) == []
+    assert [south.take().envelope.kind for _ in range(2)] == [pb.HUB_SEALED, pb.HUB_RESUME]
+    assert south.take() is None
+
+
+def test_nothing_is_kept_of_those_that_left():
+    relay = r.Relay()
+    south = seat(relay, "south")
+    for number in range(1, 9):
+        caller = seat(relay, f"caller-{number}", number, listens=False)
+        for session in range(50):
+            relay.route(caller, envelope("south", body=BODY, session=session))
+        assert south.held_up
+        relay.leave(caller, for_good=number % 2 == 0)
+        while relay.take(south) is not None:
+            pass
+    assert not south.talked and not south.held_up and not south.by_sender
+    assert relay.waiting == 0 and len(relay.seats) == 1
+
+
+def test_an_opening_that_found_no_room_is_tried_again_and_held_up_by_nothing():
+    relay = r.Relay()
+    north, south = seat(relay, "north"), seat(relay, "south")
+    while not north.queue:
+        relay.route(north, envelope("south", body=BODY))
+    opening = envelope("south", kind=pb.HUB_OPEN, body=BODY, session=8)
+    assert relay.route(north, opening) == [north]
+    while relay.take(south) is not None:
+        pass
+    assert relay.route(north, opening) == [south]

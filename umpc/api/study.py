@@ -5,7 +5,8 @@ Modules that only some calls need are loaded there, because `umpc study run` sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from umpc.api.result import Result
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.contact import Contact, contact_all
+from umpc.coordinator.run_file import Note, RunFile, no_note
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.errors import StudyError
@@ -95,6 +97,7 @@ class ProposedStudy:
             shufflers=participants(shufflers or {}),
             **{key: plain(value) for key, value in settings.items()},
         )
+        self._is_file = False
         self.file: StudyFile = study_file(self._entries, statistic)
 
     @classmethod
@@ -102,6 +105,7 @@ class ProposedStudy:
         """The study of a study.toml. Raises: StudyError naming file and key."""
         study = cls.__new__(cls)
         study._entries = {}
+        study._is_file = True
         study.file = load_study_file(Path(path))
         return study
 
@@ -198,10 +202,12 @@ class ProposedStudy:
     async def prepare_async(self, *, progress: bool = True) -> Preparation:
         """`prepare` for an event loop."""
         document = self.document
-        if not progress:
-            return await prepare_study(document, self.identity)
-        with ProgressShow() as show:
-            return await prepare_study(document, self.identity, show.tell, show.expect)
+        with self._noted() as note:
+            if not progress:
+                return await prepare_study(document, self.identity, note=note)
+            with ProgressShow() as show:
+                parts = (document, self.identity, show.tell, show.expect)
+                return await prepare_study(*parts, note=note)
 
     def run(self, *, progress: bool = True) -> Result:
         """Run the study. One that ran before returns its stored result and costs nothing.
@@ -214,10 +220,22 @@ class ProposedStudy:
     async def run_async(self, *, progress: bool = True) -> Result:
         """`run` for an event loop."""
         document = self.document
-        if not progress:
-            return Result(await run_study(document, self.identity))
-        with ProgressShow() as show:
-            return Result(await run_study(document, self.identity, show.tell, show.expect))
+        with self._noted() as note:
+            if not progress:
+                return Result(await run_study(document, self.identity, note=note))
+            with ProgressShow() as show:
+                parts = (document, self.identity, show.tell, show.expect)
+                return Result(await run_study(*parts, note=note))
+
+    @contextmanager
+    def _noted(self) -> Iterator[Note]:
+        """Let `umpc study watch` see a run, if the study is a file."""
+        if not self._is_file:
+            yield no_note
+            return
+        names = [node.name for node in self.document.nodes]
+        with RunFile(self.file.path, self.name, names) as file:
+            yield file.note
 
     def __repr__(self) -> str:
         entries = self.file.entries

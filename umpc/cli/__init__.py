@@ -21,7 +21,8 @@
 | `approve.py` | `umpc approve`: a person's decisions on studies at a site |
 | `audit.py` | `umpc audit`: show, verify and export a node's audit trail |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, and set its anchor again |
-| `study.py` | `umpc study`: check, prepare or run a study |
+| `study.py` | `umpc study`: check, prepare, run or watch a study |
+| `watch.py` | `umpc study watch`: how far a run is, and who is connected |
 | `wait.py` | `umpc study run --wait`: a run as soon as every site has accepted |
 | `train.py` | `umpc train`: a model by gradients of a pairwise loss |
 | `train_run.py` | its run as the coordinator, and its public table |

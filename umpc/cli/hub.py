@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,18 +74,17 @@ def start_hub(
 @IDENTITY
 @click.argument("address", metavar="NAME@HOST:PORT")
 def hub_status(folder: Path, address: str) -> None:
-    """Show who is connected to a hub, since when, and how much waits for whom."""
+    """Show who is connected to a hub, for how long, and how much waits for whom.
+
+    "heard" says how long ago the hub had the last message of a process, which sends one every 5
+    seconds at least. The hub does not know the steps of a study: see `umpc study watch`.
+    """
     from umpc.transport.authority import load_identity
     from umpc.transport.hub.address import parse_hub
 
     reply = asyncio.run(_ask(load_identity(folder), parse_hub(address)))
-    click.echo(f"the hub runs since {_time(reply.seconds)}; {len(reply.seats)} are connected")
-    for seat in reply.seats:
-        kind = "" if seat.listens else ", only calls"
-        click.echo(
-            f"{seat.role:<11} {seat.name:<24} since {_time(seat.seconds)}, "
-            f"{seat.relayed:,} bytes sent to it, {seat.waiting:,} wait{kind}"
-        )
+    for line in status_lines(reply):
+        click.echo(line)
 
 
 async def _ask(identity: Identity, hub: HubAddress) -> pb.HubStatusReply:
@@ -93,6 +93,20 @@ async def _ask(identity: Identity, hub: HubAddress) -> pb.HubStatusReply:
     return await ask_status(identity, hub, STATUS_SECONDS)
 
 
-def _time(seconds: int) -> str:
-    hours, rest = divmod(seconds, 3600)
-    return f"{hours}:{rest // 60:02}:{rest % 60:02}"
+def status_lines(reply: pb.HubStatusReply) -> Iterator[str]:
+    """Yield a line on the hub, and one for each connected process."""
+    from umpc.cli.watch import in_clock
+
+    memory = f", {reply.memory / 2**20:.0f} MiB of memory" if reply.memory else ""
+    most = f" (at most {reply.most_memory / 2**20:.0f})" if reply.most_memory else ""
+    yield (
+        f"the hub runs for {in_clock(reply.seconds)}; {len(reply.seats)} processes are connected, "
+        f"{reply.waiting:,} bytes wait{memory}{most}"
+    )
+    for seat in reply.seats:
+        kind = "" if seat.listens else ", only calls"
+        yield (
+            f"{seat.role:<11} {seat.name:<24} connected for {in_clock(seat.seconds)}, heard "
+            f"{in_clock(seat.silent)} ago; {seat.sent:,} bytes from it, {seat.relayed:,} to it, "
+            f"{seat.waiting:,} wait{kind}"
+        )

@@ -135,6 +135,23 @@ def run(
 
 @study.command()
 @click.argument("file", type=FILE)
+@click.option("--once", is_flag=True, help="Print the state once, and do not wait for the end.")
+def watch(file: Path, once: bool) -> None:
+    """Show how far the run of FILE is, and who is connected, from another terminal.
+
+    The run of `umpc study run` or `umpc study prepare` goes on in its own process, which writes its
+    state into FILE.run. This command shows each node's step and for how long it takes already, and
+    asks the study's hubs who is connected. It needs the coordinator's identity only for the hubs.
+    """
+    from umpc.api.study import ProposedStudy
+    from umpc.cli.watch import watch_run
+
+    study = ProposedStudy.load(file)
+    watch_run(file, study.document, study.identity, once=once)
+
+
+@study.command()
+@click.argument("file", type=FILE)
 @FORMAT
 def prepare(file: Path, style: str) -> None:
     """Do all work that needs no data, so that the run takes moments.

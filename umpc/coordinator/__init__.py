@@ -7,6 +7,7 @@
 | `conductor.py` | the steps of a study, with all nodes at once |
 | `losses.py` | the nodes that a study loses, and whether it goes on without them |
 | `links.py` | the stream to one node, and one step with all nodes |
+| `run_file.py` | the state of a run in a file, for `umpc study watch` |
 | `shufflers.py` | the stream from one shuffler |
 | `studyfile.py` | a study as people write it: study.toml |
 | `studyfile_entries.py` | its keys, their help texts, and how they go together |

@@ -14,6 +14,7 @@ from typing import TypeVar
 from umpc.coordinator.conductor import Conductor, Expect, Preparation
 from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, NodeLink, Tell, each
 from umpc.coordinator.losses import Losses
+from umpc.coordinator.run_file import Note, no_note
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import UmpcError
 from umpc.protocols.registry import checked, protocol_of
@@ -35,26 +36,35 @@ def expect_nothing(attempt: Attempt) -> None:
 
 
 async def run_study(
-    study: Study, identity: Identity, tell: Tell = silent, expect: Expect = expect_nothing
+    study: Study,
+    identity: Identity,
+    tell: Tell = silent,
+    expect: Expect = expect_nothing,
+    note: Note = no_note,
 ) -> Report:
     """Run a study to its report. A preparation is used if all nodes still have it.
 
     Where the study may miss nodes, it goes on without those that are lost before the release.
 
     Args: tell: is told each step's progress. expect: is told the attempt before the nodes prepare.
+        note: takes notes of how far each node is.
 
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
     losses = Losses(study)
     while True:
         try:
-            return await _lead(losses, identity, tell, Conductor.conduct, expect)
+            return await _lead(losses, identity, tell, Conductor.conduct, expect, note)
         except UmpcError as error:
             losses.after(error)
 
 
 async def prepare_study(
-    study: Study, identity: Identity, tell: Tell = silent, expect: Expect = expect_nothing
+    study: Study,
+    identity: Identity,
+    tell: Tell = silent,
+    expect: Expect = expect_nothing,
+    note: Note = no_note,
 ) -> Preparation:
     """Have all nodes do everything that needs no data, and keep it for the study's run.
 
@@ -64,7 +74,7 @@ async def prepare_study(
     lapses. StudyError where there is nothing to prepare.
     """
     protocol_of(study).check_ahead(study)
-    return await _lead(Losses(study), identity, tell, Conductor.park, expect)
+    return await _lead(Losses(study), identity, tell, Conductor.park, expect, note)
 
 
 async def _lead(
@@ -73,12 +83,13 @@ async def _lead(
     tell: Tell,
     lead: Callable[[Conductor], Awaitable[Outcome]],
     expect: Expect,
+    note: Note,
 ) -> Outcome:
     """Lead a study over streams to all nodes, which end with it."""
     study = checked(losses.study)
     side = protocol_of(study).coordinator(study, verifier_of(identity))
     started = time.perf_counter()
-    links = [NodeLink(node, tell) for node in study.nodes]
+    links = [NodeLink(node, tell, note) for node in study.nodes]
     shufflers = [ShufflerLink(study, place) for place in range(len(study.shufflers))]
     parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
     conductor = Conductor(side, links, tell, started, shufflers, expect, losses)

@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from umpc.coordinator.run_file import Note, no_note
 from umpc.errors import ApprovalPending, PeerLost, StudyAborted, UmpcError
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -52,11 +53,12 @@ Tell = Callable[[str, int, int], None]
 
 
 class NodeLink:
-    """The stream to one node. `tell` gets the node's progress messages."""
+    """The stream to one node. `tell` gets the node's progress messages, `note` also its steps."""
 
-    def __init__(self, node: Participant, tell: Tell):
+    def __init__(self, node: Participant, tell: Tell, note: Note = no_note):
         self.node = node
         self.tell = tell
+        self._note = note
         self._stream: RpcStream[pb.CoordinatorMessage, m.NodeMessage] = RpcStream(
             node.name, "connect", codec.decode_node, ahead=MESSAGES_AHEAD
         )
@@ -68,6 +70,7 @@ class NodeLink:
         """
         await self._stream.connect(identity, "node", self.node.address, patience)
         self._stream.begin(node_stub(self._stream.channel).Study())
+        self._note(self.node.name, "connect", 1, 1)
 
     async def ask(
         self, step: str, message: m.CoordinatorMessage, kinds: tuple[type[T], ...], seconds: float
@@ -77,8 +80,11 @@ class NodeLink:
         Raises: the node's own failure as it sent it, PeerLost, StepTimeout, RemoteProtocolError.
         """
         async with self._stream.deadline(step, seconds):
+            self._note(self.node.name, step, 0, 1)
             await self._stream.write(codec.encode_coordinator(message))
-            return await self._answer(step, kinds)
+            answer = await self._answer(step, kinds)
+            self._note(self.node.name, step, 1, 1)
+            return answer
 
     async def collect(
         self,
@@ -111,6 +117,7 @@ class NodeLink:
             match answer:
                 case m.Progress(of_step, done, total):
                     self.tell(f"{of_step} {self.node.name}", done, total)
+                    self._note(self.node.name, step, min(done, total - 1), total)
                 case m.Failure():
                     raise codec.error_of(answer)
                 case _ if isinstance(answer, kinds):

@@ -6,6 +6,9 @@ that its members do not send again (`transport/hub/numbering.py`).
 It drops envelopes in two cases, and tells the sender in both: the receiver is not connected, or its
 queue is full. A session of which it dropped one envelope loses all further ones, until its sender
 asks to resume. Its receiver therefore never sees a gap.
+
+A member may lie, and the memory that it can take here is bounded: its envelopes have a fixed form,
+each counts with all the memory that it needs, and a member has few connections.
 """
 
 from __future__ import annotations
@@ -15,25 +18,44 @@ from dataclasses import dataclass, field
 
 from umpc.errors import AddressInUse, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.certificates import ROLES
 
 PAIR_BYTES = 8 << 20
 """Bytes of one sender that may wait for one receiver."""
 MEMBER_BYTES = 64 << 20
 """Bytes that may wait for one receiver. An honest session has far less under way."""
+HUB_BYTES = 1 << 30
+"""Bytes that may wait in all. Above it, a receiver gets no more than an equal share of it."""
 SLACK_BYTES = 1 << 20
 """Bytes above MEMBER_BYTES for notices and questions to resume, without which nothing goes on."""
-FRAME_BYTES = 200
-"""Bytes that a waiting frame takes in addition to its body."""
+PAIR_SLACK_BYTES = 256 << 10
+"""Bytes above PAIR_BYTES for one sender's questions to resume: there is one for each session."""
+FRAME_BYTES = 2000
+"""Bytes of memory that a waiting frame takes in addition to its body."""
 INSTANCE_BYTES = 16
-MOST_TALKED = 1 << 16
+SESSION_BYTES = 16
+RESUME_BYTES = 256
+"""Longest body of a question to resume; that of an honest one has 57 bytes."""
+MOST_NAME = 63
+MOST_SEATS = 64
+"""Processes of one certificate that may be connected: a coordinator has one for each study."""
+MOST_HELD_UP = 1024
+"""Sessions of one sender that are held up before one receiver. More have not begun and not ended;
+the oldest one has, so it is forgotten."""
 
 Key = tuple[str, str, bytes]
 """(role, name, instance) of a process."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Seat:
-    """One connected process. talked: the processes that it exchanged envelopes with."""
+    """One connected process.
+
+    held_up: sender → its sessions of which an envelope was dropped, the oldest one first.
+    talked: the connected processes that it exchanged envelopes with.
+    replaces: the process's former connection, if that has not ended yet.
+    is_replaced: the process has a newer connection.
+    """
 
     key: Key
     listens: bool
@@ -41,9 +63,13 @@ class Seat:
     queue: deque[tuple[Key | None, int, pb.HubFrame]] = field(default_factory=deque)
     waiting: int = 0
     relayed: int = 0
+    sent: int = 0
+    heard: float = 0.0
     by_sender: Counter[Key] = field(default_factory=Counter)
-    held_up: set[tuple[Key, bytes]] = field(default_factory=set)
+    held_up: dict[Key, dict[bytes, None]] = field(default_factory=dict)
     talked: set[Key] = field(default_factory=set)
+    replaces: Seat | None = None
+    is_replaced: bool = False
 
     @property
     def member(self) -> pb.HubMember:
@@ -52,7 +78,7 @@ class Seat:
         return pb.HubMember(role=role, name=name, instance=instance)
 
     def put(self, frame: pb.HubFrame, size: int, sender: Key | None = None) -> None:
-        """Add a frame to what waits for this process."""
+        """Add a frame to what waits for this process. Args: size: of it in memory."""
         self.queue.append((sender, size, frame))
         self.waiting += size
         if sender is not None:
@@ -64,18 +90,37 @@ class Seat:
             return None
         sender, size, frame = self.queue.popleft()
         self.waiting -= size
-        self.relayed += size
+        self.relayed += len(frame.envelope.body)
         if sender is not None:
             self.by_sender[sender] -= size
             if not self.by_sender[sender]:
                 del self.by_sender[sender]
         return frame
 
-    def has_room(self, sender: Key, size: int) -> bool:
+    def has_room(self, sender: Key, size: int, kind: int) -> bool:
         """Return whether an envelope of a sender may wait here."""
-        if self.waiting + size > MEMBER_BYTES:
+        asks = kind == pb.HUB_RESUME
+        if self.waiting + size > MEMBER_BYTES + asks * SLACK_BYTES:
             return False
-        return self.by_sender[sender] + size <= PAIR_BYTES
+        return self.by_sender[sender] + size <= PAIR_BYTES + asks * PAIR_SLACK_BYTES
+
+    def hold_up(self, sender: Key, session: bytes) -> None:
+        """Note that a session lacks an envelope, until its sender asks to resume."""
+        sessions = self.held_up.setdefault(sender, {})
+        sessions[session] = None
+        if len(sessions) > MOST_HELD_UP:
+            del sessions[next(iter(sessions))]
+
+    def is_held_up(self, sender: Key, session: bytes) -> bool:
+        """Return whether a session lacks an envelope."""
+        return session in self.held_up.get(sender, ())
+
+    def let_go(self, sender: Key, session: bytes) -> None:
+        """Note that a session's sender asked to resume."""
+        sessions = self.held_up.get(sender, {})
+        sessions.pop(session, None)
+        if not sessions:
+            self.held_up.pop(sender, None)
 
 
 class Relay:
@@ -83,6 +128,8 @@ class Relay:
 
     def __init__(self) -> None:
         self.seats: dict[Key, Seat] = {}
+        self.waiting = 0
+        self._processes: Counter[tuple[str, str]] = Counter()
         self._listeners: dict[tuple[str, str], Seat] = {}
 
     def join(self, role: str, name: str, join: pb.HubJoin, now: float) -> Seat:
@@ -101,10 +148,19 @@ class Relay:
                 f"another process of {role} {name!r} is connected to this hub; stop it, or give "
                 "this one a certificate of its own"
             )
-        seat = Seat(key, join.listens, now)
         former = self.seats.get(key)
-        if former is not None:
+        if former is None and self._processes[role, name] >= MOST_SEATS:
+            raise RemoteProtocolError(
+                f"{name} has {MOST_SEATS} processes connected to this hub already; stop some",
+                culprit=name,
+            )
+        seat = Seat(key, join.listens, now, heard=now)
+        if former is None:
+            self._processes[role, name] += 1
+        else:
             seat.talked |= former.talked
+            seat.replaces, former.is_replaced = former, True
+            self.waiting -= former.waiting
         self.seats[key] = seat
         if join.listens:
             self._listeners[role, name] = seat
@@ -118,42 +174,73 @@ class Relay:
         if self.seats.get(seat.key) is not seat:
             return []  # the process has a new connection
         del self.seats[seat.key]
+        self.waiting -= seat.waiting
+        self._processes[seat.key[:2]] -= 1
+        if not self._processes[seat.key[:2]]:
+            del self._processes[seat.key[:2]]
         if self._listeners.get(seat.key[:2]) is seat:
             del self._listeners[seat.key[:2]]
         kind = pb.HubNotice.GONE if for_good else pb.HubNotice.ABSENT
         told = [other for key in seat.talked if (other := self.seats.get(key)) is not None]
         for other in told:
+            other.talked.discard(seat.key)
+            other.held_up.pop(seat.key, None)  # it asks to resume when it comes back
             self._notify(other, pb.HubNotice(kind=kind, member=seat.member))
         return told
 
+    def take(self, seat: Seat) -> pb.HubFrame | None:
+        """Return the next frame for a process, or None."""
+        before = seat.waiting
+        frame = seat.take()
+        if self.seats.get(seat.key) is seat:
+            self.waiting -= before - seat.waiting
+        return frame
+
     def route(self, source: Seat, envelope: pb.HubEnvelope) -> list[Seat]:
-        """Put an envelope into its receiver's queue, or a notice into its sender's."""
+        """Put an envelope into its receiver's queue, or a notice into its sender's.
+
+        Raises: RemoteProtocolError for an envelope of a form that no member sends.
+        """
+        _check(source, envelope)
+        source.sent += len(envelope.body)
+        if self.seats.get(source.key) is not source:
+            return []  # left over in a former connection: the process has asked to resume since
         target, kind = self._receiver(envelope.target)
         if target is None:
             notice = pb.HubNotice(kind=kind, member=envelope.target, session=envelope.session)
             self._notify(source, notice)
             return [source]
-        envelope.source.CopyFrom(source.member)
+        sender, session = source.key, envelope.session
         size = len(envelope.body) + FRAME_BYTES
-        place = (source.key, envelope.session)
-        if envelope.kind == pb.HUB_RESUME:
-            if target.waiting + size > MEMBER_BYTES + SLACK_BYTES:
-                return []
-            target.held_up.discard(place)
-        elif place in target.held_up:
+        if envelope.kind == pb.HUB_SEALED and target.is_held_up(sender, session):
             return []
-        elif not target.has_room(source.key, size):
-            target.held_up.add(place)
-            notice = pb.HubNotice(
-                kind=pb.HubNotice.CONGESTED, member=target.member, session=envelope.session
-            )
-            self._notify(source, notice)
-            return [source]
-        target.put(pb.HubFrame(envelope=envelope), size, source.key)
-        if len(source.talked) < MOST_TALKED:
-            source.talked.add(target.key)
-            target.talked.add(source.key)
+        if not target.has_room(sender, size, envelope.kind) or self._is_over_share(target, size):
+            return self._congested(source, target, envelope)
+        if envelope.kind == pb.HUB_RESUME:
+            target.let_go(sender, session)
+        envelope.source.CopyFrom(source.member)
+        target.put(pb.HubFrame(envelope=envelope), size, sender)
+        self.waiting += size
+        source.talked.add(target.key)
+        target.talked.add(sender)
         return [target]
+
+    def _is_over_share(self, target: Seat, size: int) -> bool:
+        """Return whether all queues are full, and this one has its equal share."""
+        if self.waiting + size <= HUB_BYTES:
+            return False
+        return target.waiting + size > HUB_BYTES // len(self.seats)
+
+    def _congested(self, source: Seat, target: Seat, envelope: pb.HubEnvelope) -> list[Seat]:
+        """Drop an envelope for which there is no room, and tell its sender once."""
+        if envelope.kind == pb.HUB_RESUME:
+            return []  # its sender asks again
+        if envelope.kind == pb.HUB_SEALED:
+            target.hold_up(source.key, envelope.session)
+        congested = pb.HubNotice.CONGESTED
+        notice = pb.HubNotice(kind=congested, member=target.member, session=envelope.session)
+        self._notify(source, notice)
+        return [source]
 
     def _receiver(self, member: pb.HubMember) -> tuple[Seat | None, pb.HubNotice.Kind]:
         """Return the receiver's seat, or None and why there is none."""
@@ -165,8 +252,9 @@ class Relay:
         return seat, pb.HubNotice.GONE if replaced else pb.HubNotice.ABSENT
 
     def _notify(self, seat: Seat, notice: pb.HubNotice) -> None:
-        if seat.waiting <= MEMBER_BYTES + SLACK_BYTES:
+        if seat.waiting + FRAME_BYTES <= MEMBER_BYTES + SLACK_BYTES:
             seat.put(pb.HubFrame(notice=notice), FRAME_BYTES)
+            self.waiting += FRAME_BYTES
 
     def status(self, now: float) -> list[pb.HubSeat]:
         """Return who is connected, by role and name."""
@@ -178,6 +266,27 @@ class Relay:
                 seconds=int(now - seat.since),
                 waiting=seat.waiting,
                 relayed=seat.relayed,
+                sent=seat.sent,
+                silent=int(max(0.0, now - seat.heard)),
             )
             for _, seat in sorted(self.seats.items())
         ]
+
+
+def _check(source: Seat, envelope: pb.HubEnvelope) -> None:
+    """Check the parts of an envelope that a queue keeps. Raises: RemoteProtocolError."""
+    target = envelope.target
+    is_right = (
+        len(envelope.session) == SESSION_BYTES
+        and target.role in ROLES
+        and 0 < len(target.name) <= MOST_NAME
+        and len(target.instance) in (0, INSTANCE_BYTES)
+        and (envelope.kind != pb.HUB_RESUME or len(envelope.body) <= RESUME_BYTES)
+    )
+    if not is_right:
+        name = source.key[1]
+        raise RemoteProtocolError(
+            f"{name} sent an envelope of a wrong form to the hub; see which version runs there",
+            culprit=name,
+        )
+    envelope.DiscardUnknownFields()

@@ -9,14 +9,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
+from pathlib import Path
 
 from umpc.errors import RemoteProtocolError, UmpcError
 from umpc.failpoints import failpoint
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.batches import gathered, scattered
+from umpc.transport.patience import time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import status_of
 from umpc.transport.tls import peer_of
@@ -47,7 +50,14 @@ class HubServer(rpc.HubServicer):
         """Say who is connected."""
         now = time.monotonic()
         seats = self.relay.status(now)
-        return pb.HubStatusReply(seats=seats, seconds=int(now - self._started))
+        memory, most = memory_of_this_process()
+        return pb.HubStatusReply(
+            seats=seats,
+            seconds=int(now - self._started),
+            waiting=self.relay.waiting,
+            memory=memory,
+            most_memory=most,
+        )
 
     async def Join(self, requests: object, context: JoinContext) -> None:
         """Serve a process for as long as its connection lives."""
@@ -58,6 +68,9 @@ class HubServer(rpc.HubServicer):
             log.warning("%s is not let in: %s", peer, error.message)
             await context.abort(*status_of(error))
         changed = self._changed[seat] = asyncio.Event()
+        if seat.replaces is not None:
+            self._wake([seat.replaces])
+            seat.replaces = None
         log.info("%s is connected", peer)
         has_left = False
         try:
@@ -71,20 +84,27 @@ class HubServer(rpc.HubServicer):
 
     async def _serve(self, seat: Seat, changed: asyncio.Event, context: JoinContext) -> bool:
         """Relay from and to a process. Returns: whether it left by its own will."""
-        writer = asyncio.create_task(_write(seat, changed, context))
+        writer = asyncio.create_task(self._write(seat, changed, context))
         reader = asyncio.create_task(self._read(seat, context))
-        tasks = {writer, reader}
+        tasks = {writer, reader, asyncio.create_task(_until_silent(seat))}
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            return reader.done() and not reader.exception() and reader.result()
+            fault = reader.exception() if reader.done() else None
+            if isinstance(fault, UmpcError):
+                log.warning("%s", fault.message)
+                await context.abort(*status_of(fault))
+            return reader.done() and fault is None and reader.result()
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _seated(self, role: str, name: str, context: JoinContext) -> Seat:
-        async with asyncio.timeout(JOIN_SECONDS):
-            first = await read(context)
+        try:
+            async with time_limit(JOIN_SECONDS):
+                first = await read(context)
+        except TimeoutError:
+            first = None
         if first is None or first.WhichOneof("body") != "join":
             raise RemoteProtocolError(f"{name} did not begin with its instance", culprit=name)
         return self.relay.join(role, name, first.join, time.monotonic())
@@ -92,10 +112,10 @@ class HubServer(rpc.HubServicer):
     async def _read(self, seat: Seat, context: JoinContext) -> bool:
         """Relay what a process sends. Returns: whether it left by its own will."""
         while True:
-            async with asyncio.timeout(SILENT_SECONDS):
-                frame = await read(context)
-            if frame is None:
+            frame = await read(context)
+            if frame is None or seat.is_replaced:
                 return False
+            seat.heard = time.monotonic()
             for each in scattered(frame):
                 body = each.WhichOneof("body")
                 if body == "envelope":
@@ -105,6 +125,20 @@ class HubServer(rpc.HubServicer):
                 elif body == "leave":
                     return True
 
+    async def _write(self, seat: Seat, changed: asyncio.Event, context: JoinContext) -> None:
+        """Send what waits for a process, and a sign of life where nothing does."""
+        while not seat.is_replaced:
+            frame = gathered(lambda: self.relay.take(seat))
+            if frame is None:
+                changed.clear()
+                try:
+                    async with asyncio.timeout(PULSE_SECONDS):
+                        await changed.wait()
+                except TimeoutError:
+                    frame = pb.HubFrame(pulse=pb.HubPulse())
+            if frame is not None:
+                await context.write(frame)
+
     def _wake(self, seats: list[Seat]) -> None:
         for seat in seats:
             changed = self._changed.get(seat)
@@ -112,16 +146,21 @@ class HubServer(rpc.HubServicer):
                 changed.set()
 
 
-async def _write(seat: Seat, changed: asyncio.Event, context: JoinContext) -> None:
-    """Send what waits for a process, and a sign of life where nothing does."""
-    while True:
-        frame = gathered(seat.take)
-        if frame is None:
-            changed.clear()
-            try:
-                async with asyncio.timeout(PULSE_SECONDS):
-                    await changed.wait()
-            except TimeoutError:
-                frame = pb.HubFrame(pulse=pb.HubPulse())
-        if frame is not None:
-            await context.write(frame)
+async def _until_silent(seat: Seat) -> None:
+    """Wait until a process has been silent for too long, in looks that this hub had time for."""
+    silent = 0
+    while silent < SILENT_SECONDS:
+        heard = seat.heard
+        await asyncio.sleep(PULSE_SECONDS)
+        silent = silent + PULSE_SECONDS if seat.heard == heard else 0
+
+
+def memory_of_this_process() -> tuple[int, int]:
+    """Return the bytes of memory that this process has, and had at most; 0 where nobody says."""
+    found = {"VmRSS": 0, "VmHWM": 0}
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            name, _, rest = line.partition(":")
+            if name in found:
+                found[name] = int(rest.split()[0]) * 1024
+    return found["VmRSS"], found["VmHWM"]

@@ -21,6 +21,7 @@ from umpc.transport.heartbeat import METHOD, Calls
 from umpc.transport.identity import Identity
 from umpc.transport.listening import refuse_if_taken
 from umpc.transport.patience import own_lag, time_limit
+from umpc.transport.proxy import proxy_to
 from umpc.transport.role_guard import Allowed, RoleGuard
 from umpc.transport.tls import channel_credentials, grpc, server_credentials
 
@@ -63,7 +64,6 @@ SERVER = (
 )
 CHANNEL = (
     *COMMON,
-    ("grpc.enable_http_proxy", 0),
     ("grpc.enable_retries", 0),  # the session decides about a lost call: resend or a new attempt
     ("grpc.service_config_disable_resolution", 1),
     ("grpc.use_local_subchannel_pool", 1),
@@ -141,7 +141,7 @@ class _Attempt:
         pause = FIRST_PAUSE
         while True:
             self._identity = self._identity.latest()
-            shown = await shown_certificate(self._address, self._seconds)
+            shown = await shown_certificate(self._address, self._seconds, self._role)
             channel = None if shown is None else await self._connect(await self._verified(shown))
             if channel is not None:
                 return channel
@@ -172,7 +172,8 @@ class _Attempt:
         target = f"dns:///{f'[{host}]' if ':' in host else host}:{port}"
         override = ("grpc.ssl_target_name_override", host_name(self._name, self._role))
         credentials = channel_credentials(self._identity, server_pem)
-        channel = grpc.aio.secure_channel(target, credentials, options=(*CHANNEL, override))
+        options = (*CHANNEL, override, *_proxied(self._role, host))
+        channel = grpc.aio.secure_channel(target, credentials, options=options)
         try:
             if await _is_ready(channel):
                 return channel
@@ -201,6 +202,14 @@ class _Attempt:
         """Return what is wrong with the connection, or that it works now."""
         parts = (self._identity, self._name, self._role, self._address, self._seconds)
         return await asyncio.to_thread(explain, *parts)
+
+
+def _proxied(role: str, host: str) -> tuple[tuple[str, int | str], ...]:
+    """Return gRPC's options for the way to a server: through the site's proxy, or past it."""
+    proxy = proxy_to(role, host)
+    if proxy is None:
+        return (("grpc.enable_http_proxy", 0),)
+    return ("grpc.enable_http_proxy", 1), ("grpc.http_proxy", proxy.url)
 
 
 async def _is_ready(channel: grpc.aio.Channel) -> bool:

@@ -22,6 +22,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable, UmpcError
+from umpc.transport.proxy import Proxy, proxy_to
 
 if TYPE_CHECKING:
     from umpc.transport.identity import Identity
@@ -31,17 +32,26 @@ X509_V_FLAG_NO_CHECK_TIME = 0x200000
 DATE = "%Y-%m-%d %H:%M"
 
 
-async def shown_certificate(address: str, timeout: float) -> bytes | None:
+async def shown_certificate(address: str, timeout: float, role: str = "node") -> bytes | None:
     """Return the certificate (DER) that the server at an address shows, or None if it shows none.
 
     The server proves in the handshake that it has the key. Nothing else is verified here, and this
     side shows no certificate and sends nothing.
+
+    Args: role: of the server. A hub may be behind a proxy.
     """
     host, port = split_address(address)
+    proxy = proxy_to(role, host)
     try:
         async with asyncio.timeout(timeout):
-            _, writer = await asyncio.open_connection(host, port, ssl=_looking())
-    except OSError:  # ssl.SSLError and TimeoutError are among them
+            if proxy is None:
+                _, writer = await asyncio.open_connection(host, port, ssl=_looking())
+            else:
+                plain = await asyncio.to_thread(proxy.tunnel, host, port, timeout)
+                _, writer = await asyncio.open_connection(
+                    sock=plain, ssl=_looking(), server_hostname=""
+                )
+    except (OSError, PeerUnavailable):  # ssl.SSLError and TimeoutError are among them
         return None
     try:
         shown: bytes | None = writer.get_extra_info("ssl_object").getpeercert(True)
@@ -95,7 +105,8 @@ def find_fault(
     now = now or datetime.now(UTC)
     try:
         _check_own(identity, now)
-        with _tcp(f"{role} {name!r}", address, timeout) as plain:
+        proxy = proxy_to(role, split_address(address)[0])
+        with _tcp(f"{role} {name!r}", address, timeout, proxy) as plain:
             _tls(identity, name, role, address, plain, now)
     except UmpcError as error:
         error.culprit = error.culprit or name
@@ -128,10 +139,15 @@ def _check_own(identity: Identity, now: datetime) -> None:
         )
 
 
-def _tcp(who: str, address: str, timeout: float) -> socket.socket:
-    host, port = split_address(address)
+def _tcp(who: str, address: str, timeout: float, proxy: Proxy | None) -> socket.socket:
+    host, port = target = split_address(address)
+    if proxy is not None:
+        who, address = f"{who} through the proxy", proxy.place
+        host, port = proxy.host, proxy.port
     try:
-        return socket.create_connection((host, port), timeout)
+        if proxy is not None:
+            return proxy.tunnel(*target, timeout)
+        return socket.create_connection(target, timeout)
     except socket.gaierror as error:
         why = (
             f"the name {host!r} does not resolve ({error.strerror}): check the address and the DNS"

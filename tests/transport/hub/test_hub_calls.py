@@ -23,7 +23,7 @@ from umpc.errors import (
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.dialling import connect
-from umpc.transport.hub import link, numbering, session
+from umpc.transport.hub import link, numbering, routes, session
 from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.asking import ask_status
 from umpc.transport.stream import RpcStream, as_received
@@ -85,6 +85,65 @@ def test_who_is_not_there_or_is_another_is_named(site, monkeypatch):
             await hub.stop()
             with pytest.raises(PeerUnavailable, match="hub 'relay'"):
                 await connect(site("e"), "a", "node", hub.address, 0.3)
+
+    run(scenario())
+
+
+def test_who_was_away_before_and_is_slow_now_is_waited_for(site, monkeypatch):
+    monkeypatch.setattr(session, "OPEN_SECONDS", 1.0)
+
+    async def scenario():
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("b")):
+            (place,) = routes._here()
+            absent = routes._here()[place]._absent
+            early = asyncio.create_task(connect(site("b"), "c", "node", hub.address, 30))
+            while not absent:
+                await asyncio.sleep(0.01)
+            early.cancel()
+            await asyncio.wait({early})
+            answers = []
+
+            def slow(envelope):
+                answers.append(envelope.kind == pb.HUB_ACCEPT)
+                return [] if answers == [False, True] else [envelope]
+
+            async with echo_behind(hub, site("c")):
+                hub.relay.mangle = slow
+                channel = await connect(site("b"), "c", "node", hub.address, 0.01)
+                assert sum(answers) == 2, "the first answer was lost, and nobody was blamed"
+                await channel.close()
+
+    run(scenario())
+
+
+def test_a_connect_goes_on_while_the_hub_is_started_again(site):
+    async def scenario():
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("b")):
+            (link_b,) = routes._here().values()
+            await hub.stop()
+            while link_b.is_up:
+                await asyncio.sleep(0.01)
+            assert not link_b.lacks("node", "a"), "the hub has its grace time"
+            link_b._down = hub.grace + 1.0
+            assert link_b.lacks("node", "a")
+            await hub.start()
+
+    run(scenario())
+
+
+def test_a_member_that_breaks_the_form_is_told_and_loses_its_connection(site):
+    async def scenario():
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("b")):
+            (link_b,) = routes._here().values()
+            target = pb.HubMember(role="node", name="a")
+            link_b.refuse(pb.HubEnvelope(target=target, session=b"short"))
+            while link_b.is_up:
+                await asyncio.sleep(0.01)
+            assert "b sent an envelope of a wrong form" in link_b._why.message
+            await link_b.joined(30)
+            for _ in range(link.MOST_CONTROL + 9):
+                link_b.refuse(pb.HubEnvelope(target=target, session=bytes(16)))
+            assert len(link_b._control) <= link.MOST_CONTROL
 
     run(scenario())
 

@@ -37,7 +37,7 @@ class Wire:
             record = self.ends[end].take(self.under_way[end].pop(0))
             if record is not None:
                 self.got[end].append(record.payload)
-                self.ends[end].consume(len(record.payload))
+                self.ends[end].consume(len(record.payload), 1)
 
     def break_off(self, ends: tuple[int, ...]) -> None:
         """Lose what is on its way from and to these ends, which then ask to resume."""
@@ -127,17 +127,20 @@ def test_the_window_closes_until_the_application_takes_something():
     while north.has_room(len(part)):
         north.append(n.MESSAGE, part)
         written += 1
-    assert written == n.WINDOW // n.PART_BYTES
+    assert written == n.WINDOW // (n.PART_BYTES + n.RECORD_BYTES)
     envelopes = [north.pull()[1] for _ in range(written)]
     for envelope in envelopes:
         south.take(envelope)
     south.settle()
     north.take(south.pull()[1])
-    assert north.is_settled and not north.has_room(1), "received is not taken"
-    south.consume(len(part))
+    assert north.is_settled and not north.has_room(len(part)), "received is not taken"
+    left = n.WINDOW - (written + 1) * n.RECORD_BYTES - written * len(part)
+    assert north.has_room(left) and not north.has_room(left + 1)
+    south.consume(len(part), 1)
     south.settle()
     north.take(south.pull()[1])
-    assert north.has_room(len(part)) and not north.has_room(len(part) + 1)
+    left += len(part) + n.RECORD_BYTES
+    assert north.has_room(left) and not north.has_room(left + 1)
 
 
 def test_a_peer_that_breaks_the_rules_is_blamed():
@@ -154,3 +157,15 @@ def test_a_peer_that_breaks_the_rules_is_blamed():
     with pytest.raises(RemoteProtocolError, match="more than was taken"):
         for number in range(n.WINDOW // n.PART_BYTES + 1):
             south.take(header(n.MESSAGE, number, payload=part))
+
+
+def test_records_without_bytes_close_the_window_too(monkeypatch):
+    """Otherwise a member that lies fills the memory of another with empty messages."""
+    monkeypatch.setattr(n, "WINDOW", 1 << 14)
+    for kind in (n.MESSAGE, n.PART):
+        north, south = numbering(), numbering()
+        with pytest.raises(RemoteProtocolError, match="sent more than was taken"):
+            for _ in range(n.WINDOW // n.RECORD_BYTES + 1):
+                north.append(kind)
+                south.take(north.pull()[1])
+        assert not north.has_room(0)

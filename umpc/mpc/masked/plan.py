@@ -173,13 +173,19 @@ class Plan:
 
         All parties but the last expand their shares from a seed, so they get keys only.
         """
-        widths = (self.comparisons[number].width for number in self.holds_keys(party))
-        keys = sum(8 * key_bytes(width) for width in widths)
-        if party < self.parties - 1:
-            return keys
-        return keys + 8 * self.ring.bytes * len(self.elements) + self.shared_bits
+        return self._dealt_bits[party]
 
-    @property
+    @cached_property
+    def _dealt_bits(self) -> tuple[int, ...]:
+        """`dealt_bits` of each party. Every chunk of a study asks for it: N nodes have N² cells."""
+        keys = [
+            sum(8 * key_bytes(self.comparisons[number].width) for number in self.holds_keys(party))
+            for party in self.everybody
+        ]
+        keys[-1] += 8 * self.ring.bytes * len(self.elements) + self.shared_bits
+        return tuple(keys)
+
+    @cached_property
     def chunk_edges(self) -> int:
         """Edges of a chunk: as many as fit a frame, a multiple of 8 so that bits fill bytes."""
         most_dealt = max(self.dealt_bits(party) for party in self.everybody)
@@ -187,7 +193,7 @@ class Plan:
         fitting = 8 * MATERIAL_BYTES // most if most else MAX_CHUNK
         return max(8, min(fitting, MAX_CHUNK) // 8 * 8)
 
-    @property
+    @cached_property
     def open_bits(self) -> int:
         """The most bits an edge that a party sends in one round."""
         layers = range(len(self.layers))

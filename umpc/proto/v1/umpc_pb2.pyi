@@ -568,28 +568,38 @@ class HubStatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class HubStatusReply(_message.Message):
-    __slots__ = ("seats", "seconds")
+    __slots__ = ("seats", "seconds", "waiting", "memory", "most_memory")
     SEATS_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    MOST_MEMORY_FIELD_NUMBER: _ClassVar[int]
     seats: _containers.RepeatedCompositeFieldContainer[HubSeat]
     seconds: int
-    def __init__(self, seats: _Optional[_Iterable[_Union[HubSeat, _Mapping]]] = ..., seconds: _Optional[int] = ...) -> None: ...
+    waiting: int
+    memory: int
+    most_memory: int
+    def __init__(self, seats: _Optional[_Iterable[_Union[HubSeat, _Mapping]]] = ..., seconds: _Optional[int] = ..., waiting: _Optional[int] = ..., memory: _Optional[int] = ..., most_memory: _Optional[int] = ...) -> None: ...
 
 class HubSeat(_message.Message):
-    __slots__ = ("role", "name", "listens", "seconds", "waiting", "relayed")
+    __slots__ = ("role", "name", "listens", "seconds", "waiting", "relayed", "sent", "silent")
     ROLE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     LISTENS_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
     RELAYED_FIELD_NUMBER: _ClassVar[int]
+    SENT_FIELD_NUMBER: _ClassVar[int]
+    SILENT_FIELD_NUMBER: _ClassVar[int]
     role: str
     name: str
     listens: bool
     seconds: int
     waiting: int
     relayed: int
-    def __init__(self, role: _Optional[str] = ..., name: _Optional[str] = ..., listens: _Optional[bool] = ..., seconds: _Optional[int] = ..., waiting: _Optional[int] = ..., relayed: _Optional[int] = ...) -> None: ...
+    sent: int
+    silent: int
+    def __init__(self, role: _Optional[str] = ..., name: _Optional[str] = ..., listens: _Optional[bool] = ..., seconds: _Optional[int] = ..., waiting: _Optional[int] = ..., relayed: _Optional[int] = ..., sent: _Optional[int] = ..., silent: _Optional[int] = ...) -> None: ...
 
 class Frame(_message.Message):
     __slots__ = ("step", "round", "owners", "chunk", "count", "width", "payload")

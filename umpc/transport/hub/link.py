@@ -52,6 +52,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 """Seconds between two attempts to reach the hub: the first, the longest."""
 ABSENT_PAUSE = 0.2
 """Seconds until a peer that is not connected is tried again."""
+KNOWN_SECONDS = 1.0
+"""Seconds in which the hub says that a peer is not connected. A peer that is may be slow."""
+MOST_CONTROL = 4096
+"""Frames that wait here and are repeated on demand. More come only from a peer that lies."""
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError, EOFError)
 
 
@@ -80,6 +84,7 @@ class HubLink:
         self._why: UmpcError | None = None
         self._absent: dict[tuple[str, str], UmpcError] = {}
         self._silent = 0.0
+        self._down = 0.0
         self._call: Call[pb.HubFrame, pb.HubFrame] | None = None
         self._tasks = [asyncio.create_task(self._stay()), asyncio.create_task(self._tick())]
         self.idle: Callable[[], None] | None = None
@@ -120,25 +125,38 @@ class HubLink:
 
         Raises: CertificateError, or the responder's own refusal. It has no limit of time.
         """
-        while True:
-            session = self._new_session(End(role, name))
-            try:
-                await self._await_answer(session)
-            except BaseException:
-                self.forget(session)
-                raise
-            if session.failure is None:
-                self._absent.pop((role, name), None)
-                return session
-            if not isinstance(session.failure, PeerUnavailable):
-                raise session.failure
-            self._absent[role, name] = session.failure
-            await asyncio.sleep(ABSENT_PAUSE)
+        try:
+            while True:
+                session = await self._tried_session(End(role, name))
+                if session.failure is None:
+                    return session
+                if not isinstance(session.failure, PeerUnavailable):
+                    raise session.failure
+                self._absent[role, name] = session.failure
+                await asyncio.sleep(ABSENT_PAUSE)
+        finally:
+            self._absent.pop((role, name), None)
+
+    async def _tried_session(self, peer: End) -> Session:
+        """Return a session that is open, or that has failed."""
+        session = self._new_session(peer)
+        try:
+            await self._await_answer(session)
+        except BaseException:
+            self.forget(session)
+            raise
+        return session
 
     async def _await_answer(self, session: Session) -> None:
         self.sessions[session.key] = session
         self.ready(session)
-        await session.opened.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(KNOWN_SECONDS):
+                await session.opened.wait()
+        if not session.opened.is_set():
+            peer = session.other
+            self._absent.pop((peer.role, peer.name), None)  # it is there, and slow
+            await session.opened.wait()
 
     def _new_session(self, peer: End) -> Session:
         own = End(self.identity.role, self.identity.name)
@@ -148,8 +166,8 @@ class HubLink:
         return Session(self, parties, target, opening=opening)
 
     def lacks(self, role: str, name: str) -> bool:
-        """Return whether the hub is gone, or said of a process that it is not connected."""
-        return not self.is_up or (role, name) in self._absent
+        """Return whether the hub is gone for good, or said that a process is not connected."""
+        return self._down > self.grace or (role, name) in self._absent
 
     def why_not(self, role: str, name: str) -> UmpcError:
         """Return why no session with a process was opened in time."""
@@ -199,7 +217,7 @@ class HubLink:
 
     def refuse(self, envelope: pb.HubEnvelope) -> None:
         """Send an envelope that is neither sealed nor repeated."""
-        if self.is_up:
+        if self.is_up and len(self._control) < MOST_CONTROL:
             self._control.append(pb.HubFrame(envelope=envelope))
             self._wanted.set()
 
@@ -273,7 +291,7 @@ class HubLink:
                 f"hub {self.hub.name!r} did not answer the greeting", culprit=self.hub.name
             )
         self.grace = min(max(1, first.welcome.grace_seconds), MOST_GRACE)
-        self._silent = 0.0
+        self._silent = self._down = 0.0
         self._call = call
         self._why = None
         self.is_up = True
@@ -373,6 +391,8 @@ class HubLink:
 
     def _cannot_reach(self, session: Session, kind: int) -> None:
         peer, hub = session.other, self.hub.name
+        if kind == pb.HubNotice.CONGESTED and not session.opened.is_set():
+            return  # the peer is connected, and the opening is sent again
         if not session.opened.is_set():
             words = f"{peer} is not connected to hub {hub!r}: start it there, or check its name"
             session.fail(PeerUnavailable(words, culprit=peer.name), tell=False)
@@ -393,6 +413,7 @@ class HubLink:
             for session in list(self.sessions.values()):
                 session.tick(TICK_SECONDS)
             if not self.is_up:
+                self._down += TICK_SECONDS
                 continue
             self._silent += TICK_SECONDS
             if count % PULSE_TICKS == 0:

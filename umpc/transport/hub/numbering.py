@@ -13,7 +13,7 @@ receiver says that it has it. A record is a message of a call, or a part of one,
 Every envelope has a header with the number of records that its sender has received, and the number
 of message bytes that its sender's application has taken. The second number opens the window: at
 most WINDOW bytes of messages are on their way in one direction, so a slow reader holds its writer
-back.
+back. A record counts RECORD_BYTES more than it has, for the memory that an empty one takes, too.
 
 After a connection broke anywhere, records may be missing. The end that knows of it asks to resume,
 and holds its records until the answer comes. A gap is legal only while a question is open. Any
@@ -33,6 +33,8 @@ from umpc.errors import RemoteProtocolError
 
 WINDOW = 1 << 21
 """Bytes of messages on their way in one direction of a session. The longest message fits in."""
+RECORD_BYTES = 128
+"""Bytes that each record of a message counts in addition to its own."""
 PART_BYTES = 1 << 18
 """Largest record. Longer messages go in parts, so that sessions share a connection fairly."""
 ACK_BYTES = WINDOW // 4
@@ -93,12 +95,12 @@ class Numbering:
         self._kept.append((self._next, kind, payload))
         self._next += 1
         if kind in SIZED:
-            self._written_bytes += len(payload)
+            self._written_bytes += len(payload) + RECORD_BYTES
 
     def has_room(self, size: int) -> bool:
-        """Return whether the window has room for so many bytes more."""
+        """Return whether the window has room for a record of so many bytes."""
         under_way = self._written_bytes - self._taken_there
-        return under_way == 0 or under_way + size <= WINDOW
+        return under_way == 0 or under_way + size + RECORD_BYTES <= WINDOW
 
     @property
     def is_settled(self) -> bool:
@@ -138,9 +140,10 @@ class Numbering:
             return ACK, self._envelope(ACK, 0, b"")
         return None
 
-    def acknowledge_late(self) -> None:
-        """Acknowledge what came and what was taken since the last envelope, if anything."""
-        self._acks = self._acks or self._told != (self._received, self._taken_here)
+    @property
+    def owes_any(self) -> bool:
+        """Something came, or was taken, since the last envelope."""
+        return self._told != (self._received, self._taken_here)
 
     def _owes(self) -> bool:
         records, size = self._told
@@ -176,9 +179,9 @@ class Numbering:
             raise self._violation(f"sent an envelope of the unknown kind {kind}")
         return None
 
-    def consume(self, size: int) -> None:
-        """Note that the application took so many bytes of messages."""
-        self._taken_here += size
+    def consume(self, size: int, records: int) -> None:
+        """Note that the application took so many bytes of messages, which came in records."""
+        self._taken_here += size + records * RECORD_BYTES
 
     def settle(self) -> None:
         """Acknowledge at once: the other side waits for it."""
@@ -202,9 +205,9 @@ class Numbering:
             raise self._dropped()
         self._received += 1
         if kind in SIZED:
-            self._received_bytes += len(payload)
+            self._received_bytes += len(payload) + RECORD_BYTES
             under_way = self._received_bytes - self._taken_here
-            if under_way > WINDOW and under_way != len(payload):
+            if under_way > WINDOW and under_way != len(payload) + RECORD_BYTES:
                 raise self._violation("sent more than was taken of it")
         return HubRecord(kind, payload)
 

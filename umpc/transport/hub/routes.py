@@ -18,6 +18,8 @@ from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
 from umpc.transport.services import Channel
 
+LOOK_SECONDS = 1.0
+"""Seconds between two looks whether a peer that is late is connected at all."""
 Place = tuple[str, str, str]
 """(our role, our name, the hub's name)"""
 _links: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, HubLink]] = WeakKeyDictionary()
@@ -73,8 +75,10 @@ async def _open(link: HubLink, role: str, name: str, timeout: float, patience: f
     opening = asyncio.create_task(link.open_session(role, name))
     try:
         done, _ = await asyncio.wait({opening}, timeout=timeout)
-        if not done and not link.lacks(role, name):
-            done, _ = await asyncio.wait({opening}, timeout=patience)
+        left = patience
+        while not done and left > 0 and not link.lacks(role, name):
+            done, _ = await asyncio.wait({opening}, timeout=min(left, LOOK_SECONDS))
+            left -= LOOK_SECONDS
         if not done:
             raise link.why_not(role, name)
         return opening.result()

@@ -25,6 +25,9 @@ OPEN_SECONDS = 10.0
 broke. On a busy machine, more repetitions would keep it busy."""
 PROBE_SECONDS = 5.0
 """Seconds that a record may lack its acknowledgement before the sender asks for it."""
+ACK_SECONDS = 3.0
+"""Seconds after which an end acknowledges that has sent nothing since: every envelope costs the hub
+as much as a message. It is less than PROBE_SECONDS."""
 IDLE_SECONDS = 60.0
 """Seconds in which a session must begin its call after it was opened."""
 
@@ -74,7 +77,7 @@ class Session:
         self._opening = opening
         self._opens = opening is not None
         self._numbering = n.Numbering(str(self.other), _token, self._dropped)
-        self._inbox: deque[bytes] = deque()
+        self._inbox: deque[tuple[bytes, int]] = deque()
         self._parts: list[bytes] = []
         self._parts_bytes = 0
         self._is_half_closed = False
@@ -83,6 +86,7 @@ class Session:
         self._is_gone = False
         self._waited = 0.0
         self._quiet = 0.0
+        self._owing = 0.0
         self._changed = asyncio.Event()
 
     @property
@@ -109,8 +113,8 @@ class Session:
                 return None
             self._raise_failure()
             await self._until_changed()
-        message = self._inbox.popleft()
-        self._numbering.consume(len(message))
+        message, records = self._inbox.popleft()
+        self._numbering.consume(len(message), records)
         self._link.ready(self)
         return message
 
@@ -285,7 +289,7 @@ class Session:
                 culprit=self.other.name,
             )
         if record.kind == n.MESSAGE:
-            self._inbox.append(b"".join(self._parts))
+            self._inbox.append((b"".join(self._parts), len(self._parts)))
             self._parts, self._parts_bytes = [], 0
 
     def _begin(self, method: bytes) -> None:
@@ -323,8 +327,11 @@ class Session:
                 self._opens = self._opening is not None
                 self._link.ready(self)
             return  # the owner has its own limit
-        self._numbering.acknowledge_late()
-        self._link.ready(self)
+        self._owing = self._owing + seconds if self._numbering.owes_any else 0.0
+        if self._owing >= ACK_SECONDS:
+            self._owing = 0.0
+            self._numbering.settle()
+            self._link.ready(self)
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
             self._quiet = self._waited = 0.0
