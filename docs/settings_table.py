@@ -40,6 +40,11 @@ COMMON = {
         "the grade of the promise: `honest`, or `lying_nodes` (see privacy.md)",
         "`honest`",
     ),
+    "may_miss": (
+        "how many nodes may be lost before the release; the study ends with the others",
+        "none",
+    ),
+    "required": ("with `may_miss`: names of nodes that may not be missing", "no node"),
     "where": ("a condition on records, such as `age >= 40 and sex = 'f'`", "all records"),
     "statistics": (
         "`[[statistics]]`: several statistics over the same sets, each with `statistic`, `columns` "

@@ -12,6 +12,7 @@ import pytest
 from bench.baselines.__main__ import NAMES
 from bench.figures.catalogue import chosen
 from umpc.cli.main import umpc
+from umpc.coordinator.studyfile_entries import describe_keys
 from umpc.dp.composition import COMPOSITIONS
 from umpc.node.policy import KINDS
 from umpc.protocols.registry import PROTOCOLS, possible_values
@@ -106,7 +107,8 @@ def key_exists(written: str) -> bool:
         return value in choices[key]
     if key in KINDS:
         return value in possible_values(key)
-    return any(key in keys_of(protocol.settings) for protocol in PROTOCOLS.values())
+    of_protocols = any(key in keys_of(protocol.settings) for protocol in PROTOCOLS.values())
+    return of_protocols or key in describe_keys()
 
 
 @pytest.mark.parametrize("paper", NUMBERED)

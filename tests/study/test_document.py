@@ -16,7 +16,15 @@ from umpc.protocols.bell_2pc.settings import BellTwoPcSettings
 from umpc.protocols.ghazi_shuffle.settings import GhaziShuffleSettings
 from umpc.protocols.registry import PROTOCOLS, decode_study
 from umpc.study.document import MAX_BYTES, Study
-from umpc.study.parts import MAX_NUMBER, FieldBins, FieldText, Participant, Person, exact
+from umpc.study.parts import (
+    MAX_NUMBER,
+    FieldBins,
+    FieldText,
+    Missing,
+    Participant,
+    Person,
+    exact,
+)
 from umpc.study.settings import keys_of
 from umpc.study.several import StudyPart
 
@@ -40,12 +48,11 @@ def test_a_study_survives_its_bytes_and_keeps_its_hash():
 def test_the_bytes_are_those_of_compact_json_in_the_order_of_the_fields():
     assert STUDY.encode() == as_bytes(document())
     names = [field.name for field in msgspec.structs.fields(Study)]
-    later = ("where", "person", "parts", "strata", "datasets")
+    later = ("where", "person", "parts", "strata", "may_miss", "required", "missing", "datasets")
     assert list(document()) == [name for name in names if name not in later]
     filtered = STUDY.replaced(where="age >= 40", person=Person("who", 2))
     assert decode_study(filtered.encode()) == filtered
-    later = {key: CHANGES[key] for key in ("parts", "strata", "datasets")}
-    full = filtered.replaced(**later)
+    full = filtered.replaced(**{key: CHANGES[key] for key in later[2:]})
     assert list(json.loads(full.encode())) == names
     assert list(document()["settings"]) == ["protocol", *keys_of(type(STUDY.settings))]
 
@@ -74,6 +81,9 @@ CHANGES = {
     "person": Person("who", 2),
     "parts": (StudyPart("tau", "kendall_tau", "mean", 1),),
     "strata": "sex",
+    "may_miss": 1,
+    "required": ("node-0",),
+    "missing": Missing((0,), (Participant("gone", "127.0.0.1:1"),), 1),
     "datasets": tuple("heart" for _ in STUDY.nodes),
 }
 SETTINGS = {

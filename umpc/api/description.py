@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from umpc.planning.prediction import attempt_over
+from umpc.planning.prediction import attempt_over, worst_survivors
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
 from umpc.study.grades import edge_change
+from umpc.study.survivors import describe_losses
 
 Line = tuple[str, str]
 
@@ -46,6 +47,8 @@ def describe_study(study: Study) -> Iterator[Line]:
     yield from protocol.describe(study)
     dealer = f"dealer {study.dealer.name}" if study.dealer else "no dealer"
     yield "nodes", f"{', '.join(node.name for node in study.nodes)}; {dealer}"
+    if told := describe_losses(study):
+        yield "may miss", told
 
 
 def describe_prediction(study: Study, records: str) -> Iterator[Line]:
@@ -55,6 +58,11 @@ def describe_prediction(study: Study, records: str) -> Iterator[Line]:
     """
     protocol = protocol_of(study)
     yield from protocol.describe_run(attempt_over(study, records))
+    if fewest := worst_survivors(study, records):
+        survivors, counts = fewest
+        yield "if missing", f"{', '.join(survivors.names_missing)}; the others then have"
+        for label, text in protocol.describe_run(attempt_over(survivors, counts)):
+            yield f"  {label}", text
     if (other := protocol.with_less_noise(study)) is None:
         return
     for label, text in protocol.describe_noise_of_run(attempt_over(other, records)):

@@ -318,9 +318,13 @@ def _protocol(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def _participants(study: Study) -> Iterator[tuple[str, str]]:
+    from umpc.study.survivors import describe_losses
+
     yield "coordinator", study.coordinator
     yield "dealer", study.dealer.name if study.dealer else "none"
     yield "nodes", ", ".join(node.name for node in study.nodes)
+    if told := describe_losses(study):
+        yield "may miss", told
 
 
 def _field(field: FieldText) -> str:

@@ -180,6 +180,11 @@ def _facts(report: Report) -> Iterator[Line]:
         note = "standard deviation of the same noise; the difference is the grade's cost"
         yield "noise if honest", f"{report.noise_std_if_honest:.3g}", note
     protocol = find_protocol(report.protocol)
+    if report.missing:
+        lost = (
+            f"{', '.join(report.missing)}: lost before the release, and no record of theirs is in"
+        )
+        yield "missing nodes", f"{len(report.missing)}", markup.escape(lost)
     yield "nodes", f"{report.nodes}", protocol.describe_collusion(report.max_colluding)
     if told := protocol.describe_gain(report.noise, report.nodes, report.max_colluding):
         yield "less noise", "", told

@@ -7,17 +7,16 @@ within a second, and nothing waits for a peer that is gone.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from umpc.coordinator.conductor import Conductor, Expect, Preparation
-from umpc.coordinator.links import NodeLink, Tell, each
+from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, NodeLink, Tell, each
+from umpc.coordinator.losses import Losses
 from umpc.coordinator.run_file import Note, no_note
 from umpc.coordinator.shufflers import ShufflerLink
-from umpc.errors import PreparationLost, UmpcError
-from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.errors import UmpcError
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
@@ -25,7 +24,6 @@ from umpc.study.report import Report
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
 
-log = logging.getLogger("umpc.coordinator")
 Outcome = TypeVar("Outcome")
 
 
@@ -46,17 +44,19 @@ async def run_study(
 ) -> Report:
     """Run a study to its report. A preparation is used if all nodes still have it.
 
+    Where the study may miss nodes, it goes on without those that are lost before the release.
+
     Args: tell: is told each step's progress. expect: is told the attempt before the nodes prepare.
         note: takes notes of how far each node is.
 
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
-    try:
-        return await _lead(_side(study, identity), identity, tell, Conductor.conduct, expect, note)
-    except PreparationLost as error:
-        # All nodes have dropped what they had, so this is a run like any other, and no trouble.
-        log.info("%s", error.message)
-        return await _lead(_side(study, identity), identity, tell, Conductor.conduct, expect, note)
+    losses = Losses(study)
+    while True:
+        try:
+            return await _lead(losses, identity, tell, Conductor.conduct, expect, note)
+        except UmpcError as error:
+            losses.after(error)
 
 
 async def prepare_study(
@@ -74,15 +74,11 @@ async def prepare_study(
     lapses. StudyError where there is nothing to prepare.
     """
     protocol_of(study).check_ahead(study)
-    return await _lead(_side(study, identity), identity, tell, Conductor.park, expect, note)
-
-
-def _side(study: Study, identity: Identity) -> CoordinatorSide:
-    return protocol_of(study).coordinator(checked(study), verifier_of(identity))
+    return await _lead(Losses(study), identity, tell, Conductor.park, expect, note)
 
 
 async def _lead(
-    side: CoordinatorSide,
+    losses: Losses,
     identity: Identity,
     tell: Tell,
     lead: Callable[[Conductor], Awaitable[Outcome]],
@@ -90,19 +86,21 @@ async def _lead(
     note: Note,
 ) -> Outcome:
     """Lead a study over streams to all nodes, which end with it."""
-    study = side.study
+    study = checked(losses.study)
+    side = protocol_of(study).coordinator(study, verifier_of(identity))
     started = time.perf_counter()
     links = [NodeLink(node, tell, note) for node in study.nodes]
     shufflers = [ShufflerLink(study, place) for place in range(len(study.shufflers))]
     parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
-    conductor = Conductor(side, links, tell, started, shufflers, expect)
+    conductor = Conductor(side, links, tell, started, shufflers, expect, losses)
     try:
         patience = study.seconds_per_step
         await each(parties, "connect", lambda link: link.open(identity, patience))
         return await lead(conductor)
     except UmpcError as error:
         keep = conductor.may_be_charged
-        await asyncio.gather(*(link.abort(error, keep=keep) for link in links))
+        seconds = GIVE_UP_SECONDS if study.most_missing else ABORT_SECONDS
+        await asyncio.gather(*(link.abort(error, keep=keep, seconds=seconds) for link in links))
         raise
     finally:
         await asyncio.gather(*(link.close() for link in parties))

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from umpc.coordinator.links import NodeLink, Tell, each
+from umpc.coordinator.losses import Losses
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased
 from umpc.failpoints import failpoint
@@ -58,7 +59,9 @@ class Conductor:
         started: float,
         shufflers: list[ShufflerLink],
         expect: Expect,
+        losses: Losses,
     ):
+        self.losses = losses
         self.side = side
         self.links = links
         self.tell = tell
@@ -77,6 +80,7 @@ class Conductor:
     async def conduct(self) -> Report:
         """A run, from the start or from what was prepared or held: the nodes know which."""
         answers = await self._ask("propose", self.side.propose(), PROPOSED)
+        self.losses.hear(answers)
         answers = await self._take_up(answers)
         agree = self.side.agree(answers)
         if agree is None:
@@ -88,6 +92,7 @@ class Conductor:
         ready = await self._evaluate()
         await each(self.shufflers, "evaluate", lambda shuffler: shuffler.greet())
         self.may_be_charged = True
+        self.losses.is_settled = True
         failpoint("before-release")
         released = await self._ask("release", m.Release(), (m.Released,), self._collect)
         asked, answered = await self._question(released)
@@ -112,6 +117,7 @@ class Conductor:
         """All steps before the data. Their material then waits at the nodes."""
         proposal = self.side.propose(ahead=True)
         answers = await self._ask("propose", proposal, PROPOSED)
+        self.losses.hear(answers)
         self.may_be_charged = any(not isinstance(answer, m.Accepted) for answer in answers)
         standing = self.side.standing(answers)
         if standing is Standing.REPLAY:
@@ -192,6 +198,7 @@ class Conductor:
         Nodes that hold an attempt which cannot be finished drop it, since nobody has charged.
         """
         self.may_be_charged = any(not isinstance(answer, m.Accepted) for answer in answers)
+        self.losses.is_uncharged = self.losses.is_uncharged or not self.may_be_charged
         if self.side.standing(answers) is not Standing.DROP:
             return answers
         holders = [
@@ -199,6 +206,7 @@ class Conductor:
         ]
         again = iter(await self._ask("propose", m.Drop(), (m.Accepted,), links=holders))
         self.may_be_charged = False
+        self.losses.is_uncharged = True
         return [next(again) if isinstance(answer, m.Held) else answer for answer in answers]
 
     async def _complete(self, answers: list[Finished]) -> Report:
@@ -207,6 +215,7 @@ class Conductor:
         Nodes that hold it charge for it and release it now. All others send what they released
         before, at no cost; shufflers get it once more from all.
         """
+        self.losses.is_settled = True
         heaps = self.side.heaps
         links = self.links
         beside: Beside | None = None

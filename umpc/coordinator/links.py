@@ -31,6 +31,8 @@ The failure of the process that died is better than that of a peer that misses i
 """
 ABORT_SECONDS = 1
 """Seconds that a node may take to hang up after it was told that the study has ended."""
+GIVE_UP_SECONDS = 10
+"""Seconds for that before an attempt over the survivors, which begins when this one has ended."""
 
 MESSAGES_AHEAD = 8
 """Messages of a node that may wait unread: frames of masked vectors then do not fill the memory."""
@@ -139,18 +141,19 @@ class NodeLink:
                 case _:
                     raise self._stream.violation(f"sent {type(answer).__name__}")
 
-    async def abort(self, error: UmpcError, *, keep: bool) -> None:
+    async def abort(self, error: UmpcError, *, keep: bool, seconds: float = ABORT_SECONDS) -> None:
         """Tell the node why the study ends. A node that is gone gets no message.
 
         Args: keep: some node may have charged, so the node keeps an attempt that it holds.
+            seconds: how long it may take to hang up.
         """
         if not self._stream.is_open:
             return
         reason = m.Abort(error.culprit or "", f"the study was ended: {error.message}", keep)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(ABORT_SECONDS):
+            async with asyncio.timeout(seconds):
                 await self._stream.write(codec.encode_coordinator(reason))
-                await self._stream.finish(ABORT_SECONDS)
+                await self._stream.finish(seconds)
 
     async def close(self) -> None:
         """Hang up. A node that has answered gets a moment to finish its work."""

@@ -96,6 +96,10 @@ class StudyFile:
             study = study.replaced(where=condition.text)
         if entries.person is not None and entries.records_per_person is not None:
             study = study.replaced(person=Person(entries.person, entries.records_per_person))
+        if entries.may_miss is not None:
+            study = study.replaced(may_miss=entries.may_miss)
+            if entries.required:
+                study = study.replaced(required=tuple(entries.required))
         if datasets := datasets_of(nodes, entries.dataset):
             study = study.replaced(datasets=datasets)
         return checked(self.protocol.complete(study))

@@ -147,6 +147,17 @@ class StudyEntries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             "is less noise wherever each node adds its own."
         ),
     ] = None
+    may_miss: Annotated[
+        int | None,
+        _about(
+            "How many nodes may be lost before the release: the study then ends with the others, "
+            "over their records. At least two must be left. The default is none."
+        ),
+    ] = None
+    required: Annotated[
+        list[str],
+        _about("With may_miss: the names of nodes without which there is no result."),
+    ] = []
     where: Annotated[
         str | None,
         _about(
@@ -202,6 +213,8 @@ def check_entries(path: Path, entries: StudyEntries) -> None:
             raise StudyError(f"{path}: {error.message} at `fields[{number}]`") from error
     _check_what(path, entries)
     check_variance_keys(path, entries.variance, entries.variance_share, entries.split)
+    if entries.required and entries.may_miss is None:
+        raise StudyError(f"{path}: `required` goes with `may_miss`. Write both, or neither")
     if (entries.person is None) != (entries.records_per_person is None):
         raise StudyError(
             f"{path}: `person` and `records_per_person` go together. Write both, or neither"

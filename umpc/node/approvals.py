@@ -114,12 +114,12 @@ class Approvals:
         Raises: ApprovalPending (an unknown study is now pending), PolicyRefused with the reason of
             the rejection.
         """
-        known = (identity or study.hash).hex()
+        known = (identity or study.whole.hash).hex()
         is_new = False
         with self._transaction(create=approval) as db:
             found = _select(db, "hash = ?", known)
             if not found and approval:
-                self._add(db, study, known)
+                self._add(db, study.whole, known)
                 is_new = True
         if is_new:
             self._tell(study, known)

@@ -83,7 +83,7 @@ class ContactCheck:
 
 
 def _is_accepted(study: Study, approvals: Approvals) -> bool:
-    digits = study.hash.hex()
+    digits = study.whole.hash.hex()
     return any(entry.hash == digits and entry.state == ACCEPTED for entry in approvals.entries())
 
 

@@ -44,8 +44,8 @@ class Dataset:
 
     def knows(self, study: Study) -> bool:
         """Whether the ledger holds or has released the study, also under a former identity."""
-        known = (study.hash, *(identity for _, identity in former_hashes(study)))
-        return self.ledger.holds(study.hash) or any(map(self.ledger.released, known))
+        known = (study.whole.hash, *(identity for _, identity in former_hashes(study.whole)))
+        return self.ledger.holds(study.whole.hash) or any(map(self.ledger.released, known))
 
     def allows(self, study: Study) -> bool:
         """Whether the rules, as they are now, allow the study. Raises: ConfigError."""

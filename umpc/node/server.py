@@ -221,7 +221,7 @@ class NodeServer(rpc.NodeServicer):
         if run.proposed is None:
             return
         try:
-            run.site.ledger.drop(run.proposed.hash)
+            run.site.ledger.drop(run.proposed.whole.hash)
         except LedgerError as error:
             log.warning("what the study held stays until its time is up: %s", error.message)
 
@@ -269,7 +269,7 @@ class NodeServer(rpc.NodeServicer):
         )
         if error.detail:
             log.warning("for the administrator only: %s", error.detail)
-        if run.proposed is not None and run.site.ledger.holds(run.proposed.hash):
+        if run.proposed is not None and run.site.ledger.holds(run.proposed.whole.hash):
             log.info("its finished attempt is held here, and another run of it can finish it")
 
     def _record_failure(self, run: StudyRun, error: UmpcError) -> None:

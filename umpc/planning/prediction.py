@@ -20,6 +20,7 @@ from umpc.protocols.registry import attempt_of, protocol_of
 from umpc.study.attempt import Attempt, commit
 from umpc.study.document import Study
 from umpc.study.sizes import Member
+from umpc.study.survivors import without
 
 
 def reference_table_of(
@@ -91,3 +92,23 @@ def attempt_over(study: Study, records: str) -> Attempt:
     if isinstance(attempt, SharedAttempt) and is_expected(attempt.sizes):
         attempt.hypergraph = expected_hypergraph(attempt.sizes, attempt.counts)
     return attempt
+
+
+def worst_survivors(study: Study, records: str) -> tuple[Study, str] | None:
+    """The study without the nodes of the most records that it may miss, which has the most noise.
+
+    Args: records: as of `attempt_over`, which has checked them.
+    Returns: the study, and the records of its nodes; None where no node may be missing.
+    """
+    if not study.most_missing:
+        return None
+    counts = {
+        node.name: text.strip() for node, text in zip(study.nodes, records.split(","), strict=True)
+    }
+
+    def size(name: str) -> int:
+        return sum(map(int, counts[name].split("+")))
+
+    optional = [name for name in counts if name not in study.names_required]
+    survivors = without(study, sorted(optional, key=size)[-study.most_missing :])
+    return survivors, ",".join(counts[node.name] for node in survivors.nodes)

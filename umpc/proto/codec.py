@@ -6,13 +6,14 @@ says what was expected and what came.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from umpc.errors import EncodingError, UmpcError, error_classes
 from umpc.proto.checks import at_most, one_line, parse, sized
 from umpc.proto.frame_codec import decode_frame, decode_sent, encode_frame, encode_sent
 from umpc.proto.member_codec import (
+    MAX_MEMBERS,
     SIGNATURE_BYTES,
     check_records,
     decode_member,
@@ -108,14 +109,20 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
             return pb.NodeMessage(
                 ready=pb.Ready(sent=encode_sent(sent), bytes_received=received, rounds=rounds)
             )
-        case m.Released(attempt, share, records, first_class, sent):
+        case m.Released(attempt, share, records, first_class, sent, missing):
             released = pb.Released(
-                attempt=attempt, share=share, records=records, first_class=first_class
+                attempt=attempt,
+                share=share,
+                records=records,
+                first_class=first_class,
+                missing=missing,
             )
             released.sent.extend(encode_sent(sent))
             return pb.NodeMessage(released=released)
-        case m.Held(attempt, records, first_class):
-            held = pb.Held(attempt=attempt, records=records, first_class=first_class)
+        case m.Held(attempt, records, first_class, missing):
+            held = pb.Held(
+                attempt=attempt, records=records, first_class=first_class, missing=missing
+            )
             return pb.NodeMessage(held=held)
         case m.Answer(answer):
             return pb.NodeMessage(answer=pb.Answer(answer=answer))
@@ -185,12 +192,20 @@ def _decode_released(body: pb.Released) -> m.Released:
     share = at_most(body.share, MAX_PAYLOAD, "a node releases")
     check_records(body.records, body.first_class)
     sent = decode_sent(body.sent, TO_SHUFFLERS, "to shufflers")
-    return m.Released(attempt, share, body.records, body.first_class, sent)
+    missing = _decode_missing(body.missing)
+    return m.Released(attempt, share, body.records, body.first_class, sent, missing)
 
 
 def _decode_held(body: pb.Held) -> m.Held:
     check_records(body.records, body.first_class)
-    return m.Held(sized(body.attempt, 32, "attempt"), body.records, body.first_class)
+    attempt = sized(body.attempt, 32, "attempt")
+    return m.Held(attempt, body.records, body.first_class, _decode_missing(body.missing))
+
+
+def _decode_missing(names: Sequence[str]) -> tuple[str, ...]:
+    if len(names) > MAX_MEMBERS:
+        raise EncodingError(f"at most {MAX_MEMBERS} nodes are missing, {len(names)} came")
+    return tuple(map(one_line, names))
 
 
 def _decode_progress(body: pb.Progress) -> m.Progress:

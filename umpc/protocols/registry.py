@@ -40,6 +40,7 @@ from umpc.study.rules import (
 )
 from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes
+from umpc.study.survivors import check_missing, fewest_survivors
 
 PROTOCOLS: dict[str, StudyProtocol] = {}
 """The protocols by name, in the order in which a planner shows them."""
@@ -96,7 +97,24 @@ def protocol_of(study: Study) -> StudyProtocol:
 
 
 def checked(study: Study) -> Study:
-    """The study, if it fulfils all rules that need no data. Raises: StudyError and its kinds."""
+    """The study, if it fulfils all rules that need no data. Raises: StudyError and its kinds.
+
+    A study that may miss nodes fulfils them with the fewest nodes, too.
+    """
+    check_missing(study)
+    _check_rules(study)
+    fewest = fewest_survivors(study)
+    if fewest is not None:
+        try:
+            _check_rules(fewest)
+        except StudyError as error:
+            error.message = f"with {len(fewest.nodes)} nodes, as may_miss allows: {error.message}"
+            error.args = (error.message,)
+            raise
+    return study
+
+
+def _check_rules(study: Study) -> None:
     check_common(study)
     protocol = protocol_of(study)
     check_people(study, is_possible=protocol.protects_people)
@@ -106,7 +124,8 @@ def checked(study: Study) -> Study:
     protocol.check_sampling(study)
     protocol.check(study)
     check_rest(study)
-    return study
+    if study.most_missing and protocol.course(study) is not None:
+        raise StudyError("a step of a training needs all its nodes; leave may_miss out")
 
 
 @lru_cache(maxsize=2)

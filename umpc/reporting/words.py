@@ -44,6 +44,8 @@ def describe_fields(report: Report) -> Iterator[tuple[str, str]]:
 def describe_records(report: Report) -> str:
     """Which records counted, in words; empty where all complete ones did."""
     told = [f"only where {report.where}"] if report.where else []
+    if report.missing:
+        told.append(f"of the nodes that were left, without {', '.join(report.missing)}")
     if report.protected != "one record":
         told.append("p-values and intervals for the population take records for independent")
     return "; ".join(told)

@@ -12,6 +12,7 @@
 | `former.py` | the identities that a study had under former tags |
 | `attempt.py` | one attempt at a study: members, joint seed, identity |
 | `members.py` | what each node signs, and how everybody checks it |
+| `survivors.py` | a study over the nodes that are left when others were lost |
 | `sizes.py` | numbers of records, edges and degrees, known before the joint seed |
 | `course.py` | several studies that pay once, such as the steps of a training |
 | `remembered.py` | results of public work that many nodes of one process share |

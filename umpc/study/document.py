@@ -24,7 +24,7 @@ from umpc.errors import (
 )
 from umpc.protocol_version import PROTOCOL
 from umpc.study.grades import HONEST, promise
-from umpc.study.parts import FieldText, Participant, Person, exact
+from umpc.study.parts import FieldText, Missing, Participant, Person, exact
 from umpc.study.settings import Settings, keys_of, named, without_addresses
 from umpc.study.several import LAPLACE, StudyPart, groups_of_sums, names_of, shares_of_sums
 from umpc.ustat.condition import Condition, parse_condition
@@ -63,6 +63,10 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     parts: the values of a study that reports several; its estimator is then "means".
     strata: the field whose categories are the strata of the parts. Without them the keys are not
         in the document.
+    may_miss: how many nodes may be lost before the release, so that the study ends with the others.
+        Without it the key is not in the document. required: the nodes that may not.
+    missing: the nodes that this attempt leaves out; `nodes` are then the survivors, and everything
+        that follows from the nodes follows from them (`survivors.py`).
     datasets: for each node the name of its data set, in the order of `nodes`; empty where the node
         has one only. Without any name the key is not in the document.
     """
@@ -87,6 +91,9 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     person: Person | msgspec.UnsetType = msgspec.UNSET
     parts: tuple[StudyPart, ...] | msgspec.UnsetType = msgspec.UNSET
     strata: str | msgspec.UnsetType = msgspec.UNSET
+    may_miss: int | msgspec.UnsetType = msgspec.UNSET
+    required: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    missing: Missing | msgspec.UnsetType = msgspec.UNSET
     datasets: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def encode(self) -> bytes:
@@ -100,11 +107,53 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         A node that moves is the same node, because its certificate proves its name. The study then
         stays the same, and asking it again costs nothing.
         """
-        nodes = tuple(Participant(node.name, "") for node in self.nodes)
+        missing = self.missing
+        if not isinstance(missing, msgspec.UnsetType):
+            missing = msgspec.structs.replace(missing, nodes=_without_addresses(missing.nodes))
         named_only = msgspec.structs.replace(
-            self, nodes=nodes, settings=without_addresses(self.settings)
+            self,
+            nodes=_without_addresses(self.nodes),
+            settings=without_addresses(self.settings),
+            missing=missing,
         )
         return digest(HASH_TAG, named_only.encode())
+
+    @cached_property
+    def whole(self) -> Self:
+        """The study with all its nodes, under whose hash each node charges it, once.
+
+        Raises: StudyError where no study leaves these nodes out.
+        """
+        missing = self.missing
+        if isinstance(missing, msgspec.UnsetType):
+            return self
+        nodes = list(self.nodes)
+        try:
+            for place, node in zip(missing.places, missing.nodes, strict=True):
+                nodes.insert(place, node)
+        except (ValueError, OverflowError) as error:
+            raise StudyError(f"a place for each missing node was expected: {error}") from error
+        return msgspec.structs.replace(
+            self, nodes=tuple(nodes), max_colluding=missing.max_colluding, missing=msgspec.UNSET
+        )
+
+    @property
+    def names_missing(self) -> tuple[str, ...]:
+        """The names of the nodes that this attempt leaves out, in the study's order."""
+        missing = self.missing
+        return (
+            () if isinstance(missing, msgspec.UnsetType) else tuple(n.name for n in missing.nodes)
+        )
+
+    @property
+    def most_missing(self) -> int:
+        """How many nodes may be lost before the release, in all."""
+        return 0 if isinstance(self.may_miss, msgspec.UnsetType) else self.may_miss
+
+    @property
+    def names_required(self) -> tuple[str, ...]:
+        """The names of the nodes without which there is no result."""
+        return () if isinstance(self.required, msgspec.UnsetType) else self.required
 
     # --- the settings that every study shows ---------------------------------------------------
 
@@ -348,6 +397,10 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 return index
         names = ", ".join(participant.name for participant in self.nodes)
         raise StudyError(f"node {node!r} is not one of the study's nodes: {names}")
+
+
+def _without_addresses(nodes: Sequence[Participant]) -> tuple[Participant, ...]:
+    return tuple(Participant(node.name, "") for node in nodes)
 
 
 def decode_document(data: bytes, kinds: Sequence[type[Settings]]) -> Study:

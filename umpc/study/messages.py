@@ -198,7 +198,9 @@ class Released:
     """A node's noisy share of each sum, masked by its zero shares.
 
     records: the number of records that the node contributed.
-    share: empty where shufflers got the node's message; `sent` counts its bytes.
+    share: empty where shufflers got the node's message, `sent` counts its bytes; and where the node
+        released the study with other survivors than the proposal has, so that nothing leaves.
+    missing: the names of the nodes that its attempt left out.
     """
 
     attempt: bytes
@@ -206,6 +208,7 @@ class Released:
     records: int
     first_class: int = 0
     sent: tuple[StepBytes, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Released(attempt={self.attempt.hex()[:8]}, share=<redacted>)"
@@ -215,12 +218,13 @@ class Released:
 class Held:
     """The node has a finished attempt of the proposed study, and has not charged for it.
 
-    records, first_class: as Released will say.
+    records, first_class, missing: as Released will say.
     """
 
     attempt: bytes
     records: int
     first_class: int = 0
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

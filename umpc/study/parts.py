@@ -138,6 +138,18 @@ class Participant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     address: str
 
 
+class Missing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The nodes that are left out of an attempt because they were lost before the release.
+
+    places: theirs among all nodes, ascending. nodes: who they are, in this order.
+    max_colluding: what the whole study says, which fewer nodes may not reach.
+    """
+
+    places: tuple[int, ...]
+    nodes: tuple[Participant, ...]
+    max_colluding: int
+
+
 def exact(text: str, what: str) -> Fraction:
     """An exact rational from text such as "0.01", "1e9" or "1/3". Raises: StudyError."""
     try:

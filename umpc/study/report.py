@@ -181,6 +181,8 @@ class Report:
         second; node after node.
     parts: the values of a study that reports several; the report's own estimate is then None.
     strata: the field whose categories are the strata of the parts; empty without one.
+    missing: the nodes that were lost before the release. Estimate, records and nodes are those of
+        the others.
     """
 
     study: str
@@ -241,6 +243,7 @@ class Report:
     timeline: list[Moment]
     parts: list[PartReport] = field(default_factory=list, kw_only=True)
     strata: str = field(default="", kw_only=True)
+    missing: list[str] = field(default_factory=list, kw_only=True)
 
     def of_part(self, place: int) -> Report:
         """The report of one of several values, as if the study had reported it alone.
@@ -275,6 +278,7 @@ class Report:
             "protected": "one record",
             "parts": [],
             "strata": "",
+            "missing": [],
             **values,
         }  # which earlier reports lack
         known = {each.name: values[each.name] for each in fields(cls)}
@@ -365,6 +369,7 @@ def report_of(
         timeline=list(measured.timeline),
         parts=list(_parts(study, sums, sizes, limits)),
         strata=study.stratum_field,
+        missing=list(study.names_missing),
     )
 
 

@@ -192,7 +192,7 @@ class Clock:
 
 def entry(name: bytes) -> PreparedAttempt:
     closed = []
-    study = SimpleNamespace(hash=name, name=name.decode())
+    study = SimpleNamespace(hash=name, name=name.decode(), whole=SimpleNamespace(hash=name))
     parked = PreparedAttempt(
         SimpleNamespace(study=study), (), [], SimpleNamespace(close=lambda: closed.append(1)), 0, 0
     )

@@ -143,4 +143,6 @@ class CoordinatorStream:
     @property
     def label(self) -> str:
         """The study's name and the beginning of its hash, for the log."""
-        return f"{self.study.name!r} ({self.study.hash.hex()[:8]})"
+        missing = self.study.names_missing
+        without = f" without {', '.join(missing)}" if missing else ""
+        return f"{self.study.name!r} ({self.study.hash.hex()[:8]}){without}"

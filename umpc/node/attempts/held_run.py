@@ -40,14 +40,17 @@ class HeldRun:
         Raises: PolicyRefused, ApprovalPending where the site's rules no longer allow the study.
         """
         study = self.stream.study
-        kept = kept_of(held, study)
+        kept = kept_of(held.share, study)
         own = announced(kept, study, self.site.name)
         await asyncio.to_thread(self.site.permit, study, own.records)
         log.info("study %s: a finished attempt of it is held here", self.stream.label)
-        await self.stream.send(m.Held(own.attempt, own.records, own.first_class))
-        order: m.Release | m.Drop = await self.stream.expect((m.Release, m.Drop))
+        await self.stream.send(m.Held(own.attempt, own.records, own.first_class, own.missing))
+        # The shares of one set of survivors answer no proposal of another.
+        is_due = own.missing == study.names_missing
+        orders = (m.Release, m.Drop) if is_due else (m.Drop,)
+        order: m.Release | m.Drop = await self.stream.expect(orders)
         if isinstance(order, m.Drop):
-            await asyncio.to_thread(self.site.ledger.drop, study.hash)
+            await asyncio.to_thread(self.site.ledger.drop, study.whole.hash)
             log.info("study %s: the held attempt is dropped, nothing charged", self.stream.label)
             return True
         self.stream.step = "release"

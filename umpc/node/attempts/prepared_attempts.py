@@ -49,7 +49,8 @@ class PreparedAttempt:
 
     @property
     def study_hash(self) -> bytes:
-        return self.side.study.hash
+        """The hash under which the study is charged, whoever survives."""
+        return self.side.study.whole.hash
 
     @property
     def attempt(self) -> Attempt:
@@ -184,7 +185,7 @@ class PreparedAttempts:
             why,
         )
         try:
-            self._ledger.cancel(study.hash)
+            self._ledger.cancel(parked.study_hash)
         except LedgerError as error:
             log.warning("its reservation stays until the next start: %s", error.message)
 

@@ -62,7 +62,7 @@ class Questions:
         for number in range(questions):
             question = await self._asked()
             asked = question_digest(study, stored.attempt, question)
-            told = await asyncio.to_thread(self.site.ledger.answered, study.hash)
+            told = await asyncio.to_thread(self.site.ledger.answered, study.whole.hash)
             if told is None and stored.table:
                 side = await self._recalled(stored)
                 answer = await self._first_answer(side, stored.attempt, question)
@@ -82,7 +82,7 @@ class Questions:
         async with time_limit(study.seconds_per_step):
             answer = await self.runner.in_thread(side.answer, question)
         asked = question_digest(study, attempt, question)
-        await asyncio.to_thread(self.site.ledger.answer, study.hash, attempt, asked, answer)
+        await asyncio.to_thread(self.site.ledger.answer, study.whole.hash, attempt, asked, answer)
         await asyncio.to_thread(self.site.record, about("answer", study, self.stream.coordinator))
         failpoint("after-answer")
         return answer

@@ -40,21 +40,24 @@ class Ending:
         """Put all that will leave on disk, once. Raises: LedgerError; then nothing is ready."""
         study = self.stream.study
         ledger = self.site.ledger
-        share = codec.encode_kept(side.release())
+        kept = side.release()
+        if isinstance(kept, m.Released):
+            kept = replace(kept, missing=study.names_missing)
+        share = codec.encode_kept(kept)
         protocol = protocol_of(study)
         course = protocol.course(study)
         table = course.encode() if course else b""
         if protocol.questions_of(study):
             table = await self.runner.in_thread(kept_rest, ledger, side)
-        return await asyncio.to_thread(ledger.hold, study.hash, side.attempt.id, share, table)
+        return await asyncio.to_thread(ledger.hold, study.whole.hash, side.attempt.id, share, table)
 
     async def release(self, held: HeldAttempt) -> None:
         """Charge, then let the share leave."""
         study = self.stream.study
-        kept = kept_of(held, study)
+        kept = kept_of(held.share, study)
         self.runner.check_delivery(kept)
         failpoint("before-charge")
-        await asyncio.to_thread(self.site.ledger.charge, study.hash, held.attempt)
+        await asyncio.to_thread(self.site.ledger.charge, study.whole.hash, held.attempt)
         failpoint("after-charge")
         await asyncio.to_thread(self._record, held)
         log.info(
@@ -90,14 +93,19 @@ def disclosed(study: Study) -> str:
     return f"raw records of {', '.join(raw)}, to a trusted curator" if raw else ""
 
 
-def kept_of(held: HeldAttempt, study: Study) -> m.Released | m.Delivery:
-    """Return what a held attempt will release. Raises: EncodingError."""
-    return codec.decode_kept(held.share, shuffled=bool(study.shufflers))
+def kept_of(share: bytes, study: Study) -> m.Released | m.Delivery:
+    """Return the release whose bytes the ledger keeps. Raises: EncodingError."""
+    return codec.decode_kept(share, shuffled=bool(study.shufflers))
 
 
 def announced(kept: m.Released | m.Delivery, study: Study, node: str) -> m.Released:
-    """Return the message for the coordinator: it is without a share where shufflers get that."""
+    """Return the message for the coordinator: it is without a share where shufflers get that.
+
+    Args: study: as it is proposed, perhaps with other survivors than the kept attempt's.
+    """
     if isinstance(kept, m.Released):
         return kept
-    own = kept.members[study.index_of(node)]
-    return m.Released(kept.attempt, b"", own.records, own.first_class)
+    survivors = {member.name: member for member in kept.members}
+    own = survivors[node]
+    missing = tuple(each.name for each in study.whole.nodes if each.name not in survivors)
+    return m.Released(kept.attempt, b"", own.records, own.first_class, missing=missing)

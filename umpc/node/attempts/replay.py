@@ -12,11 +12,9 @@ from umpc.errors import AlreadyReleased, LedgerError
 from umpc.node.attempts.attempt_runner import AttemptRunner, Site
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.node.attempts.questions import Questions
-from umpc.node.attempts.release import announced, disclosed
+from umpc.node.attempts.release import announced, disclosed, kept_of
 from umpc.node.audit.study_rows import about
 from umpc.node.budget.ledger import StoredRelease
-from umpc.proto import checks, codec
-from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
@@ -38,29 +36,34 @@ class Replay:
         """Send what was released. Raw records leave again only while the site's rules allow it."""
         study = self.stream.study
         self.stream.step = "release"
+        kept = kept_of(stored.share, study)
+        own = announced(kept, study, self.site.name)
+        if own.missing != study.names_missing:
+            await self.stream.send_last(replace(own, share=b""))
+            log.info(
+                "study %s was released with other survivors: nothing leaves", self.stream.label
+            )
+            return
         note = f"again, nothing charged; {disclosed(study)}".rstrip("; ")
         row = about("release", study, self.stream.coordinator, note, cost=NO_COST)
         await asyncio.to_thread(self.site.record, row)
-        if study.shufflers:
-            await self._deliver(codec.decode_delivery(stored.share))
+        if isinstance(kept, m.Delivery):
+            await self._deliver(kept)
         else:
-            await self._send(stored)
+            await self._send(stored, kept)
         self.stream.answered = True
         changed = False
         with contextlib.suppress(LedgerError):  # the release has left, and this is only a note
-            changed = await asyncio.to_thread(self.site.ledger.has_changed_since, study.hash)
+            changed = await asyncio.to_thread(self.site.ledger.has_changed_since, study.whole.hash)
         log.info(
             "study %s was released before: the stored share sent again, nothing charged%s",
             self.stream.label,
             "; a later study found that the table has changed since" if changed else "",
         )
 
-    async def _send(self, stored: StoredRelease) -> None:
+    async def _send(self, stored: StoredRelease, message: m.Released) -> None:
         study = self.stream.study
         protocol = protocol_of(study)
-        message = codec.decode_node(checks.parse(pb.NodeMessage, stored.share))
-        if not isinstance(message, m.Released):
-            raise AlreadyReleased(f"the ledger of {self.site.name} holds no share of this study")
         if protocol.discloses(study):
             await asyncio.to_thread(self.site.permit, study, message.records)
             self.stream.log_disclosure(message.records)
@@ -88,7 +91,7 @@ def refuse_former(site: Site, study: Study) -> None:
 
     Raises: AlreadyReleased.
     """
-    for released_by, identity in former_hashes(study):
+    for released_by, identity in former_hashes(study.whole):
         if site.ledger.released(identity) is not None:
             raise AlreadyReleased(
                 f"{site.name} released the study {study.name!r} with {released_by}, and its "

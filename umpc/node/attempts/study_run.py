@@ -140,9 +140,10 @@ class StudyRun(CoordinatorStream):
         self.check_caller()
         if self._choice is not None:
             await asyncio.to_thread(self._choice.check, study)
-        released = await asyncio.to_thread(self.site.ledger.released, study.hash)
-        parked = self.site.parking.take(study.hash)
-        if parked is not None and not propose.ahead:
+        charged_as = study.whole.hash
+        released = await asyncio.to_thread(self.site.ledger.released, charged_as)
+        parked = self.site.parking.take(charged_as)
+        if parked is not None and not propose.ahead and parked.side.study.hash == study.hash:
             await self._run_parked(parked)
             return
         if parked is not None:
@@ -151,7 +152,7 @@ class StudyRun(CoordinatorStream):
         if released is not None:
             await Replay(self.site, self, self._runner).release(released)
             return
-        held = await asyncio.to_thread(self.site.ledger.held, study.hash)
+        held = await asyncio.to_thread(self.site.ledger.held, charged_as)
         if held is not None and not await HeldRun(self.site, self, self._runner).offer(held):
             return
         await asyncio.to_thread(refuse_former, self.site, study)
@@ -182,14 +183,15 @@ class StudyRun(CoordinatorStream):
         # Not in a thread: no cancellation may come in between.
         known = protocol.known_events(study)
         course = protocol.course(study)
+        charged_as = study.whole.hash
         ledger.reserve(
-            study.hash, study.exact_epsilon, name=study.name, events=known, course=course
+            charged_as, study.exact_epsilon, name=study.name, events=known, course=course
         )
         failpoint("after-reserve")
         try:
             records = await asyncio.to_thread(self.site.load, study)
             if records.cohort is not None:
-                changed = await asyncio.to_thread(ledger.note_cohort, study.hash, records.cohort)
+                changed = await asyncio.to_thread(ledger.note_cohort, charged_as, records.cohort)
                 log.info("study %s reads %s", self.label, RECORDS[changed])
             own = self.site.credentials()
             side = protocol.node(own, study, records.columns, records.count, os.urandom)
@@ -206,7 +208,7 @@ class StudyRun(CoordinatorStream):
                 await self._finish(side)
         finally:
             if self.parked is None:
-                ledger.cancel(study.hash)
+                ledger.cancel(charged_as)
 
     async def _log_study(self, count: int, dropped: int) -> None:
         log.info(
@@ -242,7 +244,7 @@ class StudyRun(CoordinatorStream):
         protocol = protocol_of(self.study)
         events = await self._runner.in_thread(lambda: protocol.events(attempt.sizes))
         # Not in a thread, as epsilon.
-        self.site.ledger.reserve_delta(self.study.hash, delta, events)
+        self.site.ledger.reserve_delta(self.study.whole.hash, delta, events)
         failpoint("after-reserve-delta")
         await self._runner.ready(side, begin.openings, ahead=ahead)
         failpoint("after-prepare")
@@ -300,7 +302,7 @@ class StudyRun(CoordinatorStream):
     def _settle(self, parked: PreparedAttempt) -> None:
         """End a parked attempt that was taken: its material, and its reservation if not held."""
         parked.close()
-        self.site.ledger.cancel(self.study.hash)
+        self.site.ledger.cancel(self.study.whole.hash)
 
     async def _finish(self, side: NodeSide) -> None:
         """The steps on the data: evaluate, release, and the protocol's questions."""

@@ -42,9 +42,11 @@ def about(
     if study is None:
         return AuditRow(event, coordinator=coordinator, note=note)
     epsilon, delta = map(str, cost) if cost else (study.epsilon, study.delta)
+    if missing := study.names_missing:
+        note = f"without {', '.join(missing)}{'; ' if note else ''}{note}"
     return AuditRow(
         event,
-        study=study.hash.hex(),
+        study=study.whole.hash.hex(),
         name=study.name,
         coordinator=coordinator,
         statistic=study.statistic,

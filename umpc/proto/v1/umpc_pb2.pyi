@@ -264,28 +264,32 @@ class Accepted(_message.Message):
     def __init__(self, study_hash: _Optional[bytes] = ..., member: _Optional[_Union[Member, _Mapping]] = ...) -> None: ...
 
 class Released(_message.Message):
-    __slots__ = ("attempt", "share", "records", "first_class", "sent")
+    __slots__ = ("attempt", "share", "records", "first_class", "sent", "missing")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     RECORDS_FIELD_NUMBER: _ClassVar[int]
     FIRST_CLASS_FIELD_NUMBER: _ClassVar[int]
     SENT_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
     attempt: bytes
     share: bytes
     records: int
     first_class: int
     sent: _containers.RepeatedCompositeFieldContainer[Sent]
-    def __init__(self, attempt: _Optional[bytes] = ..., share: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ..., sent: _Optional[_Iterable[_Union[Sent, _Mapping]]] = ...) -> None: ...
+    missing: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, attempt: _Optional[bytes] = ..., share: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ..., sent: _Optional[_Iterable[_Union[Sent, _Mapping]]] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Held(_message.Message):
-    __slots__ = ("attempt", "records", "first_class")
+    __slots__ = ("attempt", "records", "first_class", "missing")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     RECORDS_FIELD_NUMBER: _ClassVar[int]
     FIRST_CLASS_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
     attempt: bytes
     records: int
     first_class: int
-    def __init__(self, attempt: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ...) -> None: ...
+    missing: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, attempt: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Answer(_message.Message):
     __slots__ = ("answer",)

@@ -112,10 +112,12 @@ class CoordinatorSide(ABC):
         named = list(zip(self.names, answers, strict=True))
         released = {name: a.attempt for name, a in named if isinstance(a, m.Released)}
         held = {name: a.attempt for name, a in named if isinstance(a, m.Held)}
+        missing = {a.missing for _, a in named if isinstance(a, m.Released | m.Held)}
+        fits = missing <= {self.study.names_missing}  # what others survived is of no use here
         if len(released) == len(named):
             return Standing.REPLAY
         attempts = {*released.values(), *held.values()}
-        if len(released) + len(held) == len(named) and len(attempts) == 1:
+        if fits and len(released) + len(held) == len(named) and len(attempts) == 1:
             return Standing.FINISH
         if not released:
             return Standing.DROP if held else Standing.ANEW

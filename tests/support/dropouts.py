@@ -1,0 +1,113 @@
+"""Nodes of a lab that are killed in a study that may miss some, and what its report must say."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.support.node_ledgers import beside, start_again
+from tests.support.studies import clear_sums, graph_of
+from tests.system.conftest import TABLE, Lab
+from umpc.coordinator import client
+from umpc.coordinator.studyfile import load_study_file
+from umpc.study.document import Study
+from umpc.study.report import Report
+from umpc.study.survivors import without
+from umpc.transport.authority import load_identity
+
+EXACT = "1000000000"
+"""An ε with which the noise is 0."""
+ALL = {"edges": "all"}
+"""E is all pairs of the survivors: which record has which number is each node's secret."""
+AWAY = "away"
+"""The point of a node that is dead before the study begins."""
+AT_NODES = (
+    "before-reserve",
+    "after-reserve",
+    "agree",
+    "before-prepare",
+    "after-reserve-delta",
+    "after-set-up",
+    "after-prepare",
+    "before-evaluate",
+    "after-fields",
+    "during-rounds",
+    "before-ready",
+    "after-hold",
+)
+"""The failpoints of a node before *ready*, in the protocol of pairs with a dealer."""
+AT_COORDINATOR = ("propose 0", "propose 3", "agree 0", "agree 3", "prepare 0", "prepare 3")
+AT_COORDINATOR += ("evaluate 0",)
+"""The moments at which the coordinator has so many answers to a step."""
+POINTS = (AWAY, *AT_NODES, *AT_COORDINATOR)
+
+
+def start_lab(lab: Lab) -> Lab:
+    """Start a lab whose nodes have tables of their own, of different lengths, and much budget."""
+    lab.start("1000000000000")
+    head, *rows = TABLE.splitlines(keepends=True)
+    for number, name in enumerate(lab.names):
+        lab.table(name).write_text(head + "".join(rows[number : 20 + 3 * number]))
+    return lab
+
+
+def lose(lab: Lab, victim: str, point: str, **changes) -> tuple[Study, Report]:
+    """Run a study that loses a node at this point. Returns: the whole study, and its report."""
+    if point in AT_NODES:
+        start_again(lab, victim, point, "1000000000000")
+    if point == AWAY:
+        _kill(lab, victim)
+
+    def tell(step: str, done: int, total: int) -> None:
+        if f"{step} {done}" == point:
+            _kill(lab, victim)
+
+    facts = {"epsilon": EXACT, "may_miss": 1, "name": f"lab-{victim}-{point}".replace(" ", "-")}
+    study, report = lead(lab, tell, **{**facts, **changes})
+    start_again(lab, victim, "", "1000000000000")
+    return study, report
+
+
+def lead(lab: Lab, tell=client.silent, **changes) -> tuple[Study, Report]:
+    """Run a study with the coordinator in this process."""
+    entries = load_study_file(lab.study_file(**{**ALL, **changes}))
+    identity = load_identity(entries.identity, "coordinator")
+    study = entries.study(identity.name)
+    return study, asyncio.run(client.run_study(study, identity, tell))
+
+
+def _kill(lab: Lab, name: str) -> None:
+    process = lab.served[name].process
+    if process.poll() is None:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def check_survivors(lab: Lab, whole: Study, report: Report, lost: Sequence[str]) -> None:
+    """The report is exact over the survivors' own E, and they alone have charged, once each."""
+    study = without(whole, lost)
+    names = [node.name for node in study.nodes]
+    assert report.missing == list(lost) and report.nodes == len(names)
+    assert report.study_hash == study.hash.hex()
+    tables = [_columns(study, lab, name) for name in names]
+    assert report.records_by_node == [len(table["age"]) for table in tables]
+    graph = graph_of(study, report)
+    (exact,) = clear_sums(study, tables, graph)
+    edges = sum(cell.count for cell in graph.cells.values())
+    assert report.edges == edges and report.estimate == exact / edges
+    for name in lab.names:
+        rows = [row for row in beside(lab, name).rows if row.note == whole.name]
+        assert [row.kind for row in rows] == ["charge"] * (name in names), name
+        assert all(row.study == whole.hash for row in rows)
+
+
+def _columns(study: Study, lab: Lab, name: str) -> dict[str, np.ndarray]:
+    """A node's records in steps of their fields, as its table has them."""
+    rows = np.loadtxt(lab.table(name), delimiter=",", skiprows=1)
+    found = dict(zip(("age", "balance"), rows.T, strict=True))
+    steps = {field.name: float(field.schema().resolution) for field in study.fields}
+    return {key: np.rint(column / steps[key]).astype(np.int64) for key, column in found.items()}
