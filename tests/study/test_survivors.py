@@ -41,6 +41,18 @@ def test_every_set_of_survivors_is_a_study_of_its_own_that_is_charged_as_the_who
     assert without(without(whole, {"node-0"}), ()) == whole
 
 
+def test_each_survivor_keeps_its_data_set():
+    whole = checked(tolerant(datasets=("heart", "", "cardio", "", "")))
+    for lost, left in (
+        (["node-0"], ("", "cardio", "", "")),
+        (["node-1", "node-2"], ("heart", "", "")),
+        (["node-0", "node-2"], msgspec.UNSET),
+    ):
+        study = checked(without(whole, lost))
+        assert study.datasets == left and study.whole == whole
+        assert decode_study(study.encode()) == study
+
+
 def test_as_many_may_collude_as_before_or_all_others():
     for colluding, left in ((1, 1), (2, 2), (3, 2), (4, 2)):
         study = without(tolerant(max_colluding=colluding), ("node-0", "node-4"))
@@ -60,7 +72,6 @@ def test_nodes_that_move_are_the_same_survivors():
         ({"may_miss": 0}, "from 1 to 3"),
         ({"may_miss": 4}, "at least 2 must be left"),
         ({"may_miss": -1}, "from 1 to 3"),
-        ({"datasets": ("heart",) * 5}, "one data set each"),
         ({"nodes": 2, "may_miss": 1}, "from 1 to 0"),
         ({"required": ("node-9",)}, "required names nodes of the study"),
         ({"required": ("node-1", "node-1")}, "each once"),

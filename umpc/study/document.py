@@ -134,7 +134,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         except (ValueError, OverflowError) as error:
             raise StudyError(f"a place for each missing node was expected: {error}") from error
         return msgspec.structs.replace(
-            self, nodes=tuple(nodes), max_colluding=missing.max_colluding, missing=msgspec.UNSET
+            self,
+            nodes=tuple(nodes),
+            max_colluding=missing.max_colluding,
+            datasets=missing.datasets,
+            missing=msgspec.UNSET,
         )
 
     @property

@@ -143,11 +143,13 @@ class Missing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     places: theirs among all nodes, ascending. nodes: who they are, in this order.
     max_colluding: what the whole study says, which fewer nodes may not reach.
+    datasets: the whole study's, where it names any.
     """
 
     places: tuple[int, ...]
     nodes: tuple[Participant, ...]
     max_colluding: int
+    datasets: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 def exact(text: str, what: str) -> Fraction:

@@ -37,11 +37,17 @@ def without(study: Study, names: Collection[str]) -> Study:
         return whole
     places = tuple(place for place, node in enumerate(whole.nodes) if node.name in names)
     survivors = tuple(node for node in whole.nodes if node.name not in names)
-    missing = Missing(places, tuple(whole.nodes[place] for place in places), whole.max_colluding)
+    gone = tuple(whole.nodes[place] for place in places)
+    missing = Missing(places, gone, whole.max_colluding, whole.datasets)
+    datasets = whole.datasets
+    if not isinstance(datasets, msgspec.UnsetType):
+        left = tuple(name for place, name in enumerate(datasets) if place not in places)
+        datasets = left if any(left) else msgspec.UNSET
     return msgspec.structs.replace(
         whole,
         nodes=survivors,
         max_colluding=min(whole.max_colluding, len(survivors) - 1),
+        datasets=datasets,
         missing=missing,
     )
 
@@ -71,8 +77,6 @@ def check_missing(study: Study) -> None:
         if study.names_required or study.names_missing:
             raise StudyError("required goes with may_miss; write both, or leave required out")
         return
-    if not isinstance(study.datasets, msgspec.UnsetType):
-        raise StudyError("may_miss takes nodes with one data set each; leave `dataset` or it out")
     whole = study.whole
     most = len(whole.nodes) - FEWEST
     if not 1 <= study.most_missing <= most:
