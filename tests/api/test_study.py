@@ -77,7 +77,7 @@ def test_a_wrong_argument_is_named(identity, changes, words):
 
 
 def test_a_failure_is_its_typed_error_in_both_ways(identity, monkeypatch, capsys):
-    async def lost(document, who, *progress):
+    async def lost(document, who, *progress, **more):
         raise umpc.errors.PeerLost(f"{document.name} lost a node", culprit="north")
 
     monkeypatch.setattr(proposed, "run_study", lost)
