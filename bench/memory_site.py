@@ -51,6 +51,9 @@ class MemoryReader(MaterialReader):
 
     frames: deque[Frame]
 
+    async def seed(self) -> bytes:
+        return (await self._read()).payload
+
     async def _read(self) -> Frame:
         frame = self.frames.popleft()
         self.bytes_received += frame.wire_bytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -237,9 +238,11 @@ def test_bounds_steps_and_categories_that_a_condition_sees_make_other_sets(node)
 def test_the_order_of_a_table_says_nothing(node):
     """Every order of three records is equally likely, whatever the file's; see `numbered_anew`."""
     node.table.write_text("x,y\n0,1\n1,2\n2,3\n")
+    assert len({tuple(node.admission.load(TAU).columns["x"]) for _ in range(20)}) > 1
+    records = node.admission.load(TAU)
     found = Counter()
     for _ in range(600):
-        columns = node.admission.load(TAU).columns
+        columns = records.numbered_anew(os.urandom).columns
         assert (columns["y"] == columns["x"] + 1).all(), "records stay whole"
         found[tuple(columns["x"].tolist())] += 1
     assert len(found) == 6

@@ -13,6 +13,7 @@ from umpc.protocols.ghazi_shuffle import inbox
 def small_chunks(patch: pytest.MonkeyPatch, field_bytes: int | None = None) -> None:
     """Chunks of 8 masked edges. Args: field_bytes: of one message of masked records."""
     patch.setattr(plan, "MAX_CHUNK", 8)
+    patch.setattr(plan.Plan, "chunk_edges", property(lambda each: 8))  # plans keep it
     if field_bytes is not None:
         patch.setattr(fields, "FIELDS_BYTES", field_bytes)
 

@@ -45,10 +45,18 @@ def test_a_node_that_fails_is_named_and_costs_nothing(lab, point, action):
     assert all(here.spent(name) == 0 for name in here.names)
 
 
-@pytest.mark.parametrize("action", ["kill", "stop"])
 @pytest.mark.parametrize("point", ["before-deal", "during-deal"])
-def test_a_dealer_that_fails_is_named_and_costs_nothing(lab, point, action):
-    here = lab(2, {"dealer": {"UMPC_FAILPOINT": f"{point}:{action}"}}).start()
+def test_a_dealer_that_is_killed_is_named_and_costs_nothing(lab, point):
+    a_dealer_that_fails(lab, f"{point}:kill")
+
+
+@pytest.mark.parametrize("point", ["before-deal", "during-deal"])
+def test_a_dealer_that_stops_is_named_and_costs_nothing(lab, point):
+    a_dealer_that_fails(lab, f"{point}:stop")
+
+
+def a_dealer_that_fails(lab, failure: str) -> None:
+    here = lab(2, {"dealer": {"UMPC_FAILPOINT": failure}}).start()
     outcome = here.run()
     assert outcome.code == PeerLost.exit_code, outcome.error
     assert "dealer" in outcome.last_line and "no epsilon was charged" in outcome.last_line

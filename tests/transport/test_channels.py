@@ -98,11 +98,11 @@ def late(monkeypatch, times: int) -> list[str]:
     """Let the first looks at a server come too late, although the server answers."""
     look, looks = channels.shown_certificate, []
 
-    async def slow(address: str, timeout: float) -> bytes | None:
+    async def slow(address: str, timeout: float, *more: object) -> bytes | None:
         looks.append(address)
         if len(looks) <= times:
             return None
-        return await look(address, timeout)
+        return await look(address, timeout, *more)
 
     monkeypatch.setattr(channels, "shown_certificate", slow)
     return looks

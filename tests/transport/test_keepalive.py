@@ -186,7 +186,7 @@ def test_a_message_that_comes_slowly_is_life(site, monkeypatch, quick):
 
 def test_without_the_kernels_count_the_slow_message_would_be_silence(site, monkeypatch, quick):
     monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 1.0)
-    monkeypatch.setattr(heartbeat, "received_bytes", lambda peers: 0)
+    monkeypatch.setattr(heartbeat.SURVEY, "received_bytes", lambda peers: 0)
     with pytest.raises(PeerLost):
         asyncio.run(over_a_slow_line(site))
 

@@ -271,7 +271,8 @@ def test_a_single_expression_is_refused_where_it_is_not_the_statistic():
 
 def test_an_unknown_statistic_is_refused_with_the_librarys_names():
     with pytest.raises(
-        KernelError, match=r"no statistic 'median'; the library has asymmetry, auc, auc_private"
+        KernelError,
+        match=r"no statistic 'median'; did you mean 'mean'\? the library has asymmetry, auc",
     ):
         find_statistic("median")
 

@@ -21,6 +21,7 @@ from umpc.api.study import ProposedStudy
 from umpc.deployment.fork_server import fork_server
 from umpc.deployment.processes import Deployment, stop
 from umpc.errors import StudyError
+from umpc.protocols.auto import is_open
 from umpc.ustat.condition import fields_read
 
 DELTA = "1/100"
@@ -61,6 +62,7 @@ class LocalConsortium:
         self.label = label
         self.person = person
         self.bounds = _resolved(bounds, label, found)
+        self._records = sum(len(next(iter(columns.values()), ())) for columns in found.values())
         self._numbers = count(1)
         self._stack = ExitStack()
         try:
@@ -98,7 +100,10 @@ class LocalConsortium:
         **settings: Any,
     ) -> ProposedStudy:
         """A study of these sites. Args: as of `umpc.Study`; it has a new name by default."""
-        helpers = helper_entries(protocol, {key: plain(value) for key, value in settings.items()})
+        chosen = {key: plain(value) for key, value in settings.items()}
+        helpers = helper_entries(protocol, chosen)
+        if is_open(protocol, chosen):
+            settings.setdefault("records", self._records)
         used = {*(columns or self.bounds), *fields_read(settings.get("where"))}
         used.add(settings.get("strata", ""))
         two_sample = self.label is not None and _is_two_sample(statistic)
