@@ -77,7 +77,9 @@ class Outcome:
 
     @property
     def last_line(self) -> str:
-        return self.error.strip().splitlines()[-1]
+        """The failure's line for people, before the JSON object that --format json adds."""
+        lines = self.error.strip().splitlines()
+        return lines[-2] if lines[-1].startswith('{"error"') else lines[-1]
 
 
 SURVIVE_SECONDS = 40

@@ -164,6 +164,7 @@ NODES = 4
 @click.option(
     "--hub", is_flag=True, help="Also start a hub. All processes dial it, and no other one listens."
 )
+@click.option("--quiet", is_flag=True, help="Print the result and failures, and no progress.")
 @click.option(
     "--keep", type=FOLDER, help="Keep configuration, ledgers and logs in this new folder."
 )
@@ -197,6 +198,7 @@ def demo(**given: Any) -> None:
     named = {key: given.pop(key) for key in demo_settings()}
     settings = {key: value for key, value in named.items() if value not in (None, ())}
     permutations = given.pop("permutations")
+    del given["quiet"]
     if permutations is not None:
         if "edges" in settings:
             raise ConfigError(

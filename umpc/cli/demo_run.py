@@ -14,6 +14,7 @@ import click
 
 from umpc.api.entries import NOWHERE, helper_entries
 from umpc.cli.demo_options import PARTICIPANTS, DemoOptions, flag_of, named_value
+from umpc.cli.main import INSIDE_A_DEMO
 from umpc.cli.settings_help import settings_of
 from umpc.errors import StudyError
 from umpc.protocols.auto import AUTO, is_open, open_keys
@@ -69,7 +70,7 @@ def _write_study(
         _tell(str(each))
     fields = [each.field for each in described]
     for warning in table.warnings(fields):
-        _tell(f"warning: {warning}")
+        click.echo(f"warning: {warning}", err=True)
     names = [field.name for field in fields if not field.public]
     filtered = set(fields_read(options.where)) - set(_asked_for(options, names))
     settings = _checked_settings(options)
@@ -169,7 +170,8 @@ def _coordinate(file: Path, deployment: Deployment) -> Report:
     from umpc.deployment.processes import UMPC
     from umpc.study.report import Report
 
-    command = [*UMPC, "study", "run", str(file), "--format", "json"]
+    command = [*UMPC, "study", "run", str(file), "--format", "json", INSIDE_A_DEMO]
+    command += ["--quiet"] * _is_quiet()
     coordinator = deployment.popen(command, stdout=subprocess.PIPE)
     deployment.processes.append(coordinator)
     output = coordinator.stdout.read() if coordinator.stdout else b""
@@ -179,4 +181,10 @@ def _coordinate(file: Path, deployment: Deployment) -> Report:
 
 
 def _tell(line: str) -> None:
-    click.echo(line, err=True)
+    if not _is_quiet():
+        click.echo(line, err=True)
+
+
+def _is_quiet() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.params.get("quiet"))

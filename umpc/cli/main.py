@@ -1,9 +1,16 @@
-"""The root command. It turns every failure into one line on standard error and an exit code."""
+"""The root command. It turns every failure into one line on standard error and an exit code.
+
+With --format json, one line more has the failure as a JSON object, for programs.
+"""
 
 from __future__ import annotations
 
 import importlib
+import json
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NoReturn
 
 import click
 
@@ -12,6 +19,8 @@ from umpc.errors import UmpcError
 from umpc.protocol_version import PROTOCOL
 
 INTERRUPTED = 130
+INSIDE_A_DEMO = "--inside-a-demo"
+"""The demo's own `umpc study run` has this flag: its failures are read by the demo's person."""
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("umpc.cli.demo", "demo"),
@@ -76,15 +85,32 @@ def main() -> None:
         umpc(standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
+        _end("Interrupted", "interrupted", INTERRUPTED)
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        _end(type(error).__name__, error.format_message(), error.exit_code)
     except UmpcError as error:
         if error.detail:
             click.echo(f"detail: {error.detail}", err=True)
         click.echo(f"error: {error.message}", err=True)
-        sys.exit(error.exit_code)
+        more = {"culprit": error.culprit, "step": error.step, "detail": error.detail}
+        _end(type(error).__name__, error.message, error.exit_code, **more)
+
+
+def _end(kind: str, message: str, code: int, **more: str | None) -> NoReturn:
+    """End with this exit code. Args: kind: the class of the error, as docs/exit_codes.md has it."""
+    if wants_json(sys.argv[1:]):
+        told = {key: text for key, text in more.items() if text}
+        failure = {"error": kind, "message": message, **told, "exit_code": code}
+        click.echo(json.dumps(failure, ensure_ascii=False), err=True)
+    sys.exit(code)
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether a program reads what this command prints."""
+    pairs = pairwise(arguments)
+    asked = "--format=json" in arguments or ("--format", "json") in pairs
+    return asked and INSIDE_A_DEMO not in arguments
 
 
 if __name__ == "__main__":

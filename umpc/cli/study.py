@@ -25,7 +25,9 @@ MARKDOWN = click.option(
 FORMAT = click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
-
+QUIET = click.option(
+    "--quiet", is_flag=True, help="Print the result, warnings and failures, and no progress."
+)
 
 TABLES = (
     "Write [dealer] once, and [[nodes]] or [[shufflers]] for each of them, with name and address. "
@@ -102,10 +104,22 @@ def study() -> None:
     show_default=True,
     help="How long --wait waits.",
 )
+@QUIET
+@click.option("--inside-a-demo", is_flag=True, hidden=True)
 def run(
-    file: Path, style: str, page: Path | None, text: Path | None, wait: bool, hours: float
+    file: Path,
+    style: str,
+    page: Path | None,
+    text: Path | None,
+    wait: bool,
+    hours: float,
+    quiet: bool,
+    inside_a_demo: bool,
 ) -> None:
     """Run the study in FILE and print its report.
+
+    A failure is one line on standard error; its exit code says what kind it is. With --format json
+    a second line has it as a JSON object.
 
     A study that ran before returns its stored result and costs nothing. A new name makes it a new
     study.
@@ -124,8 +138,12 @@ def run(
     tune_memory()
     study = ProposedStudy.load(file)
     _warn_of_dates(study)
-    _tell_choice(study)
-    result = run_when_accepted(study, hours) if wait else study.run()
+    if not quiet:
+        _tell_choice(study)
+    progress = not quiet
+    result = (
+        run_when_accepted(study, hours, progress=progress) if wait else study.run(progress=progress)
+    )
     print_report(result.report, style)
     if page:
         save_page(result.report, page)
@@ -153,7 +171,8 @@ def watch(file: Path, once: bool) -> None:
 @study.command()
 @click.argument("file", type=FILE)
 @FORMAT
-def prepare(file: Path, style: str) -> None:
+@QUIET
+def prepare(file: Path, style: str, quiet: bool) -> None:
     """Do all work that needs no data, so that the run takes moments.
 
     The nodes agree on the edges, fetch all material from the dealer and draw the noise. Each node
@@ -176,8 +195,9 @@ def prepare(file: Path, style: str) -> None:
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     study = ProposedStudy.load(file)
     _warn_of_dates(study)
-    _tell_choice(study)
-    print_preparation(study.document, study.prepare(), style)
+    if not quiet:
+        _tell_choice(study)
+    print_preparation(study.document, study.prepare(progress=not quiet), style)
 
 
 @study.command()

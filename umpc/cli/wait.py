@@ -30,8 +30,12 @@ def run_when_accepted(
     hours: float,
     sleep: Callable[[float], None] = time.sleep,
     now: Callable[[], float] = time.monotonic,
+    *,
+    progress: bool = True,
 ) -> Result:
     """Run a study as soon as every site has accepted it. Say who has yet to decide.
+
+    Args: progress: whether the steps of the run are shown.
 
     Raises: ApprovalPending after so many hours; PolicyRefused if a site rejects it; as `study.run`.
     """
@@ -41,7 +45,7 @@ def run_when_accepted(
     names = [node.name for node in study.document.nodes]
     while True:
         try:
-            return study.run()
+            return study.run(progress=progress)
         except ApprovalPending as error:
             waiting = error.waiting or ((error.culprit,) if error.culprit else ())
             if now() + pause > until:

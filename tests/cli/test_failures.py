@@ -1,0 +1,45 @@
+"""The end of a command: a line for people, and with --format json an object for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from umpc.cli import main as root
+from umpc.errors import StudyError
+
+
+def ended(monkeypatch, capsys, *arguments: str) -> tuple[int, str, list[str]]:
+    """Run a command that fails. Returns: exit code, output, lines of standard error."""
+    monkeypatch.setattr(sys, "argv", ["umpc", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        root.main()
+    told = capsys.readouterr()
+    return int(caught.value.code or 0), told.out, told.err.splitlines()
+
+
+@pytest.mark.parametrize("form", [("--format", "json"), ("--format=json",)])
+def test_a_failure_is_a_line_and_with_json_also_an_object(monkeypatch, capsys, tmp_path, form):
+    file = str(tmp_path / "absent.toml")
+    code, output, plain = ended(monkeypatch, capsys, "study", "run", file)
+    assert (code, output, len(plain)) == (StudyError.exit_code, "", 1)
+    code, output, lines = ended(monkeypatch, capsys, "study", "run", file, *form)
+    assert (code, output, lines[0]) == (StudyError.exit_code, "", plain[0])
+    assert json.loads(lines[1]) == {
+        "error": "StudyError",
+        "message": plain[0].removeprefix("error: "),
+        "exit_code": code,
+    }
+
+
+def test_a_wrong_option_is_an_object_too(monkeypatch, capsys):
+    code, _, lines = ended(monkeypatch, capsys, "plan", "--format", "json", "--no-such")
+    assert code == 2 and json.loads(lines[-1])["error"] == "NoSuchOption"
+
+
+def test_what_a_demo_runs_tells_its_person_only(monkeypatch, capsys, tmp_path):
+    arguments = ("study", "run", str(tmp_path / "no"), "--format", "json", root.INSIDE_A_DEMO)
+    _, _, lines = ended(monkeypatch, capsys, *arguments)
+    assert len(lines) == 1 and lines[0].startswith("error: ")
