@@ -142,7 +142,7 @@ def test_random_bytes_decode_or_are_refused(kind, raw):
 
 
 @every_kind
-@settings(max_examples=200)
+@settings(max_examples=70)
 @given(data=st.data())
 def test_mutated_messages_decode_or_are_refused(kind, data):
     _, _, encode, strategy = KINDS[kind]

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.system.conftest import command
 from umpc.coordinator.studyfile_text import write_study_file
-from umpc.deployment.processes import UMPC, Deployment, stop
+from umpc.deployment.processes import Deployment, stop
 
 ROOT = Path(__file__).parents[2]
 TOY = (sys.executable, "-m", "tests.toy")
@@ -25,10 +26,9 @@ class ToyDeployment(Deployment):
     command = TOY
 
 
-def run(*arguments: str, command: tuple[str, ...] = TOY) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, timeout=120, cwd=ROOT
-    )
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command that knows the toy protocol."""
+    return subprocess.run([*TOY, *arguments], capture_output=True, text=True, timeout=120, cwd=ROOT)
 
 
 def write_study(folder: Path, addresses: dict[str, str]) -> Path:
@@ -90,15 +90,14 @@ def test_it_runs_over_real_processes_and_is_replayed(running: Path):
     ],
 )
 def test_the_commands_describe_it(study: Path, arguments: tuple[str, ...]):
-    command = arguments[0]
-    place = 2 if command == "study" else 1
+    place = 2 if arguments[0] == "study" else 1
     shown = run(*arguments[:place], str(study), *arguments[place:])
     assert shown.returncode == 0, shown.stderr
     assert "toy-sum" in shown.stdout and "36" in shown.stdout
 
 
 def test_a_command_without_the_line_refuses_it(study: Path):
-    refused = run("study", "check", str(study), command=UMPC)
+    refused = command("study", "check", str(study))
     assert refused.returncode != 0
     assert "protocol must be one of u-mpc" in refused.stderr and "'toy-sum'" in refused.stderr
 

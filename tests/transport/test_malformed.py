@@ -157,7 +157,7 @@ def changes(draw):
 pytestmark = pytest.mark.filterwarnings("ignore:Parsed a serial number")
 
 MANY = settings(
-    max_examples=200,
+    max_examples=100,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
