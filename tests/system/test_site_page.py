@@ -88,11 +88,10 @@ def places(tmp_path):
     stop([place.process for place in made.values() if place.process])
 
 
-def enrol(place: Place, authority: Place, digits: str) -> None:
-    """Lead one place to its certificate, as the page says."""
-    changes = {"0.0.0.0:7100": "127.0.0.1:0"}
+def enrol(place: Place, authority: Place, digits: str, changes: dict[str, str]) -> None:
+    """Lead one place to its certificate, as the page says, but for these changes."""
     if place.role != "node":
-        changes |= {"--table data.csv --epsilon 5": f"--role {place.role}"}
+        changes = {**changes, "--table data.csv --epsilon 5": f"--role {place.role}"}
     (told,) = place.types("join", **changes)
     read = re.search(r"^fingerprint +(.*)$", told, re.MULTILINE)[1]
     place.carries(f"{place.name}.request", authority)
@@ -111,7 +110,7 @@ def test_three_sites_reach_their_first_study_by_the_page_alone(places):
     sites = [place for place in places.values() if place.role == "node" and place is not authority]
     for place in (*sites, places["dealer"], places["coordinator"]):
         (place.folder / "data.csv").write_text(TABLE)
-        enrol(place, authority, digits)
+        enrol(place, authority, digits, {"0.0.0.0:7100": "127.0.0.1:0"})
     config = sites[0].folder / "node.toml"
     config.write_text(config.read_text().replace("# approval = true", "approval = true"))
 
@@ -122,7 +121,7 @@ def test_three_sites_reach_their_first_study_by_the_page_alone(places):
         address[place.name] = place.starts(*shlex.split(start)[1:])
     identity = places["dealer"].folder / "dealer"
     dealer = places["dealer"].starts("dealer", "start", "--identity", str(identity))
-    file = _study(places["coordinator"], address, dealer)
+    file = write_study(places["coordinator"], address, dealer)
 
     assert _run_study(file) == ApprovalPending.exit_code
     listed = sites[0]._run(*sites[0]._lines("accept", {})[:1], "")
@@ -174,7 +173,7 @@ def _started(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen([*UMPC, *arguments], stdout=pipe, stderr=pipe, text=True)
 
 
-def _study(place: Place, address: dict[str, str], dealer: str) -> Path:
+def write_study(place: Place, address: dict[str, str], dealer: str) -> Path:
     entries = {
         "name": "first",
         "identity": "coordinator",

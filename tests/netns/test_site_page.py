@@ -1,0 +1,134 @@
+"""docs/site.md, word by word, by three sites in network namespaces of their own. As root.
+
+Each place (three sites, the dealer, the coordinator) has a namespace on one bridge, and a hosts
+file with everybody's name. So addresses are those of the page: `north.example.org:7100`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.netns.test_firewalls import sh
+from tests.system.conftest import TABLE
+from tests.system.test_site_page import MOST_COMMANDS, MOST_TEXTS, Place, enrol, write_study
+from umpc.deployment.processes import UMPC, stop
+from umpc.errors import ApprovalPending
+
+SITES = ("north", "south", "east")
+ROLES = {"dealer": "dealer", "coordinator": "coordinator"}
+BRIDGE = "bridge"
+PORT = 7100
+
+
+def space(name: str) -> str:
+    """Return the namespace of a place. The pid keeps two runs apart."""
+    return f"umpc-page-{os.getpid()}-{name}"
+
+
+class PlaceApart(Place):
+    """A place whose commands and processes run in its own namespace."""
+
+    def _run(self, line: str, answer: str) -> str:
+        words, _, output = line.removeprefix("umpc ").partition(" > ")
+        ended = subprocess.run(
+            self.inside(*UMPC, *shlex.split(words)),
+            cwd=self.folder,
+            input=answer,
+            capture_output=True,
+            text=True,
+        )
+        assert ended.returncode == 0, (line, ended.stdout, ended.stderr)
+        if output:
+            (self.folder / output).write_text(ended.stdout)
+        return ended.stdout + ended.stderr
+
+    def starts(self, *arguments: str) -> str:
+        self.process = subprocess.Popen(
+            self.inside(*UMPC, *arguments, "--while-stdin-open"),
+            cwd=self.folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=(self.folder / "log").open("wb"),
+        )
+        return self.process.stdout.readline().decode().split()[-1]
+
+    def inside(self, *words: str) -> list[str]:
+        return ["ip", "netns", "exec", space(self.name), *words]
+
+
+@pytest.fixture
+def places(tmp_path) -> Iterator[dict[str, PlaceApart]]:
+    """Make the namespaces, their hosts files and the places."""
+    assert shutil.which("ip"), "this test needs ip"
+    names = [*SITES, *ROLES]
+    everyone = [*names, "authority"]
+    made = {name: PlaceApart(tmp_path, name, ROLES.get(name, "node")) for name in everyone}
+    hosts = "127.0.0.1 localhost\n" + "".join(
+        f"10.214.7.{number} {name}.example.org\n" for number, name in enumerate(names, 10)
+    )
+    try:
+        for name in [BRIDGE, *everyone]:
+            sh("ip", "netns", "add", space(name))
+            sh("ip", "netns", "exec", space(name), "ip", "link", "set", "lo", "up")
+            folder = Path("/etc/netns") / space(name)
+            folder.mkdir(parents=True)
+            (folder / "hosts").write_text(hosts)
+        within = ("ip", "netns", "exec", space(BRIDGE), "ip")
+        sh(*within, "link", "add", "br0", "type", "bridge")
+        sh(*within, "link", "set", "br0", "up")
+        for number, name in enumerate(names, 10):
+            ends = ("type", "veth", "peer", "name", "eth0", "netns", space(name))
+            sh(*within, "link", "add", f"p{number}", *ends)
+            sh(*within, "link", "set", f"p{number}", "master", "br0", "up")
+            at = ("ip", "netns", "exec", space(name), "ip")
+            sh(*at, "addr", "add", f"10.214.7.{number}/24", "dev", "eth0")
+            sh(*at, "link", "set", "eth0", "up")
+        yield made
+    finally:
+        stop([place.process for place in made.values() if place.process])
+        for name in [BRIDGE, *everyone]:
+            subprocess.run(["ip", "netns", "del", space(name)], check=False, capture_output=True)
+            shutil.rmtree(Path("/etc/netns") / space(name), ignore_errors=True)
+
+
+def test_three_sites_in_namespaces_reach_their_first_study_by_the_page_alone(places):
+    authority, coordinator = places["authority"], places["coordinator"]
+    _, shown = authority.types("authority")
+    digits = re.search(r"^authority +(.*)$", shown, re.MULTILINE)[1]
+    sites = [places[name] for name in SITES]
+    for place in (*sites, places["dealer"], coordinator):
+        (place.folder / "data.csv").write_text(TABLE)
+        enrol(place, authority, digits, {})
+    config = sites[0].folder / "node.toml"
+    config.write_text(config.read_text().replace("# approval = true", "approval = true"))
+    for place in sites:
+        doctor, start = place._lines("start", {})
+        assert "!!" not in place._run(doctor, "")
+        assert place.starts(*shlex.split(start)[1:]).endswith(f":{PORT}")
+    start = ("dealer", "start", "--identity", "dealer", "--listen", f"0.0.0.0:{PORT}")
+    places["dealer"].starts(*start)
+    address = {name: f"{name}.example.org:{PORT}" for name in SITES}
+    write_study(coordinator, address, f"dealer.example.org:{PORT}")
+
+    assert run(coordinator) == ApprovalPending.exit_code
+    listed = sites[0]._run(*sites[0]._lines("accept", {})[:1], "")
+    waiting = re.search(r"^pending +(\w+)", listed, re.MULTILINE)[1]
+    sites[0].commands -= 3
+    sites[0].types("accept", **{"1f9c2a": waiting})
+    assert run(coordinator) == 0
+    counts = {site.name: (site.commands, len(site.carried)) for site in sites}
+    assert counts == {"north": (7, 2), "south": (4, 2), "east": (4, 2)}
+    assert max(counts.values()) <= (MOST_COMMANDS, MOST_TEXTS)
+
+
+def run(coordinator: PlaceApart) -> int:
+    words = coordinator.inside(*UMPC, "study", "run", "study.toml", "--quiet")
+    return subprocess.run(words, cwd=coordinator.folder, capture_output=True).returncode
