@@ -23,7 +23,7 @@ class Answers:
         self.time = 0.0
         self.pauses: list[float] = []
 
-    def run(self):
+    def run(self, progress):
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer

@@ -94,7 +94,8 @@ def verify(config: Path, dataset: str | None, expect: str | None) -> None:
     trail = _trail(config, dataset)
     place = Place.of(loaded.ledger, loaded.anchor)
     charged = frozenset(read_beside(place, composition=loaded.composition).account.charged)
-    verified = verify(trail.path, trail.key(), AuditMark.parse(expect) if expect else None)
+    mark = AuditMark.parse(expect) if expect else None
+    verified = verify(trail.path, trail.key(), mark, charged)
     compare(trail.path, verified, charged)
     click.echo(f"verified: {verified.head.seq} rows of {trail.path}, with every charge")
     click.echo(str(verified.head))

@@ -183,7 +183,7 @@ def check_audit(config: NodeConfig) -> Iterator[Finding]:
         yield neutral("audit trail", f"{trail.path}: the node makes it at its first start")
         return
     charged = frozenset(read_beside(place, composition=config.composition).account.charged)
-    verified = verify(trail.path, trail.key())
+    verified = verify(trail.path, trail.key(), sought=charged)
     compare(trail.path, verified, charged)
     yield Finding("audit trail", f"{trail.path}: verified with every charge, {verified.head}")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -28,7 +29,8 @@ from umpc.node.audit.entry import (
 
 KNOWN = {"seq", "at", "hash", *(each.name for each in fields(AuditRow))}
 """The keys of every row. A later version may add others."""
-CHARGED = b'"event":"charge"'
+CHARGE = re.compile(rb'"event":"charge","study":"([0-9a-f]{64})"')
+"""In a row whose seal is right. A text of others cannot hold it: JSON escapes its quotes."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,18 @@ def last_rows(path: Path, most_bytes: int = 1 << 20) -> list[dict[str, Any]]:
     return [_facts(path, line) for line in whole if line.endswith(b"\n")]
 
 
-def verify(path: Path, key: bytes, expected: AuditMark | None = None) -> Verified:
-    """Verify every row. Args: expected: a place that was noted before.
+def verify(
+    path: Path,
+    key: bytes,
+    expected: AuditMark | None = None,
+    sought: frozenset[bytes] | None = None,
+) -> Verified:
+    """Verify every row.
+
+    Args:
+        expected: a place that was noted before.
+        sought: the studies whose charges are looked for; None keeps those of all studies, and
+            memory then grows with their number.
 
     Raises: AuditError, which names the first wrong row.
     """
@@ -108,8 +120,10 @@ def verify(path: Path, key: bytes, expected: AuditMark | None = None) -> Verifie
             raise damaged(path, _reason(line, seq))
         if not body.startswith(b'{"seq":%d,' % seq):
             raise damaged(path, f"row {seq} has another number")
-        if CHARGED in body:
-            charged.add(bytes.fromhex(json.loads(body + b"}")["study"]))
+        if found := CHARGE.search(body):
+            study = bytes.fromhex(found[1].decode())
+            if sought is None or study in sought:
+                charged.add(study)
         former = own
         is_met = is_met or (expected is not None and (seq, own) == (expected.seq, expected.hash))
     if not is_met and expected is not None:
