@@ -1,4 +1,4 @@
-"""docs/site.md, word by word, by three sites in network namespaces of their own. As root.
+"""docs/site.md, word by word, by three sites in network namespaces of their own. It needs root.
 
 Each place (three sites, the dealer, the coordinator) has a namespace on one bridge, and a hosts
 file with everybody's name. So addresses are those of the page: `north.example.org:7100`.
