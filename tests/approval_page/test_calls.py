@@ -1,4 +1,4 @@
-"""Who may read the approvals' page and decide: each check alone, and hostile texts of a study."""
+"""The checks before the approvals' page answers, each alone, and hostile texts of a study."""
 
 from __future__ import annotations
 

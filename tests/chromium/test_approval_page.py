@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.chromium.test_report_page import SCHEMES, WIDTHS, is_dark, keep, looks
+from tests.chromium.watched_page import watched_page
 from tests.cli.test_approve import OWN, TAU, Site
 from umpc.approval_page.server import served_page
 from umpc.cli.node_page import contents, decider
@@ -41,22 +42,12 @@ def site(tmp_path: Path) -> Site:
 
 @contextmanager
 def opened(browser: Browser, site: Site, width: int, scheme: str = "light") -> Iterator[Page]:
-    """The page. It may ask for no other address and have nothing to complain of."""
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page = context.new_page()
-    asked: list[str] = []
-    complaints: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    try:
+    """The page, which may ask for no other address."""
+    with watched_page(browser, width, scheme) as (page, asked):
         with served_page(lambda: contents(site.config), decider(site.config)) as served:
             page.goto(served.address)
             yield page
-    finally:
-        context.close()
-    assert asked and all(url.startswith(served.address) for url in asked)
-    assert complaints == []
+        assert asked and all(url.startswith(served.address) for url in asked)
 
 
 def state(site: Site, study) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.chromium.watched_page import watched_page
 from tests.support.fields import number_field
 from tests.support.several import several
 from tests.support.studies import GINI, KENDALL, Entropy, library_study
@@ -66,21 +67,11 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @contextmanager
 def opened(browser: Browser, path: Path, width: int, scheme: str) -> Iterator[Page]:
-    """The page. It may ask for no other address and have nothing to complain of."""
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page = context.new_page()
-    asked: list[str] = []
-    complaints: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    try:
+    """The page, which may ask for no other address."""
+    with watched_page(browser, width, scheme) as (page, asked):
         page.goto(path.as_uri())
         yield page
-    finally:
-        context.close()
     assert asked == [path.as_uri()]
-    assert complaints == []
 
 
 def looks(page: Page) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who may read the approvals' page and decide, without a socket.
+"""The checks that stand before the approvals' page, without a socket.
 
 | who | what stops them |
 |---|---|

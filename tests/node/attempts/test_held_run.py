@@ -5,7 +5,6 @@ The coordinator of these tests sends what it likes, and one node answers over a 
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.support.ledgers import D, balance, kinds, opened
+from tests.support.node_talks import Said, talk_to
 from tests.support.sites import site_of, unused
 from tests.support.studies import make_study
 from umpc.errors import DataError, PolicyRefused, RemoteProtocolError, StepTimeout, UmpcError
-from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
 from umpc.proto import codec
 from umpc.study import messages as m
@@ -42,32 +41,15 @@ def talk(
     orders: Sequence[m.CoordinatorMessage],
     permit: Any = lambda *_: None,
     load: Any = unused,
-) -> tuple[list[m.NodeMessage], UmpcError | None]:
-    """Propose the study and say these things. Returns: the node's messages, and how it ended."""
+) -> Said:
+    """Propose the study and say these things."""
     site = site_of(ledger, permit=permit, load=load, permit_delta=lambda _: None)
-    said: list[m.NodeMessage] = []
-    waiting = [PROPOSE, *orders]
 
-    async def receive() -> m.CoordinatorMessage:
-        if waiting:
-            return waiting.pop(0)
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    async def send(message: m.NodeMessage) -> None:
+    def hear(message: m.NodeMessage) -> None:
         if isinstance(message, m.Released):
             assert ledger.released(STUDY.hash) is not None, "a share left before its charge"
-        said.append(message)
 
-    async def whole() -> None:
-        async with asyncio.timeout(5):
-            await StudyRun(site, STUDY.coordinator, receive, send).run()
-
-    try:
-        asyncio.run(whole())
-    except UmpcError as error:
-        return said, error
-    return said, None
+    return talk_to(site, STUDY, orders, hear)
 
 
 def test_it_is_released_after_its_charge_and_then_replayed_with_the_same_bytes(ledger):

@@ -5,18 +5,17 @@ The coordinator of these tests sends what it likes, and one node answers over a 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 from tests.support.ledgers import D, balance, kinds, opened
+from tests.support.node_talks import Said, talk_to
 from tests.support.shuffled import shuffled_study
 from tests.support.sites import site_of, unused
 from tests.support.studies import make_members, make_study
-from umpc.errors import DataError, RemoteProtocolError, StudyError, UmpcError
+from umpc.errors import DataError, RemoteProtocolError, StudyError
 from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttempts
-from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
 from umpc.proto import codec
 from umpc.study import messages as m
@@ -31,34 +30,10 @@ HELD = m.Held(bytes(32), 7, missing=("node-1",))
 
 def talk(
     ledger: Ledger, study: Study, orders: Sequence[m.CoordinatorMessage] = (), **parts: Any
-) -> tuple[list[m.NodeMessage], UmpcError | None]:
-    """Propose a study and say these things. Returns: the node's messages, and how it ended.
-
-    Args: parts: of the site.
-    """
+) -> Said:
+    """Propose a study and say these things. Args: parts: of the site."""
     permits = {"permit": lambda *_: None, "permit_delta": lambda _: None}
-    site = site_of(ledger, load=unused, **permits, **parts)
-    said: list[m.NodeMessage] = []
-    waiting = [m.Propose(study.encode()), *orders]
-
-    async def receive() -> m.CoordinatorMessage:
-        if waiting:
-            return waiting.pop(0)
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    async def send(message: m.NodeMessage) -> None:
-        said.append(message)
-
-    async def whole() -> None:
-        async with asyncio.timeout(5):
-            await StudyRun(site, study.coordinator, receive, send).run()
-
-    try:
-        asyncio.run(whole())
-    except UmpcError as error:
-        return said, error
-    return said, None
+    return talk_to(site_of(ledger, load=unused, **permits, **parts), study, orders)
 
 
 def hold(ledger: Ledger, share: bytes) -> None:
