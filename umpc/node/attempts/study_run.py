@@ -93,6 +93,7 @@ class StudyRun(CoordinatorStream):
         try:
             async with asyncio.timeout(self.site.ledger.hold_seconds) as whole:
                 await self._runner.guard.run(self._steps(whole))
+            self._runner.ended_well = True
         except TimeoutError as error:
             raise self._reserved_too_long() if whole.expired() else self._timeout() from error
         except UmpcError:
