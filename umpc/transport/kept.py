@@ -6,9 +6,9 @@ and a later run to the same process takes it.
 
 | rule | reason |
 |---|---|
-| one run at a time has a connection | a run's end, its heartbeat and its flow control stay its own |
+| one run at a time has a connection | a run's end, heartbeat and flow control stay its own |
 | only a run that ended well gives it back | a connection of a failed run may be the reason |
-| it is kept for KEPT_SECONDS, and KEPT_AT_MOST in all | memory and descriptors stay bounded |
+| it is kept for KEPT_SECONDS, one of KEPT_AT_MOST | memory and descriptors stay bounded |
 | it is ready, and after LOOK_AFTER it answers a beat | its peer may have stopped meanwhile |
 | the certificates of both ends are those of now | a renewed or revoked key ends its connections |
 
@@ -19,8 +19,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
+from weakref import WeakSet
 
 from umpc.errors import CertificateError
 from umpc.transport import dialling
@@ -33,7 +36,7 @@ from umpc.transport.services import grpc
 KEPT_SECONDS = 60.0
 """Seconds for which an unused connection is kept. Firewalls forget one after some minutes."""
 KEPT_AT_MOST = 64
-"""Unused connections of a process. The one that was used last is kept longest."""
+"""Unused connections of a process, over all its nodes. One more closes an older one."""
 LOOK_AFTER = 5.0
 """Seconds after which an unused connection must answer a beat before it is used."""
 LOOK_SECONDS = 2.0
@@ -59,10 +62,14 @@ class _Unused:
 
 
 class KeptConnections:
-    """The unused connections of one process, in one event loop.
+    """The unused connections of one node, or of one coordinator's studies, in one event loop.
 
-    Args: seconds: of the event loop or a test.
+    Args: seconds: the clock of the event loop, or of a test.
     """
+
+    _all: ClassVar[WeakSet[KeptConnections]] = WeakSet()
+    """Those of this process that have kept a connection."""
+    _lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, seconds: Callable[[], float] | None = None):
         self._seconds = seconds or (lambda: asyncio.get_running_loop().time())
@@ -106,8 +113,13 @@ class KeptConnections:
         self._unused.append(_Unused(lease, self._seconds()))
         if self._keeper is None or self._keeper.done():
             self._keeper = asyncio.create_task(self._expire())
-        while len(self._unused) > KEPT_AT_MOST:
+        while self._unused and self._kept_in_process() > KEPT_AT_MOST:
             await self._unused.pop(0).lease.connection.channel.close(None)
+
+    def _kept_in_process(self) -> int:
+        with self._lock:  # another thread may have an event loop with studies
+            self._all.add(self)
+            return sum(map(len, self._all))
 
     async def close(self) -> None:
         """Close all unused connections."""

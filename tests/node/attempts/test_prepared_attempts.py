@@ -145,6 +145,7 @@ def test_its_links_are_made_anew_at_the_addresses_of_the_run(parked):
 
     async def dial(study, peer, meeting):
         calls.append((study.nodes[peer].address, peer, meeting))
+
         def close(*, keep):
             calls_kept.append(keep)
 
