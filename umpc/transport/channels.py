@@ -74,7 +74,7 @@ CHANNEL = (
 
 
 @dataclass(frozen=True)
-class Connection:
+class VerifiedChannel:
     """A channel that is ready for calls.
 
     server_der: the one certificate that it trusts; None for one through a hub.
@@ -103,7 +103,7 @@ async def open_connection(
     address: str,
     timeout: float,
     patience: float = LATE_SECONDS,
-) -> Connection:
+) -> VerifiedChannel:
     """Return a connection to exactly this name and role. The caller closes its channel.
 
     A peer that is not there yet has `timeout` seconds to come. A peer that answers, and is late
@@ -118,7 +118,7 @@ async def open_connection(
     split_address(address)
     attempt = _Attempt(identity, name, role, address, min(DIAGNOSIS_SECONDS, timeout))
     trying = asyncio.create_task(attempt.until_ready())
-    connection: Connection | None = None
+    connection: VerifiedChannel | None = None
     try:
         async with time_limit(patience):
             while not await _ends_within(trying, timeout):
@@ -134,7 +134,7 @@ async def open_connection(
             await _give_up(trying)
 
 
-async def _ends_within(task: asyncio.Task[Connection], seconds: float) -> bool:
+async def _ends_within(task: asyncio.Task[VerifiedChannel], seconds: float) -> bool:
     """Wait for a task, and return whether it has ended."""
     with contextlib.suppress(TimeoutError):
         async with time_limit(seconds):
@@ -142,7 +142,7 @@ async def _ends_within(task: asyncio.Task[Connection], seconds: float) -> bool:
     return task.done()
 
 
-async def _give_up(trying: asyncio.Task[Connection]) -> None:
+async def _give_up(trying: asyncio.Task[VerifiedChannel]) -> None:
     """End an attempt, and close its channel if it just got one."""
     trying.cancel()
     await asyncio.wait({trying})
@@ -160,7 +160,7 @@ class _Attempt:
         self._address = address
         self._seconds = seconds
 
-    async def until_ready(self) -> Connection:
+    async def until_ready(self) -> VerifiedChannel:
         """Try until a channel is ready. Raises: CertificateError, if trying again is of no use."""
         pause = FIRST_PAUSE
         while True:
@@ -168,7 +168,7 @@ class _Attempt:
             shown = await shown_certificate(self._address, self._seconds, self._role)
             channel = None if shown is None else await self._connect(await self._verified(shown))
             if channel is not None:
-                return Connection(channel, shown)
+                return VerifiedChannel(channel, shown)
             error = await self.reason()
             if isinstance(error, CertificateError):
                 raise error

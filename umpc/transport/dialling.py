@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from umpc.transport import channels
-from umpc.transport.channels import LATE_SECONDS, Connection
+from umpc.transport.channels import LATE_SECONDS, VerifiedChannel
 from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.hub.routes import connect_through
 from umpc.transport.identity import Identity
@@ -29,7 +29,7 @@ async def open_connection(
     address: str,
     timeout: float,
     patience: float = LATE_SECONDS,
-) -> Connection:
+) -> VerifiedChannel:
     """Return a connection to exactly this name and role. The caller closes its channel.
 
     Args:
@@ -41,5 +41,5 @@ async def open_connection(
     """
     if is_behind_hub(address):
         channel = await connect_through(identity, name, role, address, timeout, patience)
-        return Connection(channel, None)
+        return VerifiedChannel(channel, None)
     return await channels.open_connection(identity, name, role, address, timeout, patience)

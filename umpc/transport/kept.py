@@ -28,7 +28,7 @@ from weakref import WeakSet
 from umpc.errors import CertificateError
 from umpc.transport import dialling
 from umpc.transport.certificates import clock, verify_certificate
-from umpc.transport.channels import Connection
+from umpc.transport.channels import VerifiedChannel
 from umpc.transport.heartbeat import answers_beat
 from umpc.transport.identity import Identity
 from umpc.transport.services import grpc
@@ -51,7 +51,7 @@ class Lease:
     """A connection that one run has. own_pem: the certificate that this side showed."""
 
     place: Place
-    connection: Connection
+    connection: VerifiedChannel
     own_pem: bytes
 
 

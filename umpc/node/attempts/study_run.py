@@ -250,9 +250,7 @@ class StudyRun(CoordinatorStream):
         await self.send(m.Prepared(attempt.id, self._runner.bytes_offline, signature=signature))
         return delta
 
-    def _begin(
-        self, side: NodeSide, begin: m.Begin
-    ) -> tuple[Attempt, Fraction, tuple[Event, ...]]:
+    def _begin(self, side: NodeSide, begin: m.Begin) -> tuple[Attempt, Fraction, tuple[Event, ...]]:
         """Check what all nodes signed, derive the attempt, and ask the site's rules for its δ.
 
         Returns: the attempt, and the δ and the mechanism that are to be reserved.
