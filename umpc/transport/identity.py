@@ -20,10 +20,13 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization as form
 
+from umpc.crypto.signing import Sign, signer
 from umpc.errors import CertificateError
 from umpc.transport.certificates import (
     REMAKE,
@@ -67,6 +70,16 @@ class Identity:
     def certificate(self) -> x509.Certificate:
         """The certificate of this process."""
         return parse_certificate(self.cert_pem, "the identity's cert.pem")
+
+    @cached_property
+    def signing(self) -> tuple[bytes, Sign]:
+        """The certificate in DER, and the call that signs with its key. They are read once.
+
+        Raises: CertificateError where they are damaged.
+        """
+        certificate = parse_certificate(self.cert_pem, "the own cert.pem")
+        key = parse_key(self.key_pem, "the own key.pem")
+        return certificate.public_bytes(form.Encoding.DER), signer(key)
 
 
 def load_identity(
