@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from cryptography import x509
 
-from umpc.crypto.signing import Credentials, Holder, Verify, point_of
+from umpc.crypto.signing import Credentials, Holder, Verify, point_of, signer
 from umpc.errors import CertificateError
 from umpc.transport.certificates import (
     clock,
@@ -33,8 +33,8 @@ def credentials_of(identity: Identity) -> Credentials:
     Raises: CertificateError where they are damaged.
     """
     identity = identity.latest()
-    der, sign = identity.signing
-    return Credentials(identity.name, der, sign, verifier_of(identity))
+    der, key = identity.pair
+    return Credentials(identity.name, der, signer(key), verifier_of(identity))
 
 
 def verifier_of(identity: Identity) -> Verify:

@@ -26,10 +26,10 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization as form
 
-from umpc.crypto.signing import Sign, signer
 from umpc.errors import CertificateError
 from umpc.transport.certificates import (
     REMAKE,
+    Key,
     check_validity,
     fingerprint,
     is_signed_by,
@@ -72,14 +72,14 @@ class Identity:
         return parse_certificate(self.cert_pem, "the identity's cert.pem")
 
     @cached_property
-    def signing(self) -> tuple[bytes, Sign]:
-        """The certificate in DER, and the call that signs with its key. They are read once.
+    def pair(self) -> tuple[bytes, Key]:
+        """The certificate in DER, and its key. They are parsed once.
 
         Raises: CertificateError where they are damaged.
         """
         certificate = parse_certificate(self.cert_pem, "the own cert.pem")
         key = parse_key(self.key_pem, "the own key.pem")
-        return certificate.public_bytes(form.Encoding.DER), signer(key)
+        return certificate.public_bytes(form.Encoding.DER), key
 
 
 def load_identity(

@@ -14,8 +14,8 @@ from umpc.crypto.ring import RINGS, unpack
 from umpc.crypto.rounds import run_in_memory
 from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.laplace import DiscreteLaplace
-from umpc.mpc.masked.chunk_inputs import ChunkInputs, Coins
 from umpc.mpc.masked import committee_coins
+from umpc.mpc.masked.chunk_inputs import ChunkInputs, Coins
 from umpc.mpc.masked.committee_coins import ALL_MEMBERS, FAILURE_BITS, committee_size, noise_plan
 from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.evaluation import evaluate_edges
