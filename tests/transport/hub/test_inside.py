@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from transport_echo import ALLOWED, CALL, CHAT, DEALERS_ONLY, WATCH, Echo
@@ -13,10 +14,11 @@ from transport_echo import ALLOWED, CALL, CHAT, DEALERS_ONLY, WATCH, Echo
 sys.path.insert(0, str(Path(__file__).parent))
 from behind_hub import hub_of, run
 
+from umpc.cli import many
 from umpc.errors import CertificateError
 from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.dialling import connect
-from umpc.transport.hub import inside, numbering
+from umpc.transport.hub import inside, numbering, serving
 from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.serving import ServerBehindHub
 from umpc.transport.tls import grpc
@@ -114,6 +116,21 @@ def test_a_certificate_that_does_not_count_is_refused_inside_too(site, other_aut
                 await way_inside(caller, called).open_session("node", name)
 
     run(scenario())
+
+
+def test_a_process_of_many_members_hosts_them(site, monkeypatch):
+    class Stop(Exception):
+        pass
+
+    def opened(identity, allowed, hub, *, inside):
+        raise Stop(hub.name, inside)
+
+    monkeypatch.setattr(serving, "ServerBehindHub", opened)
+    place = parse_hub("hub:relay@127.0.0.1:1")
+    own = SimpleNamespace(config=SimpleNamespace(hub=place, listen=""), identity=site("b"))
+    with pytest.raises(Stop) as caught:
+        asyncio.run(many._serve_all([own], None, False, contextlib.ExitStack()))
+    assert caught.value.args == ("relay", True)
 
 
 def way_inside(caller, called):
