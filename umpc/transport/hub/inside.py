@@ -12,18 +12,25 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from umpc.errors import CertificateError, LocalProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.credentials import credentials_of
 from umpc.transport.hub import numbering as n
+from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties
 from umpc.transport.identity import Identity
 
-if TYPE_CHECKING:
-    from umpc.transport.hub.serving import ServerBehindHub
+
+class Hosted(Protocol):
+    """The part of a `ServerBehindHub` that the other members of its process use."""
+
+    identity: Identity
+    hub: HubAddress
+
+    def take_inside(self, session: InsideSession) -> None: ...
 
 
 class InsideSession:
@@ -130,7 +137,7 @@ class InsideSession:
 class WayInside:
     """Opens sessions of one member with another one of its process, as a `HubLink` does."""
 
-    def __init__(self, identity: Identity, server: ServerBehindHub):
+    def __init__(self, identity: Identity, server: Hosted):
         self._identity = identity
         self._server = server
 

@@ -8,28 +8,23 @@ address of its own.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from weakref import WeakKeyDictionary
 
 from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.calls import HubChannel
-from umpc.transport.hub.inside import WayInside
+from umpc.transport.hub.inside import Hosted, WayInside
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
 from umpc.transport.services import Channel
-
-if TYPE_CHECKING:
-    from umpc.transport.hub.serving import ServerBehindHub
 
 LOOK_SECONDS = 1.0
 """Seconds between two looks whether a peer that is late is connected at all."""
 Place = tuple[str, str, str]
 """(our role, our name, the hub's name)"""
 _links: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, HubLink]] = WeakKeyDictionary()
-_hosted: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, ServerBehindHub]] = (
-    WeakKeyDictionary()
-)
+_hosted: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, Hosted]] = WeakKeyDictionary()
 
 _leaving: set[asyncio.Task[None]] = set()
 
@@ -53,22 +48,22 @@ def unregister(link: HubLink) -> None:
         del _here()[_place(link)]
 
 
-def host(server: ServerBehindHub) -> None:
+def host(server: Hosted) -> None:
     """Let the hosted servers of this process reach this one without the hub."""
     _hosts()[_served(server)] = server
 
 
-def unhost(server: ServerBehindHub) -> None:
+def unhost(server: Hosted) -> None:
     """Take back `host`."""
     if _hosts().get(_served(server)) is server:
         del _hosts()[_served(server)]
 
 
-def _hosts() -> dict[Place, ServerBehindHub]:
+def _hosts() -> dict[Place, Hosted]:
     return _hosted.setdefault(asyncio.get_running_loop(), {})
 
 
-def _served(server: ServerBehindHub) -> Place:
+def _served(server: Hosted) -> Place:
     return server.identity.role, server.identity.name, server.hub.name
 
 
