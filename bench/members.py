@@ -1,7 +1,8 @@
 """Studies over hundreds of members with one record each, hosted by two processes.
 
 `python -m bench.members 64 128 256` prints, for each number of members, the processor seconds of
-every process from the study's start to its end, its memory, and whether bytes equal the prediction.
+every process from the study's start to its end, its memory, and whether bytes equal the prediction
+and the model of `bench.simulated`.
 `--hub` lets all of them dial a hub. `--hosts 4` chooses the number of host processes.
 
 Wall time depends on what else the machine does, so compare processor seconds.
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.harness import BUDGET, RULES, Site, made_up, peak_memory, processor_seconds
+from bench.simulated import Simulated, study_of
 from bench.table import show
 from umpc.deployment.fork_server import fork_server
 from umpc.deployment.processes import Deployment, Served, ended_with_us
@@ -105,6 +107,11 @@ def _measured(
     hosts = [name for name in spent if name.startswith("host-")]
     memory = max(peak_memory(processes[name].process.pid) for name in hosts)
     is_exact = report["bytes_online_by_node"] == report["bytes_online_by_node_predicted"]
+    if protocol == "pairs":
+        asked = study_of(len(here.names)).replaced(fields=tuple(here.fields))
+        model = Simulated(asked, 1, bytes.fromhex(report["joint_seed"]))
+        is_exact &= model.sent.tolist() == report["bytes_online_by_node"]
+        is_exact &= int(model.dealt.sum()) == report["bytes_offline"]
     return (
         f"{len(here.names):,}",
         f"{ready:.1f} s",

@@ -11,6 +11,7 @@ figures alone. The studies take pairs, and have a dealer.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -297,6 +298,11 @@ class Simulated:
 
 
 def main() -> list[Figure]:
+    if sys.argv[1:2] == ["bytes"]:
+        columns = ("nodes", "cells", "sent by a node", "by all", "dealt", "to a host", "to dealer")
+        rows = byte_rows([int(nodes) for nodes in sys.argv[2:]])
+        show("Kendall, |E| = 2n, one record a node: bytes", columns, rows)
+        return []
     work = measure(study_of)
     show("This machine: microseconds of a processor", ("work", "µs"), work.rows())
     figures = [] if sys.argv[1:] == ["figures"] else validate(work)
@@ -313,6 +319,26 @@ def main() -> list[Figure]:
     ]
     show("Bytes of one message, of at most 1,048,576", ("", *largest[NODES[0]]), rows)
     return figures
+
+
+def byte_rows(nodes: Sequence[int]) -> list[tuple[str, ...]]:
+    """The bytes of one record a node, where one host process stands for all its nodes."""
+    rows = []
+    for count in nodes:
+        model = Simulated(study_of(count), 1)
+        told = sum(model.messages[step] for step in ("propose", "agree", "begin", "evaluate"))
+        rows.append(
+            (
+                f"{count:,}",
+                f"{len(model.edges):,}",
+                f"{model.sent.mean():,.0f}",
+                _megabytes(int(model.sent.sum())),
+                _megabytes(int(model.dealt.sum())),
+                _megabytes(told),
+                _megabytes(model.messages["tell"]),
+            )
+        )
+    return rows
 
 
 def validate(work: Work) -> list[Figure]:

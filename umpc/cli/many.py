@@ -2,7 +2,8 @@
 
 The nodes share the process and its event loop. Each has its own certificate, address, ledger,
 policy and audit trail, and neither a peer nor a coordinator can tell it from a node that runs
-alone. Nodes of one process reach each other as all others do, over links.
+alone. Nodes of one process reach each other as all others do, over links. Behind a hub these links
+stay inside the process.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ async def _serve_all(
             site.add_to(server, counted.ended, ending)
 
         place = site.config.hub or site.config.listen
-        server, health, address = await open_server(site.identity, place, ALLOWED, add)
+        server, health, address = await open_server(site.identity, place, ALLOWED, add, inside=True)
         servers.append((server, health))
         lines.append(f"ready: node {site.identity.name} on {address}")
     watch = asyncio.create_task(_keep_watch([site.identity for site in sites]))

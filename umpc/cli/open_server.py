@@ -20,10 +20,12 @@ async def open_server(
     place: str | HubAddress,
     allowed: Allowed,
     add: Callable[[Server], None],
+    *,
+    inside: bool = False,
 ) -> tuple[Server, Health, str]:
     """Return a server that answers, its health service, and its address.
 
-    Args: as of `serve`.
+    Args: as of `serve`; inside: as of `ServerBehindHub`.
 
     Raises: AddressInUse, ConfigError, CertificateError.
     """
@@ -39,7 +41,7 @@ async def open_server(
         address = await bind(server, identity, place)
         await server.start()
         return server, health, address
-    behind = ServerBehindHub(identity, {**allowed, **HEALTH}, place)
+    behind = ServerBehindHub(identity, {**allowed, **HEALTH}, place, inside=inside)
     server = cast("Server", behind)  # the generated code adds its methods to either
     add(server)
     health = Health(server)

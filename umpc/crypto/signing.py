@@ -91,12 +91,16 @@ def is_signature(key: bytes, statement: bytes, signature: bytes) -> bool:
         return False
     r = int.from_bytes(signature[:32], "big")
     s = int.from_bytes(signature[32:], "big")
-    public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), key)
     try:
-        public.verify(encode_dss_signature(r, s), statement, ec.ECDSA(hashes.SHA256()))
+        _public_key(key).verify(encode_dss_signature(r, s), statement, ec.ECDSA(hashes.SHA256()))
     except InvalidSignature:
         return False
     return True
+
+
+@lru_cache(maxsize=1 << 13)  # the nodes of the largest study: each signs several statements
+def _public_key(point: bytes) -> ec.EllipticCurvePublicKey:
+    return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
 
 
 def verify_nobody(certificate: bytes) -> Holder:

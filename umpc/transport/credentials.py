@@ -11,16 +11,15 @@ neither.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import lru_cache
 
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization as form
 
 from umpc.crypto.signing import Credentials, Holder, Verify, point_of, signer
 from umpc.errors import CertificateError
 from umpc.transport.certificates import (
     clock,
     parse_certificate,
-    parse_key,
     public_key_of,
     refusing,
     verify_certificate,
@@ -34,9 +33,7 @@ def credentials_of(identity: Identity) -> Credentials:
     Raises: CertificateError where they are damaged.
     """
     identity = identity.latest()
-    certificate = parse_certificate(identity.cert_pem, "the own cert.pem")
-    key = parse_key(identity.key_pem, "the own key.pem")
-    der = certificate.public_bytes(form.Encoding.DER)
+    der, key = identity.pair
     return Credentials(identity.name, der, signer(key), verifier_of(identity))
 
 
@@ -62,7 +59,7 @@ class _Verifier:
         except CertificateError as error:
             error.culprit = error.culprit or _former_holder(der, identity.ca_pem)
             raise
-        return Holder(*names, point_of(public_key_of(der)))
+        return Holder(*names, _point(der))
 
     def basis(self) -> Hashable:
         """The authority, the revoked certificates as the folder has them now, and the minute."""
@@ -89,7 +86,13 @@ def _holder(der: bytes, ca_pem: bytes) -> Holder:
         issued = x509.load_der_x509_certificate(der).not_valid_before_utc
     authority = parse_certificate(ca_pem, "the authority's ca.pem")
     name, role = verify_certificate(der, ca_pem, now=max(issued, authority.not_valid_before_utc))
-    return Holder(name, role, point_of(public_key_of(der)))
+    return Holder(name, role, _point(der))
+
+
+@lru_cache(maxsize=1 << 13)  # the nodes of the largest study, and others
+def _point(der: bytes) -> bytes:
+    """The key of a certificate that was checked."""
+    return point_of(public_key_of(der))
 
 
 def _former_holder(der: bytes, ca_pem: bytes) -> str | None:

@@ -20,13 +20,16 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization as form
 
 from umpc.errors import CertificateError
 from umpc.transport.certificates import (
     REMAKE,
+    Key,
     check_validity,
     fingerprint,
     is_signed_by,
@@ -67,6 +70,16 @@ class Identity:
     def certificate(self) -> x509.Certificate:
         """The certificate of this process."""
         return parse_certificate(self.cert_pem, "the identity's cert.pem")
+
+    @cached_property
+    def pair(self) -> tuple[bytes, Key]:
+        """The certificate in DER, and its key. They are parsed once.
+
+        Raises: CertificateError where they are damaged.
+        """
+        certificate = parse_certificate(self.cert_pem, "the own cert.pem")
+        key = parse_key(self.key_pem, "the own key.pem")
+        return certificate.public_bytes(form.Encoding.DER), key
 
 
 def load_identity(

@@ -14,6 +14,7 @@ from umpc.crypto.ring import RINGS, unpack
 from umpc.crypto.rounds import run_in_memory
 from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.laplace import DiscreteLaplace
+from umpc.mpc.masked import committee_coins
 from umpc.mpc.masked.chunk_inputs import ChunkInputs, Coins
 from umpc.mpc.masked.committee_coins import ALL_MEMBERS, FAILURE_BITS, committee_size, noise_plan
 from umpc.mpc.masked.dealing import deal_chunk
@@ -176,6 +177,20 @@ def test_a_committee_has_an_honest_member_but_for_the_stated_chance():
         assert comb(colluding, size) * 2**FAILURE_BITS <= comb(nodes, size)
         assert size == 1 or comb(colluding, size - 1) * 2**FAILURE_BITS > comb(nodes, size - 1)
         assert size < nodes
+
+
+def test_the_size_of_a_large_committee_takes_few_looks(monkeypatch):
+    looks = []
+
+    def counted(of, size):
+        looks.append(size)
+        return comb(of, size)
+
+    monkeypatch.setattr(committee_coins, "comb", counted)
+    committee_size.cache_clear()
+    assert committee_size(4096, 4095) == 4096
+    assert len(looks) <= 2 * 13  # a binary search looks at two numbers each time
+    assert committee_size(4096, 4095) == 4096 and len(looks) <= 2 * 13
 
 
 def test_all_coins_take_four_rounds_and_the_same_bytes():

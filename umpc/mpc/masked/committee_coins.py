@@ -19,7 +19,9 @@ number of coins only.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import lru_cache
 from math import comb
 
 import numpy as np
@@ -98,6 +100,7 @@ class CoinToss:
         return Coins(contributions, thresholds, np.array(weights, dtype=np.uint64))
 
 
+@lru_cache(maxsize=16)
 def committee_size(nodes: int, colluding: int) -> int:
     """The size of the smallest committee with an honest member, except with 2^-FAILURE_BITS.
 
@@ -107,5 +110,9 @@ def committee_size(nodes: int, colluding: int) -> int:
     """
     if nodes <= ALL_MEMBERS:
         return nodes
-    fits = (z for z in range(1, nodes) if comb(colluding, z) << FAILURE_BITS <= comb(nodes, z))
-    return next(fits, nodes)
+
+    def fits(size: int) -> bool:
+        return comb(colluding, size) << FAILURE_BITS <= comb(nodes, size)
+
+    # The probability only falls with z: its factors (colluding - i) / (nodes - i) are below 1.
+    return 1 + bisect_left(range(1, nodes), True, key=fits)

@@ -15,6 +15,7 @@ have the methods of gRPC's calls, so the sessions above are the same as over dir
 | `link.py` | this process's connection to a hub, which it dials again when it breaks |
 | `routes.py` | the hubs at which this process is, and the way to another process |
 | `batches.py` | several frames in one message |
+| `inside.py` | sessions between members of one process, which need no hub |
 | `calls.py` | a channel and its calls, for the generated stubs |
 | `asking.py` | the question who is connected |
 | `serving.py` | a server for the generated servicers |

@@ -13,12 +13,14 @@ from typing import Any
 
 from umpc.errors import UmpcError
 from umpc.transport.hub import numbering as n
+from umpc.transport.hub.inside import InsideSession, WayInside
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.session import Session
 from umpc.transport.services import EOF
 from umpc.transport.status import LocalFailure
 from umpc.transport.tls import grpc
 
+AnySession = Session | InsideSession
 Encode = Callable[[Any], bytes]
 Decode = Callable[[bytes], Any]
 CLOSE_SECONDS = 1.0
@@ -33,17 +35,20 @@ def _same(value: Any) -> Any:
 class HubChannel:
     """A channel to one process behind a hub.
 
-    Args: first: an open session with it. closed: called when the channel is closed.
+    Args: link: opens further sessions. first: an open session with it. closed: called when the
+        channel is closed.
     """
 
-    def __init__(self, link: HubLink, first: Session, closed: Callable[[], None]):
-        self._closed: Callable[[], None] | None = closed
+    def __init__(
+        self, link: HubLink | WayInside, first: AnySession, closed: Callable[[], None] | None
+    ):
+        self._closed = closed
         self._link = link
-        self._first: Session | None = first
+        self._first: AnySession | None = first
         self._peer = first.other
         self._calls: set[HubCall] = set()
 
-    async def session(self) -> Session:
+    async def session(self) -> AnySession:
         """Return a session for one call."""
         first, self._first = self._first, None
         if first is not None and first.failure is None:
@@ -128,16 +133,16 @@ class HubCall:
         self._encode = encode
         self._decode = decode
         self._timeout = timeout
-        self._session: Session | None = None
+        self._session: AnySession | None = None
         self._is_done = False
-        self._begun: asyncio.Task[Session] | None = None
+        self._begun: asyncio.Task[AnySession] | None = None
 
     def begin(self, requests: list[bytes] | None) -> None:
         """Begin the call. Args: requests: all there are, or None if `write` brings them."""
         self._begun = asyncio.create_task(self._begin(requests))
         self._begun.add_done_callback(_note)
 
-    async def _begin(self, requests: list[bytes] | None) -> Session:
+    async def _begin(self, requests: list[bytes] | None) -> AnySession:
         session = await self._channel.session()
         self._session = session
         session.send(n.CALL, self._method.encode())
@@ -148,7 +153,7 @@ class HubCall:
             session.send(n.HALF_CLOSE)
         return session
 
-    async def _open(self) -> Session:
+    async def _open(self) -> AnySession:
         if self._begun is None:
             raise asyncio.InvalidStateError("the call was used before it began")
         return await asyncio.shield(self._begun)
@@ -246,7 +251,7 @@ class HubCall:
         return reply
 
 
-def _note(task: asyncio.Task[Session]) -> None:
+def _note(task: asyncio.Task[AnySession]) -> None:
     """Take note of a failed beginning; `read` and `write` raise it."""
     with suppress(asyncio.CancelledError):
         task.exception()

@@ -44,7 +44,7 @@ GRACE_SECONDS = 30
 MOST_GRACE = 600
 TICK_SECONDS = 1.0
 PULSE_TICKS = 5
-"""Ticks between two signs of life to the hub."""
+"""Ticks in which nothing was sent, after which a sign of life goes to the hub."""
 SILENT_SECONDS = 20
 """Seconds without any sign of life from the hub, after which the link dials again."""
 DIAL_SECONDS = 5
@@ -85,6 +85,7 @@ class HubLink:
         self._absent: dict[tuple[str, str], UmpcError] = {}
         self._silent = 0.0
         self._down = 0.0
+        self._quiet_ticks = 0
         self._call: Call[pb.HubFrame, pb.HubFrame] | None = None
         self._tasks = [asyncio.create_task(self._stay()), asyncio.create_task(self._tick())]
         self.idle: Callable[[], None] | None = None
@@ -307,6 +308,7 @@ class HubLink:
                 self._wanted.clear()
                 await self._wanted.wait()
             else:
+                self._quiet_ticks = 0
                 await call.write(frame)
 
     def _next(self) -> pb.HubFrame | None:
@@ -406,17 +408,17 @@ class HubLink:
 
     async def _tick(self) -> None:
         """Let the sessions' time pass. A late tick counts as one, so starvation ends nothing."""
-        count = 0
         while True:
             await asyncio.sleep(TICK_SECONDS)
-            count += 1
             for session in list(self.sessions.values()):
                 session.tick(TICK_SECONDS)
             if not self.is_up:
                 self._down += TICK_SECONDS
                 continue
             self._silent += TICK_SECONDS
-            if count % PULSE_TICKS == 0:
+            self._quiet_ticks += 1
+            if self._quiet_ticks >= PULSE_TICKS:
+                self._quiet_ticks = 0
                 self._control.append(pb.HubFrame(pulse=pb.HubPulse()))
                 self._wanted.set()
             if self._silent > SILENT_SECONDS and self._call is not None:

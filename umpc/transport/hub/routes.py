@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.calls import HubChannel
+from umpc.transport.hub.inside import Hosted, WayInside
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
@@ -23,6 +24,7 @@ LOOK_SECONDS = 1.0
 Place = tuple[str, str, str]
 """(our role, our name, the hub's name)"""
 _links: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, HubLink]] = WeakKeyDictionary()
+_hosted: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, Hosted]] = WeakKeyDictionary()
 
 _leaving: set[asyncio.Task[None]] = set()
 
@@ -46,6 +48,34 @@ def unregister(link: HubLink) -> None:
         del _here()[_place(link)]
 
 
+def host(server: Hosted) -> None:
+    """Let the hosted servers of this process reach this one without the hub."""
+    _hosts()[_served(server)] = server
+
+
+def unhost(server: Hosted) -> None:
+    """Take back `host`."""
+    if _hosts().get(_served(server)) is server:
+        del _hosts()[_served(server)]
+
+
+def _hosts() -> dict[Place, Hosted]:
+    return _hosted.setdefault(asyncio.get_running_loop(), {})
+
+
+def _served(server: Hosted) -> Place:
+    return server.identity.role, server.identity.name, server.hub.name
+
+
+async def _connect_inside(identity: Identity, name: str, role: str, hub: str) -> Channel | None:
+    """Return a channel inside this process, or None unless it hosts both ends."""
+    server = _hosts().get((role, name, hub))
+    if server is None or (identity.role, identity.name, hub) not in _hosts():
+        return None
+    way = WayInside(identity, server)
+    return cast(Channel, HubChannel(way, await way.open_session(role, name), None))
+
+
 async def connect_through(
     identity: Identity, name: str, role: str, address: str, timeout: float, patience: float
 ) -> Channel:
@@ -53,6 +83,9 @@ async def connect_through(
 
     Raises: as `channels.connect`.
     """
+    inside = await _connect_inside(identity, name, role, parse_hub(address).name)
+    if inside is not None:
+        return inside
     link = _link_to(identity, address)
     link.users += 1
 

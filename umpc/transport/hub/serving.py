@@ -24,8 +24,9 @@ from umpc.transport.credentials import credentials_of
 from umpc.transport.heartbeat import Calls
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.address import HubAddress
+from umpc.transport.hub.inside import InsideSession
 from umpc.transport.hub.link import HubLink
-from umpc.transport.hub.routes import register, unregister
+from umpc.transport.hub.routes import host, register, unhost, unregister
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties, answer
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
@@ -44,6 +45,7 @@ counts as alive at the hub for less than this."""
 LATER_SECONDS = 0.5
 """Seconds between the failure of a session, which its reader sees, and the end of its handler."""
 Metadata = Sequence[tuple[str, str]]
+AnySession = Session | InsideSession
 if TYPE_CHECKING:
     Handlers = grpc.GenericRpcHandler[Any, Any]
 
@@ -57,11 +59,18 @@ class Details:
 
 
 class ServerBehindHub:
-    """A server behind a hub. Args: allowed: as for `channels.make_server`."""
+    """A server behind a hub.
 
-    def __init__(self, identity: Identity, allowed: Allowed, hub: HubAddress):
+    Args: allowed: as for `channels.make_server`. inside: servers of this process that also have
+        it reach this one, and are reached, without the hub.
+    """
+
+    def __init__(
+        self, identity: Identity, allowed: Allowed, hub: HubAddress, *, inside: bool = False
+    ):
         self.identity = identity
         self.hub = hub
+        self.inside = inside
         self._guard = RoleGuard(identity, allowed, Calls())
         self._handlers: list[Handlers] = []
         self._link: HubLink | None = None
@@ -83,6 +92,8 @@ class ServerBehindHub:
         """
         self._link = HubLink(self.identity, self.hub, self)
         register(self._link)
+        if self.inside:
+            host(self)
         while not self._link.is_up:
             try:
                 await self._link.joined(WAIT_SECONDS)
@@ -92,6 +103,7 @@ class ServerBehindHub:
 
     async def stop(self, grace: float | None = None) -> None:
         """End all calls and leave the hub."""
+        unhost(self)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -137,12 +149,16 @@ class ServerBehindHub:
             self._former.popitem(last=False)
         return message
 
+    def take_inside(self, session: InsideSession) -> None:
+        """Take a session of another server of this process, which was checked already."""
+        session.called = lambda method: self._begin(session, method)
+
     def _forget_ended(self, link: HubLink) -> None:
         if len(self._answers) > 2 * len(link.sessions):
             for key in [key for key in self._answers if key not in link.sessions]:
                 del self._answers[key]
 
-    def _begin(self, session: Session, method: str) -> None:
+    def _begin(self, session: AnySession, method: str) -> None:
         task = asyncio.create_task(self._serve(session, Details(method)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -158,7 +174,7 @@ class ServerBehindHub:
 
     # ---- calls -------------------------------------------------------------------------------
 
-    async def _serve(self, session: Session, details: Details) -> None:
+    async def _serve(self, session: AnySession, details: Details) -> None:
         """Answer one call, and send its status."""
         context = HubContext(session)
         try:
@@ -218,7 +234,7 @@ async def _answer(handler: Any, context: HubContext) -> None:
 class HubContext:
     """The server's end of one call, with the methods of `services.Context`."""
 
-    def __init__(self, session: Session):
+    def __init__(self, session: AnySession):
         self._session = session
         self._has_ended = False
         self.decode: Callable[[bytes], Any] = _same
