@@ -64,7 +64,7 @@ def start_hub(
 
     def add(server: Server, finished: Finished) -> None:
         rpc.add_HubServicer_to_server(  # type: ignore[no-untyped-call]
-            HubServer(grace), server
+            HubServer(identity, grace), server
         )
 
     asyncio.run(serve(identity, listen, ALLOWED, add, None, leash, Monitor(identity, metrics)))

@@ -14,6 +14,7 @@ from typing import TypeVar
 from umpc.coordinator.conductor import Conductor, Expect, Preparation
 from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, NodeLink, Tell, each
 from umpc.coordinator.losses import Losses
+from umpc.coordinator.returning import Returning, reach_by
 from umpc.coordinator.run_file import Note, no_note
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import UmpcError
@@ -41,22 +42,29 @@ async def run_study(
     tell: Tell = silent,
     expect: Expect = expect_nothing,
     note: Note = no_note,
+    returning: float = 0.0,
 ) -> Report:
     """Run a study to its report. A preparation is used if all nodes still have it.
 
-    Where the study may miss nodes, it goes on without those that are lost before the release.
+    Where the study may miss nodes, it goes on without those that are lost before the release. A
+    node that is lost after it was ready has some time to start again, and then finishes.
 
     Args: tell: is told each step's progress. expect: is told the attempt before the nodes prepare.
-        note: takes notes of how far each node is.
+        note: takes notes of how far each node is. returning: seconds for such nodes, together.
 
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
     losses = Losses(study)
+    patience = Returning(reach_by(identity), returning)
     while True:
         try:
             return await _lead(losses, identity, tell, Conductor.conduct, expect, note)
         except UmpcError as error:
-            losses.after(error)
+            node = losses.returning(error)
+            if node is None:
+                losses.after(error)
+            else:
+                await patience.wait_for(node, error)
 
 
 async def prepare_study(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from transport_echo import CALL, CHAT, DEALERS_ONLY, NOT_LISTED, WATCH
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -20,6 +22,7 @@ from umpc.errors import (
     PeerUnavailable,
     RemoteProtocolError,
 )
+from umpc.hub import server
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.dialling import connect
@@ -144,6 +147,39 @@ def test_a_member_that_breaks_the_form_is_told_and_loses_its_connection(site):
             for _ in range(link.MOST_CONTROL + 9):
                 link_b.refuse(pb.HubEnvelope(target=target, session=bytes(16)))
             assert len(link_b._control) <= link.MOST_CONTROL
+
+    run(scenario())
+
+
+def test_a_member_whose_certificate_is_revoked_loses_its_connection_and_nobody_else(
+    site, authority, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(server, "PULSE_SECONDS", 0.05)
+    monkeypatch.setattr(server, "SILENT_SECONDS", 1e9)
+
+    async def scenario():
+        relay, a, b, c = site("relay", "hub"), site("a"), site("b"), site("c")
+        async with hub_of(relay) as hub, echo_behind(hub, a), echo_behind(hub, c):
+            links = {link.identity.name: link for link in routes._here().values()}
+            stream = RpcStream("a", "prepare", as_received)
+            await stream.connect(b, "node", hub.address)
+            stream.begin(stream.channel.stream_stream(CHAT)())
+            await stream.write(b"x")
+            assert await stream.next("prepare") == b"x"
+            authority.revoke({x509.load_pem_x509_certificate(a.cert_pem).serial_number})
+            shutil.copy(authority.list_path, tmp_path / "relay" / "crl.pem")
+            with pytest.raises(PeerLost, match="it left hub 'relay'") as caught:
+                await stream.next("open")
+            assert caught.value.culprit == "a"
+            while not isinstance(links["a"]._why, CertificateError):
+                await asyncio.sleep(0.01)
+            assert "the certificate of node 'a' was revoked" in links["a"]._why.message
+            channel = await connect(b, "c", "node", hub.address, 5)
+            assert await channel.unary_unary(CALL)(b"hi", timeout=5) == b"b.node hi"
+            with pytest.raises(PeerUnavailable):
+                await connect(b, "a", "node", hub.address, 0.3)
+            await channel.close()
+            await stream.close()
 
     run(scenario())
 
