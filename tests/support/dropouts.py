@@ -21,6 +21,7 @@ from umpc.transport.authority import load_identity
 
 EXACT = "1000000000"
 """An ε with which the noise is 0."""
+BUDGET = "1000000000000"
 ALL = {"edges": "all"}
 """E is all pairs of the survivors: which record has which number is each node's secret."""
 AWAY = "away"
@@ -46,9 +47,14 @@ AT_COORDINATOR += ("evaluate 0",)
 POINTS = (AWAY, *AT_NODES, *AT_COORDINATOR)
 
 
-def start_lab(lab: Lab) -> Lab:
-    """Start a lab whose nodes have tables of their own, of different lengths, and much budget."""
-    lab.start("1000000000000")
+def start_lab(lab: Lab, hub_grace: int | None = None) -> Lab:
+    """Start a lab whose nodes have tables of their own, of different lengths, and much budget.
+
+    Args: hub_grace: all processes are behind a hub with this grace time; None means no hub.
+    """
+    if hub_grace is not None:
+        lab.served["hub"] = lab.deployment.start_hub(grace=hub_grace)
+    lab.start(BUDGET)
     head, *rows = TABLE.splitlines(keepends=True)
     for number, name in enumerate(lab.names):
         lab.table(name).write_text(head + "".join(rows[number : 20 + 3 * number]))
@@ -58,7 +64,7 @@ def start_lab(lab: Lab) -> Lab:
 def lose(lab: Lab, victim: str, point: str, **changes) -> tuple[Study, Report]:
     """Run a study that loses a node at this point. Returns: the whole study, and its report."""
     if point in AT_NODES:
-        start_again(lab, victim, point, "1000000000000")
+        start_again(lab, victim, point, BUDGET)
     if point == AWAY:
         _kill(lab, victim)
 
@@ -68,16 +74,18 @@ def lose(lab: Lab, victim: str, point: str, **changes) -> tuple[Study, Report]:
 
     facts = {"epsilon": EXACT, "may_miss": 1, "name": f"lab-{victim}-{point}".replace(" ", "-")}
     study, report = lead(lab, tell, **{**facts, **changes})
-    start_again(lab, victim, "", "1000000000000")
+    start_again(lab, victim, "", BUDGET)
     return study, report
 
 
-def lead(lab: Lab, tell=client.silent, **changes) -> tuple[Study, Report]:
-    """Run a study with the coordinator in this process."""
+def lead(
+    lab: Lab, tell=client.silent, *, returning: float = 0.0, **changes
+) -> tuple[Study, Report]:
+    """Run a study with the coordinator in this process. Args: returning: as of `run_study`."""
     entries = load_study_file(lab.study_file(**{**ALL, **changes}))
     identity = load_identity(entries.identity, "coordinator")
     study = entries.study(identity.name)
-    return study, asyncio.run(client.run_study(study, identity, tell))
+    return study, asyncio.run(client.run_study(study, identity, tell, returning=returning))
 
 
 def _kill(lab: Lab, name: str) -> None:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
-from tests.support.dropouts import ALL, EXACT, POINTS, check_survivors, lead, lose, start_lab
-from tests.support.node_ledgers import kinds
+from tests.support.dropouts import (
+    ALL,
+    BUDGET,
+    EXACT,
+    POINTS,
+    check_survivors,
+    lead,
+    lose,
+    start_lab,
+)
+from tests.support.node_ledgers import beside, kinds, share_of, start_again
 from umpc.errors import PeerLost, UmpcError
 
 
@@ -22,6 +33,28 @@ def test_a_node_that_is_killed_is_left_out_and_the_result_is_asked_for_again(lab
     with pytest.raises(UmpcError, match=r"needs node-4 \(required\)") as caught:
         lose(here, "node-4", "before-ready", required=["node-4"], name="all")
     assert isinstance(caught.value, PeerLost) and caught.value.culprit == "node-4"
+
+
+def test_behind_a_hub_a_killed_node_is_left_out_or_finishes_when_it_is_back(lab):
+    """Killed before it was ready it is lost; afterwards the same run waits until it is back."""
+    here = start_lab(lab(4), hub_grace=1)
+    study, report = lose(here, "node-2", "during-rounds")
+    check_survivors(here, study, report, ["node-2"])
+    start_again(here, "node-3", "release-asked", BUDGET)
+
+    def revive() -> None:
+        here.served["node-3"].process.wait(60)
+        start_again(here, "node-3", "", BUDGET)
+
+    revival = threading.Thread(target=revive)
+    revival.start()
+    whole, found = lead(here, name="back", epsilon=EXACT, may_miss=1, returning=60.0)
+    revival.join()
+    assert found.missing == [] and found.nodes == 4
+    assert all(share_of(here, name, "back") for name in here.names)
+    assert [kinds(here, name).count("charge") for name in here.names] == [2, 1, 2, 2]
+    assert not any(beside(here, name).held for name in here.names)
+    assert lead(here, name="back", epsilon=EXACT, may_miss=1)[1].estimate == found.estimate
 
 
 @pytest.mark.timeout(3600)
