@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -76,6 +78,63 @@ def lose(lab: Lab, victim: str, point: str, **changes) -> tuple[Study, Report]:
     study, report = lead(lab, tell, **{**facts, **changes})
     start_again(lab, victim, "", BUDGET)
     return study, report
+
+
+def lose_the_hub(lab: Lab, point: str, **changes) -> tuple[Study, Report]:
+    """Run a study while the hub is killed at this point and started again.
+
+    A node's point is that of node-2, which waits there until the hub is back.
+    """
+    if point in AT_NODES:
+        start_again(lab, "node-2", point, BUDGET, action="stop")
+    ended = threading.Event()
+    watch = threading.Thread(target=_restart_hub_when_stopped, args=(lab, ended))
+    if point == AWAY:
+        _kill(lab, "hub")
+        watch = threading.Timer(1.0, _start_hub, (lab,))
+
+    def tell(step: str, done: int, total: int) -> None:
+        if f"{step} {done}" == point:
+            _kill(lab, "hub")
+            _start_hub(lab)
+
+    if point in (AWAY, *AT_NODES):
+        watch.start()
+    try:
+        name = f"hub-{point}".replace(" ", "-")
+        return lead(lab, tell, **{"epsilon": EXACT, "name": name, **changes})
+    finally:
+        ended.set()
+        if watch.is_alive():
+            watch.join()
+        if point in AT_NODES:
+            start_again(lab, "node-2", "", BUDGET)
+
+
+def _restart_hub_when_stopped(lab: Lab, ended: threading.Event) -> None:
+    """Restart the hub when node-2 stops, and let it go on, also if it reaches the point again."""
+    node = lab.served["node-2"].process
+    has_stopped = False
+    while not ended.wait(0.02):
+        if _state(node.pid) != "T":
+            continue
+        if not has_stopped:
+            _kill(lab, "hub")
+            _start_hub(lab)
+        has_stopped = True
+        os.kill(node.pid, signal.SIGCONT)
+    assert has_stopped, "node-2 did not reach its point"
+
+
+def _state(pid: int) -> str:
+    """The state of a process as the kernel shows it; T means stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _start_hub(lab: Lab) -> None:
+    hub = lab.served["hub"]
+    lab.disarm()
+    lab.served["hub"] = lab.deployment.start_hub(hub.address, grace=60)
 
 
 def lead(

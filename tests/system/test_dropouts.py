@@ -14,6 +14,7 @@ from tests.support.dropouts import (
     check_survivors,
     lead,
     lose,
+    lose_the_hub,
     start_lab,
 )
 from tests.support.node_ledgers import beside, kinds, share_of, start_again
@@ -67,3 +68,15 @@ def test_any_of_eight_nodes_at_any_of_twenty_points(lab, victim):
         check_survivors(here, study, report, [victim])
     assert all(kinds(here, name).count("charge") == 20 for name in here.names if name != victim)
     assert kinds(here, victim).count("charge") == 0
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(4))
+def test_a_hub_that_is_killed_at_any_of_twenty_points_changes_no_study(lab, part):
+    here = start_lab(lab(8), hub_grace=60)
+    whole, expected = lead(here, name="expected", epsilon=EXACT)
+    check_survivors(here, whole, expected, [])
+    for point in POINTS[part::4]:
+        study, report = lose_the_hub(here, point)
+        check_survivors(here, study, report, [])
+        assert report.estimate == expected.estimate and not report.replayed, point

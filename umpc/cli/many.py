@@ -119,7 +119,7 @@ class _Studies:
 
     def ended(self, error: UmpcError | None) -> None:
         """Count one study of one node."""
-        self._collector.study_ended()
+        self._collector.collect_soon()
         if self._left is None:
             return
         self._first = self._first or error

@@ -40,7 +40,8 @@ class Collector:
     collector finds the cycle. The collector looks at all objects only when they have grown by a
     quarter, and a server has 75,000 of its modules: it kept the connections and arrays of 50
     studies. So it is told to look when a study has ended. The objects of the start never become
-    unused, and are left out.
+    unused, and are left out. Two caches are large enough for thousands of nodes, and would fill
+    over many studies of a few; they are emptied too.
     """
 
     def __init__(self) -> None:
@@ -48,11 +49,16 @@ class Collector:
         atexit.register(gc.unfreeze)  # otherwise duckdb complains of what is left at the end
         self._due: asyncio.TimerHandle | None = None
 
-    def study_ended(self) -> None:
-        """Collect soon, once for all studies that end until then."""
+    def collect_soon(self) -> None:
+        """Collect once for all studies that end within COLLECT_SECONDS."""
         if self._due is None:
             self._due = asyncio.get_running_loop().call_later(COLLECT_SECONDS, self._collect)
 
     def _collect(self) -> None:
+        from umpc.crypto.signing import is_signature
+        from umpc.transport.received import numeric
+
         self._due = None
+        is_signature.cache_clear()
+        numeric.cache_clear()
         gc.collect()

@@ -351,7 +351,7 @@ async def serve(
     ended: list[UmpcError | None] = []
 
     def finished(error: UmpcError | None) -> None:
-        collector.study_ended()
+        collector.collect_soon()
         monitor.ended(error)
         if studies is not None:
             ended.append(error)

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from umpc.errors import CertificateError, RemoteProtocolError, UmpcError
@@ -41,12 +42,13 @@ class HubServer(rpc.HubServicer):
     """The calls to a hub.
 
     Args: identity: its folder has the list of revoked certificates. grace: seconds that a member's
-        connection may be away.
+        connection may be away. ended: called when a connection has ended.
     """
 
-    def __init__(self, identity: Identity, grace: int):
+    def __init__(self, identity: Identity, grace: int, ended: Callable[[], None] = lambda: None):
         self.relay = Relay()
         self._identity = identity
+        self._ended = ended
         self._grace = grace
         self._count = 0
         self._started = time.monotonic()
@@ -89,6 +91,7 @@ class HubServer(rpc.HubServicer):
         finally:
             del self._changed[seat]
             self._wake(self.relay.leave(seat, for_good=has_left or refusal is not None))
+            self._ended()
         if refusal is not None:
             log.warning("the connection of %s is ended: %s", peer, refusal.message)
             await context.abort(*status_of(refusal))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import shutil
 import sys
@@ -15,12 +16,15 @@ from transport_echo import CALL, CHAT, DEALERS_ONLY, NOT_LISTED, WATCH
 sys.path.insert(0, str(Path(__file__).parent))
 from behind_hub import echo_behind, hub_of, run
 
+from tests.support.studies import make_study
 from umpc.cli.doctor_network import NamedPeer, check_network
+from umpc.coordinator.losses import Losses
 from umpc.errors import (
     CertificateError,
     PeerLost,
     PeerUnavailable,
     RemoteProtocolError,
+    UmpcError,
 )
 from umpc.hub import server
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -182,6 +186,40 @@ def test_a_member_whose_certificate_is_revoked_loses_its_connection_and_nobody_e
             await stream.close()
 
     run(scenario())
+
+
+def test_a_hub_that_says_everybody_left_gets_no_more_losses_than_the_study_allows(site):
+    """It can leave out may_miss nodes of its choice, as a coordinator can, and no further one."""
+    losses = Losses(make_study(nodes=4, may_miss=1))
+    shown: list[UmpcError] = []
+
+    async def lost(hub, caller, name: str) -> UmpcError:
+        stream = RpcStream(name, "evaluate", as_received)
+        await stream.connect(caller, "node", hub.address)
+        stream.begin(stream.channel.stream_stream(CHAT)())
+        await stream.write(b"x")
+        assert await stream.next("evaluate") == b"x"
+        seat = hub.relay._listeners["node", name]
+        hub.relay.leave(seat, for_good=True)  # a lie: its process is still connected
+        await stream.write(b"y")
+        with pytest.raises(PeerLost) as caught:
+            await stream.next("evaluate")
+        await stream.close()
+        return caught.value
+
+    async def scenario():
+        nodes = [site(f"node-{number}") for number in range(2)]
+        caller = site("coordinator", "coordinator")
+        async with hub_of(site("relay", "hub")) as hub, contextlib.AsyncExitStack() as running:
+            for node in nodes:
+                await running.enter_async_context(echo_behind(hub, node))
+            shown.extend([await lost(hub, caller, node.name) for node in nodes])
+
+    run(scenario())
+    assert [error.culprit for error in shown] == ["node-0", "node-1"]
+    assert losses.after(shown[0]).names_missing == ("node-0",)
+    with pytest.raises(PeerLost, match="without at most 1 of its nodes"):
+        losses.after(shown[1])
 
 
 def test_a_writer_waits_for_a_slow_reader(site):
