@@ -88,13 +88,16 @@ def lose_the_hub(lab: Lab, point: str, **changes) -> tuple[Study, Report]:
     if point in AT_NODES:
         start_again(lab, "node-2", point, BUDGET, action="stop")
     ended = threading.Event()
-    watch = threading.Thread(target=_restart_hub_when_stopped, args=(lab, ended))
+    killed: list[str] = []
+    watch = threading.Thread(target=_restart_hub_when_stopped, args=(lab, ended, killed))
     if point == AWAY:
         _kill(lab, "hub")
+        killed.append(point)
         watch = threading.Timer(1.0, _start_hub, (lab,))
 
     def tell(step: str, done: int, total: int) -> None:
         if f"{step} {done}" == point:
+            killed.append(point)
             _kill(lab, "hub")
             _start_hub(lab)
 
@@ -102,7 +105,9 @@ def lose_the_hub(lab: Lab, point: str, **changes) -> tuple[Study, Report]:
         watch.start()
     try:
         name = f"hub-{point}".replace(" ", "-")
-        return lead(lab, tell, **{"epsilon": EXACT, "name": name, **changes})
+        found = lead(lab, tell, **{"epsilon": EXACT, "name": name, **changes})
+        assert killed, f"{point} was not reached"
+        return found
     finally:
         ended.set()
         if watch.is_alive():
@@ -111,19 +116,17 @@ def lose_the_hub(lab: Lab, point: str, **changes) -> tuple[Study, Report]:
             start_again(lab, "node-2", "", BUDGET)
 
 
-def _restart_hub_when_stopped(lab: Lab, ended: threading.Event) -> None:
+def _restart_hub_when_stopped(lab: Lab, ended: threading.Event, killed: list[str]) -> None:
     """Restart the hub when node-2 stops, and let it go on, also if it reaches the point again."""
     node = lab.served["node-2"].process
-    has_stopped = False
     while not ended.wait(0.02):
         if _state(node.pid) != "T":
             continue
-        if not has_stopped:
+        if not killed:
+            killed.append("node-2")
             _kill(lab, "hub")
             _start_hub(lab)
-        has_stopped = True
         os.kill(node.pid, signal.SIGCONT)
-    assert has_stopped, "node-2 did not reach its point"
 
 
 def _state(pid: int) -> str:
