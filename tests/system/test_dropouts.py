@@ -49,7 +49,7 @@ def test_behind_a_hub_a_killed_node_is_left_out_or_finishes_when_it_is_back(lab)
 
     revival = threading.Thread(target=revive)
     revival.start()
-    whole, found = lead(here, name="back", epsilon=EXACT, may_miss=1, returning=60.0)
+    _, found = lead(here, name="back", epsilon=EXACT, may_miss=1, returning=60.0)
     revival.join()
     assert found.missing == [] and found.nodes == 4
     assert all(share_of(here, name, "back") for name in here.names)
