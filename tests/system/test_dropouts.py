@@ -38,9 +38,10 @@ def test_a_node_that_is_killed_is_left_out_and_the_result_is_asked_for_again(lab
 
 def test_behind_a_hub_a_killed_node_is_left_out_or_finishes_when_it_is_back(lab):
     """Killed before it was ready it is lost; afterwards the same run waits until it is back."""
-    here = start_lab(lab(4), hub_grace=1)
+    here = start_lab(lab(3), hub_grace=1)
     study, report = lose(here, "node-2", "during-rounds")
     check_survivors(here, study, report, ["node-2"])
+    assert "the connection of node 'node-2' broke" in here.log("hub")
     start_again(here, "node-3", "release-asked", BUDGET)
 
     def revive() -> None:
@@ -51,11 +52,10 @@ def test_behind_a_hub_a_killed_node_is_left_out_or_finishes_when_it_is_back(lab)
     revival.start()
     _, found = lead(here, name="back", epsilon=EXACT, may_miss=1, returning=60.0)
     revival.join()
-    assert found.missing == [] and found.nodes == 4
+    assert found.missing == [] and found.nodes == 3
     assert all(share_of(here, name, "back") for name in here.names)
-    assert [kinds(here, name).count("charge") for name in here.names] == [2, 1, 2, 2]
+    assert [kinds(here, name).count("charge") for name in here.names] == [2, 1, 2]
     assert not any(beside(here, name).held for name in here.names)
-    assert lead(here, name="back", epsilon=EXACT, may_miss=1)[1].estimate == found.estimate
 
 
 @pytest.mark.timeout(3600)

@@ -92,10 +92,11 @@ class HubServer(rpc.HubServicer):
             del self._changed[seat]
             self._wake(self.relay.leave(seat, for_good=has_left or refusal is not None))
             self._ended()
+            if refusal is None:
+                log.info("%s has left" if has_left else "the connection of %s broke", peer)
         if refusal is not None:
             log.warning("the connection of %s is ended: %s", peer, refusal.message)
             await context.abort(*status_of(refusal))
-        log.info("%s has left" if has_left else "the connection of %s broke", peer)
 
     async def _serve(self, seat: Seat, changed: asyncio.Event, context: JoinContext) -> bool:
         """Relay from and to a process. Returns: whether it left by its own will.
