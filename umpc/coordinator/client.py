@@ -14,16 +14,18 @@ from typing import TypeVar
 from umpc.coordinator.conductor import Conductor, Expect, Preparation
 from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, NodeLink, Tell, each
 from umpc.coordinator.losses import Losses
-from umpc.coordinator.returning import Returning, reach_by
+from umpc.coordinator.returning import Reach, Returning
 from umpc.coordinator.run_file import Note, no_note
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import UmpcError
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
+from umpc.study.parts import Participant
 from umpc.study.report import Report
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
+from umpc.transport.dialling import connect
 
 Outcome = TypeVar("Outcome")
 
@@ -55,7 +57,7 @@ async def run_study(
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
     losses = Losses(study)
-    patience = Returning(reach_by(identity), returning)
+    patience = Returning(_reach_by(identity), returning)
     while True:
         try:
             return await _lead(losses, identity, tell, Conductor.conduct, expect, note)
@@ -65,6 +67,16 @@ async def run_study(
                 losses.after(error)
             else:
                 await patience.wait_for(node, error)
+
+
+def _reach_by(identity: Identity) -> Reach:
+    """The way to a node that may start again, over a connection that is closed at once."""
+
+    async def reach(node: Participant, seconds: float) -> None:
+        channel = await connect(identity, node.name, "node", node.address, seconds)
+        await channel.close(None)
+
+    return reach
 
 
 async def prepare_study(

@@ -14,8 +14,6 @@ from collections.abc import Awaitable, Callable
 
 from umpc.errors import PeerUnavailable, UmpcError
 from umpc.study.parts import Participant
-from umpc.transport.authority import Identity
-from umpc.transport.dialling import connect
 
 log = logging.getLogger("umpc.coordinator")
 RETURN_SECONDS = 30.0
@@ -52,13 +50,3 @@ class Returning:
         except PeerUnavailable:
             raise error from None
         await asyncio.sleep(min(left, PAUSE_SECONDS))
-
-
-def reach_by(identity: Identity) -> Reach:
-    """Return the way to a node, over a connection that is closed at once."""
-
-    async def reach(node: Participant, seconds: float) -> None:
-        channel = await connect(identity, node.name, "node", node.address, seconds)
-        await channel.close(None)
-
-    return reach
