@@ -26,6 +26,7 @@ from umpc.study.report import Report
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
 from umpc.transport.dialling import connect
+from umpc.transport.kept import KeptConnections
 
 Outcome = TypeVar("Outcome")
 
@@ -44,6 +45,7 @@ async def run_study(
     tell: Tell = silent,
     expect: Expect = expect_nothing,
     note: Note = no_note,
+    kept: KeptConnections | None = None,
     returning: float = 0.0,
 ) -> Report:
     """Run a study to its report. A preparation is used if all nodes still have it.
@@ -52,7 +54,9 @@ async def run_study(
     node that is lost after it was ready has some time to start again, and then finishes.
 
     Args: tell: is told each step's progress. expect: is told the attempt before the nodes prepare.
-        note: takes notes of how far each node is. returning: seconds for such nodes, together.
+        note: takes notes of how far each node is. kept: the connections of this process's earlier
+        studies, which this one takes and gives back. returning: seconds for nodes that are lost
+        after they were ready, together.
 
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
@@ -60,7 +64,7 @@ async def run_study(
     patience = Returning(_reach_by(identity), returning)
     while True:
         try:
-            return await _lead(losses, identity, tell, Conductor.conduct, expect, note)
+            return await _lead(losses, identity, tell, Conductor.conduct, expect, note, kept)
         except UmpcError as error:
             node = losses.returning(error)
             if node is None:
@@ -104,6 +108,7 @@ async def _lead(
     lead: Callable[[Conductor], Awaitable[Outcome]],
     expect: Expect,
     note: Note,
+    kept: KeptConnections | None = None,
 ) -> Outcome:
     """Lead a study over streams to all nodes, which end with it."""
     study = checked(losses.study)
@@ -113,14 +118,17 @@ async def _lead(
     shufflers = [ShufflerLink(study, place) for place in range(len(study.shufflers))]
     parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
     conductor = Conductor(side, links, tell, started, shufflers, expect, losses)
+    ended_well = False
     try:
         patience = study.seconds_per_step
-        await each(parties, "connect", lambda link: link.open(identity, patience))
-        return await lead(conductor)
+        await each(parties, "connect", lambda link: link.open(identity, patience, kept))
+        outcome = await lead(conductor)
+        ended_well = True
+        return outcome
     except UmpcError as error:
         keep = conductor.may_be_charged
         seconds = GIVE_UP_SECONDS if study.most_missing else ABORT_SECONDS
         await asyncio.gather(*(link.abort(error, keep=keep, seconds=seconds) for link in links))
         raise
     finally:
-        await asyncio.gather(*(link.close() for link in parties))
+        await asyncio.gather(*(link.close(keep=ended_well) for link in parties))
