@@ -61,7 +61,7 @@ test-r: $(VENV)/.demo  ## check the R package in clients/r; install R from Debia
 	cd build && UMPC_COMMAND="$$PWD/../$(BIN)/umpc" R CMD check --no-manual umpc_*.tar.gz
 	@grep -q '^Status: OK' build/umpc.Rcheck/00check.log  # neither a warning nor a note
 
-compose-test: $(VENV)/.dev  ## run docker-compose.yml in containers, where a docker engine is at hand
+compose-test: $(VENV)/.dev  ## run the compose files in containers, where a docker engine is at hand
 	$(BIN)/python -m pytest --timeout 0 -rA tests/compose
 
 netns-test: $(VENV)/.dev  ## as root: run studies between processes behind firewalls, through a hub

@@ -1,4 +1,4 @@
-"""What a container of docker-compose.yml does: certificates, dealer, node or coordinator.
+"""What a container of docker-compose.yml does: certificates, hub, dealer, node or coordinator.
 
 `container.py ROLE` types what that role's administrator would type, command by command. Only the
 waiting for each other is automatic (board.py). No container is told the number of nodes. The
@@ -7,8 +7,9 @@ last, asks it once.
 
 All containers stay until the coordinator has ended. They end with 0 if and only if the study did.
 
-UMPC_EPSILON, UMPC_EDGES and UMPC_FORMAT (table or json) change the study and how its result is
-printed; `make compose-test` uses them.
+UMPC_HUB, which docker-compose.hub.yml sets, lets all other members dial a hub; then nobody else
+listens. UMPC_EPSILON, UMPC_EDGES and UMPC_FORMAT (table or json) change the study and how its
+result is printed; `make compose-test` uses them.
 """
 
 from __future__ import annotations
@@ -28,10 +29,14 @@ from board import Failed, Member, OtherFailed
 SITE = Path("/site")
 AUTHORITY = Path("/authority")
 PORT = 7100
+LISTENS = f'listen = "0.0.0.0:{PORT}"'
+"""The line of node.toml of a node that listens."""
 STATISTIC = "kendall_tau"
 EPSILON = os.environ.get("UMPC_EPSILON", "1")
 """The study's epsilon, and every node's budget."""
 EDGES = os.environ.get("UMPC_EDGES", "2n")
+HAS_HUB = bool(os.environ.get("UMPC_HUB"))
+"""Whether all other members dial a hub."""
 FORMAT = os.environ.get("UMPC_FORMAT", "table")
 """How the coordinator prints the result: table or json."""
 END_SECONDS = 10
@@ -69,10 +74,18 @@ def certificates() -> int:
     return 0
 
 
+def hub() -> int:
+    """Relay sealed envelopes between the other members, until the coordinator has ended."""
+    me = myself()
+    place = ["--identity", str(enrol(me)), "--listen", f"0.0.0.0:{PORT}"]
+    return serve(me, "hub", "start", *place, counts_studies=False)
+
+
 def dealer() -> int:
     """Deal correlated randomness, without any data."""
     me = myself()
-    return serve(me, "dealer", "start", "--identity", str(enrol(me)), "--listen", f"0.0.0.0:{PORT}")
+    place = ["--hub", hub_place()] if HAS_HUB else ["--listen", f"0.0.0.0:{PORT}"]
+    return serve(me, "dealer", "start", "--identity", str(enrol(me)), *place)
 
 
 def node() -> int:
@@ -81,8 +94,10 @@ def node() -> int:
     names = [member.name for member in board.members() if member.role == "node"]
     table = own_rows(names.index(me.name), len(names))
     config = SITE / "node.toml"
+    name, _, address = hub_place().partition("@")
+    place = f'hub = {{name = "{name}", address = "{address}"}}' if HAS_HUB else LISTENS
     config.write_text(
-        f'name = "{me.name}"\nlisten = "0.0.0.0:{PORT}"\nidentity = "{enrol(me)}"\n\n'
+        f'name = "{me.name}"\n{place}\nidentity = "{enrol(me)}"\n\n'
         f'[data]\npath = "{table}"\ndelimiter = ","\n\n[budget]\nepsilon = "{EPSILON}"\n'
     )
     return serve(me, "node", "start", "--config", str(config))
@@ -101,6 +116,12 @@ def coordinator() -> int:
 
 
 # --- their steps
+
+
+def hub_place() -> str:
+    """Return NAME@HOST:PORT of the hub; empty where there is none."""
+    found = [f"{each.name}@{each.address}:{PORT}" for each in board.members() if each.role == "hub"]
+    return "".join(found)
 
 
 def count_members() -> list[Member]:
@@ -190,7 +211,8 @@ def write_study(servers: list[Member]) -> Path:
     from umpc.coordinator.studyfile_text import field_entry, write_study_file
 
     table = breast_cancer(None)
-    at = {member.name: f"{member.address}:{PORT}" for member in servers}
+    dialled = f"hub:{hub_place()}" if HAS_HUB else ""
+    at = {member.name: dialled or f"{member.address}:{PORT}" for member in servers}
     entries = {
         "name": "demo",
         "statistic": STATISTIC,
@@ -213,12 +235,14 @@ def own_rows(index: int, nodes: int) -> Path:
     return breast_cancer(None).part(index, nodes, SITE / "table.csv")
 
 
-def serve(me: Member, *command: str) -> int:
-    """Run a process that serves one study; end it if the coordinator has ended before it."""
-    say(f"$ umpc {' '.join(command)} --studies 1")
-    process = subprocess.Popen(
-        ["umpc", *command, "--studies", "1"], stdout=subprocess.PIPE, text=True
-    )
+def serve(me: Member, *command: str, counts_studies: bool = True) -> int:
+    """Run a process that serves one study; end it if the coordinator has ended before it.
+
+    Args: counts_studies: it ends by itself after the study, which a hub does not.
+    """
+    whole = ["umpc", *command, *(["--studies", "1"] if counts_studies else [])]
+    say(f"$ {' '.join(whole)}")
+    process = subprocess.Popen(whole, stdout=subprocess.PIPE, text=True)
     try:
         if not (line := process.stdout.readline()).startswith("ready: "):
             raise Failed(
@@ -229,6 +253,9 @@ def serve(me: Member, *command: str) -> int:
         board.put(f"{me.name}/ready")
         while process.poll() is None and board.runs("coordinator"):
             time.sleep(board.POLL_SECONDS)
+        if not counts_studies:
+            time.sleep(LINGER_SECONDS)  # the members take their leave
+            process.terminate()
         return process.wait(END_SECONDS)
     except subprocess.TimeoutExpired:
         say("the coordinator has ended, and no study came here to its end")
@@ -300,6 +327,9 @@ def say(line: str) -> None:
 
 
 ROLES = {"certificates": certificates, "dealer": dealer, "node": node, "coordinator": coordinator}
+"""The members of every run, by their services' names."""
+if HAS_HUB:
+    ROLES["hub"] = hub
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1]))

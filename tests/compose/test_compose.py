@@ -1,4 +1,4 @@
-"""docker-compose.yml in real containers: the printed estimate against an oracle of its own."""
+"""The examples in real containers: the printed estimate against an oracle of its own."""
 
 from __future__ import annotations
 
@@ -22,10 +22,15 @@ FAR = 12
 
 
 @pytest.fixture
-def project(tmp_path: Path, compose: tuple[str, ...]) -> Iterator[list[str]]:
+def file() -> str:
+    """Name the file with the consortium."""
+    return "docker-compose.yml"
+
+
+@pytest.fixture
+def project(file: str, compose: tuple[str, ...]) -> Iterator[list[str]]:
     """Provide a Compose command with a project name of its own, and remove all it made."""
-    file = ROOT / "docker-compose.yml"
-    command = [*compose, "--file", str(file), "--project-name", f"umpctest{os.getpid()}"]
+    command = [*compose, "--file", str(ROOT / file), "--project-name", f"umpctest{os.getpid()}"]
     yield command
     subprocess.run([*command, "down", "-v"], cwd=ROOT, capture_output=True, timeout=SECONDS)
 
@@ -55,6 +60,7 @@ def exact() -> float:
     return float(np.sign(table[first] - table[second]).prod(axis=1).mean())
 
 
+@pytest.mark.parametrize("file", ["docker-compose.yml", "docker-compose.hub.yml"])
 def test_without_noise_all_pairs_give_the_exact_value(project):
     report = run(project, epsilon="1000000000", edges="all")
     assert report["estimate"] == pytest.approx(exact(), abs=1e-12)

@@ -12,14 +12,19 @@ from umpc.node.budget.ledger_reading import Snapshot, read_beside
 
 
 def start_again(
-    lab: Lab, name: str, failpoint: str = "", epsilon: str = "10", more: str = ""
+    lab: Lab,
+    name: str,
+    failpoint: str = "",
+    epsilon: str = "10",
+    more: str = "",
+    action: str = "kill",
 ) -> None:
-    """Stop a node and start it again. Args: failpoint: the point at which it is then killed."""
+    """Stop a node and start it again. Args: failpoint: the point of the action, kill or stop."""
     if name in lab.served:
         stop([lab.served[name].process])
     lab.disarm()
     if failpoint:
-        lab.arm(name, f"{failpoint}:kill")
+        lab.arm(name, f"{failpoint}:{action}")
     lab.deployment.start_node(name, lab.table(name), epsilon, more=more)
     lab.served.update(lab.deployment.wait_until_ready())
 

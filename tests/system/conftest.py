@@ -194,10 +194,11 @@ class Lab:
         return write_study_file(self.folder, values)
 
     def coordinate(self, file: Path, command: str = "run") -> subprocess.Popen:
-        """Start the coordinator's process. The command is run or prepare."""
+        """Start the coordinator's process, which awaits no lost site. The command: run, prepare."""
         environment = {**os.environ, **self.environment["coordinator"]}
+        patience = ["--await-site", "0"] if command == "run" else []
         return Forked(
-            [*UMPC, "study", command, str(file), "--format", "json"],
+            [*UMPC, "study", command, str(file), "--format", "json", *patience],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -18,6 +18,7 @@ from umpc.api.result import Result
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.contact import Contact, contact_all
+from umpc.coordinator.returning import RETURN_SECONDS
 from umpc.coordinator.run_file import Note, RunFile, no_note
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
@@ -61,6 +62,9 @@ class ProposedStudy:
         settings: any further keys of a study file, which `umpc study --help` lists.
     Raises: StudyError naming the key that is wrong, and its kinds.
     """
+
+    returning: float = RETURN_SECONDS
+    """Seconds for which a run waits for sites that were lost after they were ready."""
 
     def __init__(
         self,
@@ -212,6 +216,8 @@ class ProposedStudy:
     def run(self, *, progress: bool = True) -> Result:
         """Run the study. One that ran before returns its stored result and costs nothing.
 
+        A site that is lost after it was ready has `returning` seconds to start again.
+
         Args: progress: whether steps are shown on standard error, or in the notebook.
         Raises: UmpcError naming who failed; then nothing was released, except as it says.
         """
@@ -221,11 +227,12 @@ class ProposedStudy:
         """`run` for an event loop."""
         document = self.document
         with self._noted() as note:
+            noted: Any = {"note": note, "returning": self.returning}
             if not progress:
-                return Result(await run_study(document, self.identity, note=note))
+                return Result(await run_study(document, self.identity, **noted))
             with ProgressShow() as show:
                 parts = (document, self.identity, show.tell, show.expect)
-                return Result(await run_study(*parts, note=note))
+                return Result(await run_study(*parts, **noted))
 
     @contextmanager
     def _noted(self) -> Iterator[Note]:

@@ -171,6 +171,7 @@ def _coordinate(file: Path, deployment: Deployment) -> Report:
     from umpc.study.report import Report
 
     command = [*UMPC, "study", "run", str(file), "--format", "json", INSIDE_A_DEMO]
+    command += ["--await-site", "0"]  # nobody starts a demo's node again
     command += ["--quiet"] * _is_quiet()
     coordinator = deployment.popen(command, stdout=subprocess.PIPE)
     deployment.processes.append(coordinator)

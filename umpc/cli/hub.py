@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.memory import tune_memory
+from umpc.cli.memory import Collector, tune_memory
 from umpc.cli.serve import IDENTITY, LEASH, LISTEN, LOG_FORMAT, LOG_LEVEL, METRICS, serve
 from umpc.logs import start_logging
 
@@ -63,9 +63,8 @@ def start_hub(
     start_logging(f"hub {identity.name}", level, style)
 
     def add(server: Server, finished: Finished) -> None:
-        rpc.add_HubServicer_to_server(  # type: ignore[no-untyped-call]
-            HubServer(grace), server
-        )
+        hub = HubServer(identity, grace, Collector().collect_soon)
+        rpc.add_HubServicer_to_server(hub, server)  # type: ignore[no-untyped-call]
 
     asyncio.run(serve(identity, listen, ALLOWED, add, None, leash, Monitor(identity, metrics)))
 

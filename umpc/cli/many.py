@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from umpc.cli.memory import Collector
 from umpc.cli.open_server import open_server
 from umpc.cli.own_site import OwnSite, configurations, open_site, own_identity
 from umpc.errors import UmpcError
@@ -115,9 +116,11 @@ class _Studies:
         self._left = None if most is None else nodes * most
         self._done = done
         self._first: UmpcError | None = None
+        self._collector = Collector()
 
     def ended(self, error: UmpcError | None) -> None:
         """Count one study of one node."""
+        self._collector.collect_soon()
         if self._left is None:
             return
         self._first = self._first or error

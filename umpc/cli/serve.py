@@ -14,7 +14,7 @@ import click
 
 from umpc.cli.backup import backup, restore
 from umpc.cli.doctor import doctor
-from umpc.cli.memory import tune_memory
+from umpc.cli.memory import Collector, tune_memory
 from umpc.cli.monitor import Monitor
 from umpc.cli.node_page import page
 from umpc.cli.open_server import open_server
@@ -347,9 +347,11 @@ async def serve(
     from umpc.transport.expiry import keep_watch
 
     done = asyncio.Event()
+    collector = Collector()
     ended: list[UmpcError | None] = []
 
     def finished(error: UmpcError | None) -> None:
+        collector.collect_soon()
         monitor.ended(error)
         if studies is not None:
             ended.append(error)

@@ -104,6 +104,13 @@ def study() -> None:
     show_default=True,
     help="How long --wait waits.",
 )
+@click.option(
+    "--await-site",
+    type=click.FloatRange(min=0, max=86400),
+    default=30.0,
+    show_default=True,
+    help="Seconds for a site that was lost after it was ready to start again and finish.",
+)
 @QUIET
 @click.option("--inside-a-demo", is_flag=True, hidden=True)
 def run(
@@ -113,6 +120,7 @@ def run(
     text: Path | None,
     wait: bool,
     hours: float,
+    await_site: float,
     quiet: bool,
     inside_a_demo: bool,
 ) -> None:
@@ -137,6 +145,7 @@ def run(
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     tune_memory()
     study = ProposedStudy.load(file)
+    study.returning = await_site
     _warn_of_dates(study)
     if not quiet:
         _tell_choice(study)

@@ -6,6 +6,7 @@
 | `contact.py` | who answers the coordinator, and whom each node reaches |
 | `conductor.py` | the steps of a study, with all nodes at once |
 | `losses.py` | the nodes that a study loses, and whether it goes on without them |
+| `returning.py` | the wait for a site that was lost after it was ready |
 | `links.py` | the stream to one node, and one step with all nodes |
 | `run_file.py` | the state of a run in a file, for `umpc study watch` |
 | `shufflers.py` | the stream from one shuffler |

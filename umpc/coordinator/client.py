@@ -14,15 +14,18 @@ from typing import TypeVar
 from umpc.coordinator.conductor import Conductor, Expect, Preparation
 from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, NodeLink, Tell, each
 from umpc.coordinator.losses import Losses
+from umpc.coordinator.returning import Reach, Returning
 from umpc.coordinator.run_file import Note, no_note
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import UmpcError
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
+from umpc.study.parts import Participant
 from umpc.study.report import Report
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
+from umpc.transport.dialling import connect
 from umpc.transport.kept import KeptConnections
 
 Outcome = TypeVar("Outcome")
@@ -43,23 +46,41 @@ async def run_study(
     expect: Expect = expect_nothing,
     note: Note = no_note,
     kept: KeptConnections | None = None,
+    returning: float = 0.0,
 ) -> Report:
     """Run a study to its report. A preparation is used if all nodes still have it.
 
-    Where the study may miss nodes, it goes on without those that are lost before the release.
+    Where the study may miss nodes, it goes on without those that are lost before the release. A
+    node that is lost after it was ready has some time to start again, and then finishes.
 
     Args: tell: is told each step's progress. expect: is told the attempt before the nodes prepare.
         note: takes notes of how far each node is. kept: the connections of this process's earlier
-        studies, which this one takes and gives back.
+        studies, which this one takes and gives back. returning: seconds for nodes that are lost
+        after they were ready, together.
 
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
     losses = Losses(study)
+    patience = Returning(_reach_by(identity), returning)
     while True:
         try:
             return await _lead(losses, identity, tell, Conductor.conduct, expect, note, kept)
         except UmpcError as error:
-            losses.after(error)
+            node = losses.returning(error)
+            if node is None:
+                losses.after(error)
+            else:
+                await patience.wait_for(node, error)
+
+
+def _reach_by(identity: Identity) -> Reach:
+    """The way to a node that may start again, over a connection that is closed at once."""
+
+    async def reach(node: Participant, seconds: float) -> None:
+        channel = await connect(identity, node.name, "node", node.address, seconds)
+        await channel.close(None)
+
+    return reach
 
 
 async def prepare_study(

@@ -4,6 +4,7 @@
     losses.hear(answers)                  the nodes' answers to the proposal
     losses.is_settled = True              before a release is asked for: from now on nobody is
                                           left out any more
+    node = losses.returning(error)        the node that can finish the study if it starts again
     study = losses.after(error)           the study to propose next, or the error again
 
 A node that is lost before the release is left out of a new attempt over the survivors
@@ -29,6 +30,7 @@ from umpc.errors import (
 from umpc.protocols.base.coordinator import Proposed
 from umpc.study import messages as m
 from umpc.study.document import Study
+from umpc.study.parts import Participant
 from umpc.study.survivors import without
 
 log = logging.getLogger("umpc.coordinator")
@@ -86,6 +88,15 @@ class Losses:
                     culprit=away[0],
                     step="propose",
                 )
+
+    def returning(self, error: UmpcError) -> Participant | None:
+        """The node that was lost after it was ready, so that it holds its share on disk.
+
+        A node that is too slow is not lost by a restart, so waiting for one is of no use.
+        """
+        if not self.is_settled or not isinstance(error, PeerLost | PeerUnavailable):
+            return None
+        return next((node for node in self.study.nodes if node.name == error.culprit), None)
 
     def after(self, error: UmpcError) -> Study:
         """The study to propose after a failure.

@@ -12,14 +12,16 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from umpc.errors import RemoteProtocolError, UmpcError
+from umpc.errors import CertificateError, RemoteProtocolError, UmpcError
 from umpc.failpoints import failpoint
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.batches import gathered, scattered
-from umpc.transport.patience import time_limit
+from umpc.transport.identity import Identity
+from umpc.transport.patience import processor_share, time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import status_of
 from umpc.transport.tls import peer_of
@@ -37,10 +39,16 @@ JoinContext = Context[pb.HubFrame, pb.HubFrame]
 
 
 class HubServer(rpc.HubServicer):
-    """The calls to a hub. Args: grace: seconds that a member's connection may be away."""
+    """The calls to a hub.
 
-    def __init__(self, grace: int):
+    Args: identity: its folder has the list of revoked certificates. grace: seconds that a member's
+        connection may be away. ended: called when a connection has ended.
+    """
+
+    def __init__(self, identity: Identity, grace: int, ended: Callable[[], None] = lambda: None):
         self.relay = Relay()
+        self._identity = identity
+        self._ended = ended
         self._grace = grace
         self._count = 0
         self._started = time.monotonic()
@@ -72,27 +80,41 @@ class HubServer(rpc.HubServicer):
             self._wake([seat.replaces])
             seat.replaces = None
         log.info("%s is connected", peer)
+        refusal: CertificateError | None = None
         has_left = False
         try:
             welcome = pb.HubWelcome(grace_seconds=self._grace)
             await context.write(pb.HubFrame(welcome=welcome))
             has_left = await self._serve(seat, changed, context)
+        except CertificateError as error:
+            refusal = error
         finally:
             del self._changed[seat]
-            self._wake(self.relay.leave(seat, for_good=has_left))
-            log.info("%s has left" if has_left else "the connection of %s broke", peer)
+            self._wake(self.relay.leave(seat, for_good=has_left or refusal is not None))
+            self._ended()
+            if refusal is None:
+                log.info("%s has left" if has_left else "the connection of %s broke", peer)
+        if refusal is not None:
+            log.warning("the connection of %s is ended: %s", peer, refusal.message)
+            await context.abort(*status_of(refusal))
 
     async def _serve(self, seat: Seat, changed: asyncio.Event, context: JoinContext) -> bool:
-        """Relay from and to a process. Returns: whether it left by its own will."""
+        """Relay from and to a process. Returns: whether it left by its own will.
+
+        Raises: CertificateError where the process's certificate does not count any more.
+        """
         writer = asyncio.create_task(self._write(seat, changed, context))
         reader = asyncio.create_task(self._read(seat, context))
-        tasks = {writer, reader, asyncio.create_task(_until_silent(seat))}
+        watch = asyncio.create_task(self._watch(seat, context))
+        tasks = {writer, reader, watch}
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             fault = reader.exception() if reader.done() else None
             if isinstance(fault, UmpcError):
                 log.warning("%s", fault.message)
                 await context.abort(*status_of(fault))
+            if watch.done():
+                watch.result()
             return reader.done() and fault is None and reader.result()
         finally:
             for task in tasks:
@@ -139,20 +161,25 @@ class HubServer(rpc.HubServicer):
             if frame is not None:
                 await context.write(frame)
 
+    async def _watch(self, seat: Seat, context: JoinContext) -> None:
+        """Wait until a process has been silent for too long, in looks that this hub had time for.
+
+        Silence grows more slowly on a busy machine, as that of a heartbeat does.
+
+        Raises: CertificateError as soon as its certificate is revoked, or has ended.
+        """
+        silent = 0.0
+        while silent < SILENT_SECONDS:
+            heard = seat.heard
+            await asyncio.sleep(PULSE_SECONDS)
+            silent = silent + PULSE_SECONDS * processor_share() if seat.heard == heard else 0.0
+            peer_of(context, revoked=self._identity.latest().revoked)
+
     def _wake(self, seats: list[Seat]) -> None:
         for seat in seats:
             changed = self._changed.get(seat)
             if changed is not None:
                 changed.set()
-
-
-async def _until_silent(seat: Seat) -> None:
-    """Wait until a process has been silent for too long, in looks that this hub had time for."""
-    silent = 0
-    while silent < SILENT_SECONDS:
-        heard = seat.heard
-        await asyncio.sleep(PULSE_SECONDS)
-        silent = silent + PULSE_SECONDS if seat.heard == heard else 0
 
 
 def memory_of_this_process() -> tuple[int, int]:

@@ -42,7 +42,7 @@ class Hub:
         self.relay = LyingRelay()
 
     async def start(self) -> None:
-        service = hub_server.HubServer(self.grace)
+        service = hub_server.HubServer(self.identity, self.grace)
         self.relay = service.relay = LyingRelay()
         self.server = make_server(self.identity, hub_server.ALLOWED)
         rpc.add_HubServicer_to_server(service, self.server)

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from transport_echo import CALL, CHAT, DEALERS_ONLY, NOT_LISTED, WATCH
 
 sys.path.insert(0, str(Path(__file__).parent))
 from behind_hub import echo_behind, hub_of, run
 
+from tests.support.studies import make_study
 from umpc.cli.doctor_network import NamedPeer, check_network
+from umpc.coordinator.losses import Losses
 from umpc.errors import (
     CertificateError,
     PeerLost,
     PeerUnavailable,
     RemoteProtocolError,
+    UmpcError,
 )
+from umpc.hub import server
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.dialling import connect
@@ -146,6 +153,73 @@ def test_a_member_that_breaks_the_form_is_told_and_loses_its_connection(site):
             assert len(link_b._control) <= link.MOST_CONTROL
 
     run(scenario())
+
+
+def test_a_member_whose_certificate_is_revoked_loses_its_connection_and_nobody_else(
+    site, authority, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(server, "PULSE_SECONDS", 0.05)
+    monkeypatch.setattr(server, "SILENT_SECONDS", 1e9)
+
+    async def scenario():
+        relay, a, b, c = site("relay", "hub"), site("a"), site("b"), site("c")
+        async with hub_of(relay) as hub, echo_behind(hub, a), echo_behind(hub, c):
+            links = {link.identity.name: link for link in routes._here().values()}
+            stream = RpcStream("a", "prepare", as_received)
+            await stream.connect(b, "node", hub.address)
+            stream.begin(stream.channel.stream_stream(CHAT)())
+            await stream.write(b"x")
+            assert await stream.next("prepare") == b"x"
+            authority.revoke({x509.load_pem_x509_certificate(a.cert_pem).serial_number})
+            shutil.copy(authority.list_path, tmp_path / "relay" / "crl.pem")
+            with pytest.raises(PeerLost, match="it left hub 'relay'") as caught:
+                await stream.next("open")
+            assert caught.value.culprit == "a"
+            while not isinstance(links["a"]._why, CertificateError):
+                await asyncio.sleep(0.01)
+            assert "the certificate of node 'a' was revoked" in links["a"]._why.message
+            channel = await connect(b, "c", "node", hub.address, 5)
+            assert await channel.unary_unary(CALL)(b"hi", timeout=5) == b"b.node hi"
+            with pytest.raises(PeerUnavailable):
+                await connect(b, "a", "node", hub.address, 0.3)
+            await channel.close()
+            await stream.close()
+
+    run(scenario())
+
+
+def test_a_hub_that_says_everybody_left_gets_no_more_losses_than_the_study_allows(site):
+    """It can leave out may_miss nodes of its choice, as a coordinator can, and no further one."""
+    losses = Losses(make_study(nodes=4, may_miss=1))
+    shown: list[UmpcError] = []
+
+    async def lost(hub, caller, name: str) -> UmpcError:
+        stream = RpcStream(name, "evaluate", as_received)
+        await stream.connect(caller, "node", hub.address)
+        stream.begin(stream.channel.stream_stream(CHAT)())
+        await stream.write(b"x")
+        assert await stream.next("evaluate") == b"x"
+        seat = hub.relay._listeners["node", name]
+        hub.relay.leave(seat, for_good=True)  # a lie: its process is still connected
+        await stream.write(b"y")
+        with pytest.raises(PeerLost) as caught:
+            await stream.next("evaluate")
+        await stream.close()
+        return caught.value
+
+    async def scenario():
+        nodes = [site(f"node-{number}") for number in range(2)]
+        caller = site("coordinator", "coordinator")
+        async with hub_of(site("relay", "hub")) as hub, contextlib.AsyncExitStack() as running:
+            for node in nodes:
+                await running.enter_async_context(echo_behind(hub, node))
+            shown.extend([await lost(hub, caller, node.name) for node in nodes])
+
+    run(scenario())
+    assert [error.culprit for error in shown] == ["node-0", "node-1"]
+    assert losses.after(shown[0]).names_missing == ("node-0",)
+    with pytest.raises(PeerLost, match="without at most 1 of its nodes"):
+        losses.after(shown[1])
 
 
 def test_a_writer_waits_for_a_slow_reader(site):

@@ -38,11 +38,13 @@ def session() -> Session:
     return made
 
 
-def lives_through(made: Session, seconds: int, *, absent: bool = False) -> bool:
+def lives_through(
+    made: Session, seconds: int, *, absent: bool = False, counted: float | None = None
+) -> bool:
     for _ in range(seconds):
         if absent:
             made.ask(absent=True)
-        made.tick(1.0)
+        made.tick(1.0, counted)
     return made.failure is None
 
 
@@ -53,6 +55,15 @@ def test_who_is_connected_may_be_slow_and_who_is_not_has_the_grace_time():
         assert lives_through(slow, GRACE, absent=True)
         assert not lives_through(slow, 1, absent=True)
         assert isinstance(slow.failure, PeerLost) and slow.failure.culprit == "south"
+
+    asyncio.run(scenario())
+
+
+def test_on_a_busy_machine_absence_counts_less():
+    async def scenario():
+        busy = session()
+        assert lives_through(busy, 4 * GRACE, absent=True, counted=0.25)
+        assert not lives_through(busy, 4, absent=True, counted=0.25)
 
     asyncio.run(scenario())
 

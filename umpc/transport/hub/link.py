@@ -34,6 +34,7 @@ from umpc.transport.hub.batches import gathered, scattered
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
+from umpc.transport.patience import processor_share, time_limit
 from umpc.transport.services import Call, grpc, hub_stub, read
 from umpc.transport.status import error_of
 
@@ -264,7 +265,8 @@ class HubLink:
         call = hub_stub(channel).Join()
         writer: asyncio.Task[None] | None = None
         try:
-            async with asyncio.timeout(DIAL_SECONDS):
+            # A hub that greets all its members at once after a restart is late, and not gone.
+            async with time_limit(SILENT_SECONDS):
                 await self._join(call)
             writer = asyncio.create_task(self._write(call))
             reader = asyncio.create_task(self._read(call))
@@ -407,15 +409,19 @@ class HubLink:
     # ---- time --------------------------------------------------------------------------------
 
     async def _tick(self) -> None:
-        """Let the sessions' time pass. A late tick counts as one, so starvation ends nothing."""
+        """Let the sessions' time pass. A late tick counts as one, so starvation ends nothing.
+
+        Silence and absence count less on a busy machine, as for a heartbeat.
+        """
         while True:
             await asyncio.sleep(TICK_SECONDS)
+            counted = TICK_SECONDS * processor_share()
             for session in list(self.sessions.values()):
-                session.tick(TICK_SECONDS)
+                session.tick(TICK_SECONDS, counted)
             if not self.is_up:
-                self._down += TICK_SECONDS
+                self._down += counted
                 continue
-            self._silent += TICK_SECONDS
+            self._silent += counted
             self._quiet_ticks += 1
             if self._quiet_ticks >= PULSE_TICKS:
                 self._quiet_ticks = 0

@@ -318,8 +318,12 @@ class Session:
             self._numbering.ask()
             self._link.ready(self)
 
-    def tick(self, seconds: float) -> None:
-        """Let time pass, as this process had it: a starved process counts less of it."""
+    def tick(self, seconds: float, absent: float | None = None) -> None:
+        """Let time pass, as this process had it: a starved process counts less of it.
+
+        Args: absent: the seconds that count against a peer or hub that is away; less where this
+            machine is busy, since it may wait for a processor here.
+        """
         if self._seal is None:
             self._waited += seconds
             if self._waited >= OPEN_SECONDS:
@@ -338,7 +342,7 @@ class Session:
             return
         # A peer that is connected may be slow. The hub says which one is not, at each question.
         if self.is_absent or not self._link.is_up or not has_begun:
-            self._quiet += seconds
+            self._quiet += seconds if absent is None else absent
         self._waited += seconds
         if self._numbering.is_asking:
             self.is_absent = False
