@@ -111,6 +111,4 @@ class ChannelLeaves:
     def streams(self) -> list[DigitStreams]:
         """The streams of all digits, from their start."""
         tag = np.frombuffer(self._root[:BLOCK_BYTES], dtype="<u8").astype(np.uint64)
-        return [
-            DigitStreams(each, tag, self._hash, self._lacks_first) for each in self._permuted
-        ]
+        return [DigitStreams(each, tag, self._hash, self._lacks_first) for each in self._permuted]
