@@ -18,35 +18,39 @@ The evaluator can make K_y, and K_v = K_y ⊕ c Δ with c = c_y ⊕ c_v, which i
 is a transfer of one of 2^b messages by the repetition of Δ under a linear code (Kolesnikov &
 Kumaresan 2013, eprint 2013/491; Roy 2022).
 
-**Reveals.** c Δ is as uniform as Δ, since a nonzero c is invertible. So for H as in `garbling.py`
-(TCCR, here with all nonzero multiples of Δ, which an ideal π gives by the same proof) all rows but
-that of y are pseudorandom to the evaluator. That row is f ⊕ r with a fresh uniform r, which stands
-nowhere else that the evaluator sees but in labels. So its view is uniform bits. The garbler gets
-nothing here, and then the extension of the transfers, which is pseudorandom.
+**Reveals.** c Δ is as uniform as Δ, since a nonzero c is invertible, and rows are independent of Δ.
+So it takes H that is correlation robust, with all nonzero multiples of Δ as offsets: here
+H(x, i) = π(x ⊕ i) ⊕ x ⊕ i with a fixed-key AES-128 of its own, for an ideal π (Guo et al. 2020,
+eprint 2019/074, section 7.2), where no (x, i) is asked for twice. Then all rows but that of y are
+pseudorandom to the evaluator. That row is f ⊕ r with a fresh uniform r, which stands nowhere else
+that the evaluator sees but in labels. So its view is uniform bits. The garbler gets nothing here,
+and then the extension of the transfers, which is pseudorandom. Semi-honest, as all of this backend.
 
-**Tweaks.** H has a key of its own here. A tweak is (the number of the chunk's first edge, the piece
-and the block). Edges of one record share a block: each takes a byte of it, the next 16 the next
+**Tweaks.** i is (the number of the chunk's first edge, the piece and the block). Edges of one
+record share a block: each takes two bits of it, and the next LANES edges take those of the next
 block. So no pad is used twice.
 
 Cost an edge: 2^(b+1) bits for a piece of b bits, and a transfer for each bit that is looked up.
-AES blocks: 2 for each row and record of a chunk.
+An AES block for each row and record of a chunk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from umpc.crypto.prg import BLOCK_BYTES
+from umpc.crypto.prg import FixedKeyHash
 from umpc.mpc.arrays import BitArray, IndexArray, IntArray, WordArray
-from umpc.mpc.garbled.gates import GateHash
 from umpc.mpc.garbled.pieces import LookedUp, rows_of_piece
 
 ROWS_AT_ONCE = 1 << 13
 """Rows that are hashed together."""
 ROW_BITS = 2
+LANES = 64
+"""Edges of a record that share a block, which has two bits for each."""
 _ONE = np.uint64(1)
 _REDUCTION = np.uint64(0x87)
 
@@ -58,19 +62,22 @@ def table_bits(pieces: Sequence[LookedUp]) -> int:
 
 @dataclass(frozen=True)
 class Places:
-    """The pads' places of a chunk's edges: each edge has a byte of a block of its record.
+    """The pads' places of a chunk's edges: each edge has two bits of a block of its record.
 
-    record: (blocks,) the place of each block's record among the chunk's records.
-    number: (blocks,) uint64, the number of the block among those of its record.
-    block, lane: (n,) of each edge.
+    Blocks with as many edges follow each other, so that they are worked on together.
+
     records: (m,) the chunk's records of the evaluator, each once.
+    record: (blocks,) the place of each block's record among them.
+    number: (blocks,) uint64, the number of the block among those of its record.
+    order: (n,) the edges, block after block. Tables are sent in this order.
+    ends: (blocks + 1,) where each block's edges begin in `order`, and the end.
     """
 
     records: IndexArray
     record: IndexArray
     number: WordArray
-    block: IndexArray
-    lane: IndexArray
+    order: IndexArray
+    ends: IndexArray
 
     @classmethod
     def of(cls, index: IndexArray) -> Places:
@@ -82,17 +89,19 @@ class Places:
         is_first = np.ones(len(ordered), dtype=bool)
         is_first[1:] = ordered[1:] != ordered[:-1]
         rank = at - np.maximum.accumulate(np.where(is_first, at, 0))
-        begins = rank % BLOCK_BYTES == 0
-        block = np.empty_like(at)
-        lane = np.empty_like(at)
-        block[order] = np.cumsum(begins) - 1
-        lane[order] = rank % BLOCK_BYTES
-        numbers = (rank[begins] // BLOCK_BYTES).astype(np.uint64)
-        return cls(records, ordered[begins], numbers, block, lane)
+        starts = np.flatnonzero(rank % LANES == 0)
+        counts = np.diff(starts, append=len(ordered))
+        by_count = np.argsort(counts, kind="stable")
+        ends = np.concatenate([[0], np.cumsum(counts[by_count])])
+        # the edges of each block, in the blocks' new order
+        moved = np.repeat(starts[by_count] - ends[:-1], counts[by_count]) + at
+        starts = starts[by_count]
+        numbers = (rank[starts] // LANES).astype(np.uint64)
+        return cls(records, ordered[starts], numbers, order[moved], ends)
 
 
-def combined(labels: WordArray) -> WordArray:
-    """Σ α^i L_i: (bits, n, 2) uint64 → (n, 2) uint64."""
+def combined(labels: Sequence[WordArray]) -> WordArray:
+    """Σ α^i L_i of labels (n, 2) uint64: K_0 from labels of 0, K_y from active ones."""
     total: WordArray = labels[-1].copy()
     for label in labels[-2::-1]:
         total = _times_alpha(total) ^ label
@@ -111,12 +120,12 @@ def multiples(delta: WordArray, size: int) -> WordArray:
 
 def make_tables(
     pieces: Sequence[LookedUp],
-    labels: Sequence[WordArray],
+    keys: Sequence[WordArray],
     values: Sequence[IntArray],
     masks: BitArray,
     places: Places,
     delta: WordArray,
-    row_hash: GateHash,
+    row_hash: FixedKeyHash,
     first_edge: int,
     *,
     is_first: bool,
@@ -124,7 +133,7 @@ def make_tables(
     """The garbler's message for a chunk of n edges.
 
     Args:
-        labels: for each piece the labels of 0 of the evaluator's bits: (bits, records, 2) uint64.
+        keys: for each piece K_0 of the evaluator's records: (records, 2) uint64.
         values: for each piece the garbler's own row: (n,) int64.
         masks: (pieces · 2, n) uint8, r of each piece's bits, LESS before EQUAL.
         is_first: whether the garbler has record 0.
@@ -133,12 +142,12 @@ def make_tables(
     for number, (each, own) in enumerate(zip(pieces, values, strict=True)):
         piece = each.piece
         kinds = [kind for kind, _ in each.wires]
-        rows = rows_of_piece(piece, kinds, not is_first).take(own, axis=0)
-        rows ^= (masks[2 * number] | masks[2 * number + 1] << 1)[:, None]
+        table = rows_of_piece(piece, kinds, not is_first)
+        rows = table.take(own[places.order], axis=0)
+        mask = masks[2 * number] | masks[2 * number + 1] << 1
+        rows ^= mask[places.order, None]
         offsets = multiples(delta, piece.size)
-        keys = combined(labels[number])
-        _add_pads(rows, keys, offsets, places, row_hash, (first_edge, number))
-        rows &= 3
+        _add_pads(rows, keys[number], offsets, places, row_hash, (first_edge, number))
         message.append(_packed(rows))
     return b"".join(message)
 
@@ -146,30 +155,30 @@ def make_tables(
 def read_tables(
     payload: bytes,
     pieces: Sequence[LookedUp],
-    labels: Sequence[WordArray],
+    keys: Sequence[WordArray],
     values: Sequence[IntArray],
     places: Places,
-    row_hash: GateHash,
+    row_hash: FixedKeyHash,
     first_edge: int,
 ) -> BitArray:
     """The evaluator's bits e: (pieces · 2, n) uint8, in the order of `make_tables`' masks.
 
-    Args: labels: the active labels of its own bits. values: its own row of each piece.
+    Args: keys: K_y of its own records. values: its own row of each piece.
     """
-    count = len(places.block)
+    count = len(places.order)
     found = np.empty((2 * len(pieces), count), dtype=np.uint8)
+    no_offset = np.zeros((1, 2), dtype=np.uint64)
     start = 0
     for number, (each, own) in enumerate(zip(pieces, values, strict=True)):
         size = count * each.piece.rows * ROW_BITS // 8
         table = np.frombuffer(payload, np.uint8, size, start).reshape(count, -1)
         start += size
+        own = own[places.order]
         octets = table[np.arange(count), own >> 2]
         row = (octets >> (2 * (own & 3)).astype(np.uint8)).reshape(-1, 1)
-        keys = combined(labels[number])
-        none = np.zeros((1, 2), dtype=np.uint64)
-        _add_pads(row, keys, none, places, row_hash, (first_edge, number))
-        found[2 * number] = row[:, 0] & 1
-        found[2 * number + 1] = row[:, 0] >> 1 & 1
+        _add_pads(row, keys[number], no_offset, places, row_hash, (first_edge, number))
+        found[2 * number, places.order] = row[:, 0] & 1
+        found[2 * number + 1, places.order] = row[:, 0] >> 1 & 1
     return found
 
 
@@ -184,7 +193,7 @@ def _add_pads(
     keys: WordArray,
     offsets: WordArray,
     places: Places,
-    row_hash: GateHash,
+    row_hash: FixedKeyHash,
     place: tuple[int, int],
 ) -> None:
     """rows ^= pads, in place: (n, len(offsets)) uint8.
@@ -192,35 +201,46 @@ def _add_pads(
     keys: (records, 2), K of each record. place: the chunk's first edge, and the piece.
     """
     first_edge, piece = place
-    order = np.argsort(places.block, kind="stable")
-    ends = np.searchsorted(places.block[order], np.arange(len(places.record) + 1))
-    for part in _parts(len(places.record), len(offsets)):
-        tweaks = np.empty((part.stop - part.start, 1, 2), dtype=np.uint64)
-        tweaks[..., 0] = first_edge
-        tweaks[..., 1] = (places.number[part, None] << np.uint64(16)) + np.uint64(piece)
-        inputs = keys[places.record[part], None] ^ offsets
-        tweaks = np.broadcast_to(tweaks, inputs.shape).reshape(-1, 2)
-        hashed = row_hash(inputs.reshape(-1, 2), tweaks)
-        pads = hashed.view(np.uint8).reshape(*inputs.shape[:2], BLOCK_BYTES)
-        edges = order[ends[part.start] : ends[part.stop]]
-        lanes = places.lane[edges]
-        for lane in range(int(lanes.max()) + 1):
-            mine = edges[lanes == lane]
-            rows[mine] ^= pads[places.block[mine] - part.start, :, lane]
-
-
-def _parts(blocks: int, rows: int) -> Iterator[slice]:
-    """Ranges of blocks whose rows are hashed together."""
-    step = max(1, ROWS_AT_ONCE // rows)
+    blocks, count = len(places.record), len(offsets)
+    tweaks = np.empty((blocks, 2), dtype=np.uint64)
+    tweaks[:, 0] = first_edge
+    tweaks[:, 1] = (places.number << np.uint64(16)) + np.uint64(piece)
+    keys = keys[places.record] ^ tweaks
+    step = min(blocks, max(1, ROWS_AT_ONCE // count))
+    room = np.empty((2, step * count + 1, 2), dtype=np.uint64)
     for start in range(0, blocks, step):
-        yield slice(start, min(start + step, blocks))
+        part = keys[start : start + step]
+        inputs = room[0, : len(part) * count].reshape(len(part), count, 2)
+        for word in (0, 1):
+            np.bitwise_xor(part[:, None, word], offsets[:, word], out=inputs[..., word])
+        pads = row_hash.into(inputs.reshape(-1, 2), room[1]).view(np.uint8)
+        ends = places.ends[start : start + len(part) + 1]
+        _add_lanes(rows, pads.reshape(len(part), count, -1), ends)
+
+
+def _add_lanes(rows: BitArray, pads: BitArray, ends: IndexArray) -> None:
+    """rows ^= two bits of pads in each edge's lane; the other bits of a row become any.
+
+    pads: (blocks, rows, 16) uint8. ends: where the blocks' edges begin, and the end.
+    """
+    counts = np.diff(ends)
+    groups = [0, *(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
+    for first, stop in pairwise(groups):
+        lanes = int(counts[first])
+        edges = rows[ends[first] : ends[stop]].reshape(stop - first, lanes, -1)
+        for lane in range(lanes):
+            if lane % 4 == 0:
+                octets = np.ascontiguousarray(pads[first:stop, :, lane // 4])
+            edges[:, lane] ^= octets
+            octets >>= 2
 
 
 def _packed(rows: BitArray) -> bytes:
-    """Rows of two bits, four to a byte."""
-    four = rows.reshape(len(rows), -1, 4)
-    packed = four[..., 0] | four[..., 1] << 2 | four[..., 2] << 4 | four[..., 3] << 6
-    return packed.tobytes()
+    """The two low bits of each row, four to a byte. A table has a multiple of 4 rows."""
+    four = rows.view("<u4") & np.uint32(0x03030303)
+    four |= four >> np.uint32(6)
+    four |= four >> np.uint32(12)
+    return four.astype(np.uint8).tobytes()
 
 
 def _times_alpha(blocks: WordArray) -> WordArray:

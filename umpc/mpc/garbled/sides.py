@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from umpc.crypto.prg import SEED_BYTES, Stream, derive
+from umpc.crypto.prg import SEED_BYTES, FixedKeyHash, Stream, derive
 from umpc.crypto.rounds import Message, Protocol, check_reply
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, IntArray, WordArray
@@ -20,7 +20,13 @@ from umpc.mpc.garbled.circuits import InputBit
 from umpc.mpc.garbled.garbling import GarbledEdges, active_labels, evaluate, garble, sum_shares
 from umpc.mpc.garbled.gates import GateHash
 from umpc.mpc.garbled.outputs import LABEL_BITS
-from umpc.mpc.garbled.piece_tables import Places, bits_of_wires, make_tables, read_tables
+from umpc.mpc.garbled.piece_tables import (
+    Places,
+    bits_of_wires,
+    combined,
+    make_tables,
+    read_tables,
+)
 from umpc.mpc.garbled.plan import COINS, EVALUATOR, GARBLER, LABELS, GarbledPlan, Link, WireBlock
 from umpc.mpc.transfers.base_ot import silence
 from umpc.mpc.transfers.correlated_ot import (
@@ -32,6 +38,7 @@ from umpc.mpc.transfers.correlated_ot import (
     open_sender,
 )
 from umpc.ustat.clear import Columns
+from umpc.ustat.hypergraph import Owners
 
 NO_LABELS = np.empty((0, 2), dtype=np.uint64)
 
@@ -61,7 +68,8 @@ class Side(Generic[End]):
         self._bits = record_bits(self._own, columns)
         public_key = derive(bytes(SEED_BYTES), "garbled gates", session)
         self._hash = GateHash(public_key)
-        self._row_hash = GateHash(derive(bytes(SEED_BYTES), "rows of tables", session))
+        self._row_hash = FixedKeyHash(derive(bytes(SEED_BYTES), "rows of tables", session))
+        self._row_keys: dict[Owners, list[WordArray]] = {}
         self._columns = columns
         self._channel: End | None = None
         self._own_labels: WordArray | None = None
@@ -138,29 +146,28 @@ class Side(Generic[End]):
         seed = derive(self._seed, "coins", *chunk.owners, chunk.number)
         return Stream(seed).bits(plan.coin_count(chunk.count))
 
-    def row_labels(
+    def row_keys(
         self, plan: GarbledPlan, chunk: Chunk, places: Places, *, own: bool
     ) -> list[WordArray]:
-        """The labels by which the evaluator's records choose rows: a piece's (bits, records, 2).
+        """The keys by which the evaluator's records choose rows: a piece's (records, 2).
 
         own: whether the records are this side's.
         """
         block = self._block(chunk, own=own)
-        known = self._own_labels if own else self._their_labels
-        if known is None:
-            raise LocalProtocolError(f"the labels of the link with {self.peer} are not here")
-        table = known[block.bits].reshape(len(block.carried), len(block.records), 2)
+        if chunk.owners not in self._row_keys:
+            known = self._own_labels if own else self._their_labels
+            if known is None:
+                raise LocalProtocolError(f"the labels of the link with {self.peer} are not here")
+            table = known[block.bits].reshape(len(block.carried), len(block.records), 2)
+            row = {bit: table[number] for number, bit in enumerate(block.carried)}
+            self._row_keys[chunk.owners] = [
+                combined(
+                    [row[InputBit(block.slot, each.piece.field, bit)] for bit in each.piece.bits]
+                )
+                for each in plan.pieces
+            ]
         records = np.searchsorted(block.records, places.records)
-        rows = {bit: row for row, bit in enumerate(block.carried)}
-        return [
-            np.stack(
-                [
-                    table[rows[InputBit(block.slot, each.piece.field, bit)], records]
-                    for bit in each.piece.bits
-                ]
-            )
-            for each in plan.pieces
-        ]
+        return [keys[records] for keys in self._row_keys[chunk.owners]]
 
     def piece_values(self, plan: GarbledPlan, chunk: Chunk, index: IndexArray) -> list[IntArray]:
         """This side's own value of each piece, for each edge: (n,) int64."""
@@ -245,7 +252,7 @@ class GarblingSide(Side[CorrelatedSender]):
         masks = stream.bits(2 * len(plan.pieces) * chunk.count).reshape(-1, chunk.count)
         tables = make_tables(
             plan.pieces,
-            self.row_labels(plan, chunk, places, own=False),
+            self.row_keys(plan, chunk, places, own=False),
             self.piece_values(plan, chunk, index),
             masks,
             places,
@@ -318,7 +325,7 @@ class EvaluatingSide(Side[CorrelatedReceiver]):
         found = read_tables(
             reply.payload,
             plan.pieces,
-            self.row_labels(plan, chunk, places, own=True),
+            self.row_keys(plan, chunk, places, own=True),
             self.piece_values(plan, chunk, index),
             places,
             self._row_hash,
