@@ -158,13 +158,14 @@ class Comparisons:
         width = len(places[0])
         if number.constant or len(fields) != 1 or width < LEAST_WIDTH or places[0] != places[1]:
             return None
-        unit = number.terms[self._gates.input(InputBit(0, *fields, 0)) >> 1]
+        (field,) = fields
+        unit = number.terms[self._gates.input(InputBit(0, field, 0)) >> 1]
         weights = [places[0].get(place) for place in range(width)]
         ordinary = [unit * (1 << place) for place in range(width)]
         if weights[:-1] != ordinary[:-1] or weights[-1] not in (ordinary[-1], -ordinary[-1]):
             return None
         offset = 0 if weights[-1] == ordinary[-1] else 1 << width - 1
-        return *fields, width, offset, unit < 0
+        return field, width, offset, unit < 0
 
 
 def cut(width: int) -> Sequence[tuple[int, int]]:
