@@ -11,7 +11,8 @@ in nothing else. So for an ideal π the streams are uniform to whoever lacks s, 
 
 One call of AES stretches all leaves of a digit. A stream of its own for each leaf, AES in counter
 mode under the leaf as its key, would need a key schedule and an object for each leaf of each
-channel: 512 objects, which cost more than the streams (docs/decisions/0071-pieces-and-cheap-channels.md).
+channel: 512 objects, which cost more than the streams
+(docs/decisions/0071-pieces-and-cheap-channels.md).
 """
 
 from __future__ import annotations
