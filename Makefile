@@ -99,8 +99,9 @@ figures: $(VENV)/.bench  ## measure the papers' figures and tables, into bench/p
 	$(BIN)/python -m bench.figures $(if $(DIABETES),--data 'diabetes=$(DIABETES)') \
 	  $(if $(TRIPADVISOR),--data 'tripadvisor=$(TRIPADVISOR)')
 
-profile: $(VENV)/.demo  ## show where the time of a complete job goes, by process and kind of work
+profile: $(VENV)/.demo  ## show where the time of a complete job goes, by process and kind of work, and by step
 	$(BIN)/python -m bench.profile
+	$(BIN)/python -m bench.steps
 
 # Needs a C compiler, which nothing else here does.
 native: $(VENV)/.demo  ## optional: compile the sign gate for this processor (UMPC_NATIVE=0 turns it off)
