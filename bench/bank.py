@@ -95,7 +95,7 @@ def garbled() -> list[Figure]:
         Schema(f.schema() for f in table.fields()),
     )
     (plan,) = garbled_program([kernel], RINGS[0], [(0, 1)]).plans.values()
-    crossing = (first["bytes_online_predicted"] - 20 * 26 * RECORDS / 2) / (plan.edge_bits / 8)
+    crossing = (first["bytes_online_predicted"] - 4 * 26 * RECORDS / 2) / (plan.edge_bits / 8)
     rows = [
         ("study, in all", f"{1e3 * middle['seconds_total']:.0f} ms"),
         ("online: labels, garbled edges, charge", f"{1e3 * middle['seconds_online']:.0f} ms"),

@@ -79,7 +79,7 @@ def test_the_list_with_costs_adds_lines_to_a_statistic(monkeypatch):
     plain, costs = (CliRunner().invoke(kernels, given).output for given in ([], ["--costs"]))
     assert "rounds" not in plain and set(plain.splitlines()) < set(costs.splitlines())
     assert "range [-1, 1], Δf 2; against lying nodes Δf 6" in costs
-    assert "without a dealer: 3 rounds; " in costs
+    assert "without a dealer: 5 rounds; " in costs
 
 
 def test_an_explanation_says_what_lying_nodes_can_do(tmp_path, monkeypatch):
@@ -158,12 +158,14 @@ def test_a_field_may_have_categories(tmp_path, monkeypatch):
 
 
 def test_what_a_garbled_pair_costs_is_said_for_pairs_only(tmp_path, monkeypatch):
-    """An AND gate takes 32 bytes, an output element 8, a record's bit 16."""
+    """An AND gate takes 32 bytes, an output element 8, a piece of b bits 2^b / 4, a bit of a piece
+    4, and a bit of the evaluator's record 4.
+    """
     output = explain(
         tmp_path, monkeypatch, "kendall_tau", "--field", "a=0:127", "--field", "b=-10000:110000"
     ).output
-    assert "garbled       3 rounds; 48 AND gates and 1568 bytes an edge" in output
-    assert "once a record 400 bytes of labels" in output
+    assert "garbled       5 rounds; 6 AND gates and 320 bytes an edge" in output
+    assert "once a record 0 bytes of labels, or 100 of choices" in output
     assert (
         "garbled"
         not in explain(tmp_path, monkeypatch, "triples_skewness", "--field", "a=0:127").output

@@ -64,6 +64,7 @@ def _garbled(found: Sequence[Kernel]) -> str:
     from umpc.crypto.ring import RINGS
     from umpc.errors import KernelError
     from umpc.mpc.garbled.outputs import outputs_of
+    from umpc.mpc.garbled.pieces import carried_bits
     from umpc.mpc.garbled.plan import garbled_program
 
     try:
@@ -72,6 +73,7 @@ def _garbled(found: Sequence[Kernel]) -> str:
         return f"not possible: {error.message}"
     gates = outputs_of(program.circuit).and_count
     labels, choices = (len(program.circuit.inputs_of(record)) for record in (0, 1))
+    choices += len(carried_bits(program.circuit, 1))
     (plan,) = program.plans.values()
     return (
         f"{program.rounds + 1} rounds; {gates} AND gates and {plan.edge_bits // 8} bytes an edge; "

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -31,17 +30,11 @@ def derive(seed: bytes, *labels: str | int | bytes) -> bytes:
 
     Args: labels: integers are in 0 .. 2^64 − 1.
     """
-    return derive_each([seed], *labels)[0]
-
-
-def derive_each(seeds: Iterable[bytes], *labels: str | int | bytes) -> list[bytes]:
-    """Derive a seed of every seed, by the same labels, as `derive` does."""
     parts = bytearray()
     for label in labels:
         kind, body = _encode(label)
         parts += kind + len(body).to_bytes(4, "little") + body
-    purpose = bytes(parts)
-    return [hmac.digest(seed, purpose, "sha256") for seed in seeds]
+    return hmac.digest(seed, bytes(parts), "sha256")
 
 
 def _encode(label: str | int | bytes) -> tuple[bytes, bytes]:

@@ -22,6 +22,7 @@ from umpc.mpc.garbled.bit_sums import (
     width_of,
 )
 from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder, WireLiteral
+from umpc.mpc.garbled.pieces import Comparisons
 
 BinaryKey = tuple[Fraction, frozenset[tuple[int, Fraction]]]
 
@@ -30,10 +31,12 @@ class BitSumGates:
     """The gates of one circuit, made for numbers.
 
     added_up: the interpreter's results (`BitSum.made`) whose binary form was asked for.
+    in_pieces: whether the owners look up pieces of comparisons of their own numbers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, in_pieces: bool = False) -> None:
         self.gates = CircuitBuilder()
+        self._comparisons = Comparisons(self.gates) if in_pieces else None
         self.added_up: set[int] = set()
         self._binary: dict[BinaryKey, BinaryNumber] = {}
 
@@ -44,6 +47,8 @@ class BitSumGates:
         """
         if number.high < 0 or number.low >= 0:
             return TRUE if number.high < 0 else FALSE
+        if (looked_up := self._looked_up(number)) is not None:
+            return looked_up[0]
         divisor = common_divisor(number.terms.values())
         shift = floor(number.constant / divisor)
         low = (number.low - number.constant) / divisor + shift
@@ -58,6 +63,8 @@ class BitSumGates:
         """[number = 0]."""
         if number.low > 0 or number.high < 0 or not number.terms:
             return TRUE if number.low == number.high == 0 else FALSE
+        if (looked_up := self._looked_up(number)) is not None:
+            return looked_up[1]
         divisor = common_divisor(number.terms.values())
         if (number.constant / divisor).denominator != 1:
             return FALSE
@@ -71,6 +78,10 @@ class BitSumGates:
         least = -binary.unit * (1 << len(binary.bits)) / 2
         bits = binary.bits[:-1] if binary.signed and number.low > least else binary.bits
         return self.gates.all_of(bit ^ 1 for bit in bits)
+
+    def _looked_up(self, number: BitSum) -> tuple[WireLiteral, WireLiteral] | None:
+        """[number < 0] and [number = 0] from pieces that the owners look up, where they can."""
+        return self._comparisons.below_and_zero(number) if self._comparisons else None
 
     def literal(self, bit: BitSum) -> WireLiteral:
         """The bit that a number of value 0 or 1 is."""

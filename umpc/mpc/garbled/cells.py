@@ -8,6 +8,10 @@ This is `backend = "garbled"`. Between two nodes, of which the first in the stud
               garbler → evaluator: the active labels of its own records' bits, each bit once
     round 2   garbler → evaluator: for every chunk the garbled edges (`garbling.py`)
 
+Where the owners compare numbers of their own (`pieces.py`), two messages of every chunk come before
+the last: garbler → evaluator, masked tables (`piece_tables.py`); evaluator → garbler, the extension
+for the bits that it looked up.
+
 With noise inside the circuit (`pair_noise.py`) every chunk has a round before the last:
 evaluator → garbler, the extension for bits that the evaluator draws. The label that it gets for
 one, r_E, is one of q and q ⊕ Δ. The garbler takes q ⊕ r_G·Δ for the label of 0, with a bit of its
@@ -23,8 +27,8 @@ so no hash is asked for twice.
 
 Reveals: the garbler sees the extension, pseudorandom whatever the evaluator's bits are. The
 evaluator sees one label of each wire, uniform, and garbled edges, pseudorandom given those labels.
-Assumptions: CDH on edwards25519 with a random oracle (base transfers), AES, SHAKE-256 and
-HMAC-SHA-256 as pseudorandom functions (extension), AES-128 as an ideal permutation (garbling).
+Assumptions: CDH on edwards25519 with a random oracle (base transfers), SHAKE-256 as a pseudorandom
+function, AES-128 as an ideal permutation (extension, tables and garbling).
 """
 
 from __future__ import annotations

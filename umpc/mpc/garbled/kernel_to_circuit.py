@@ -8,7 +8,7 @@ arise only where bits are needed:
 |---|---|
 | two's complement of x ± y | w: one full adder per column, none in the last |
 | of a sum of n numbers | about (n − 1)·w, all of them added at once |
-| x < y | the carries of x − y |
+| x < y | the carries of x − y; far fewer of the owners' own numbers (`pieces.py`) |
 | x = y | w − 1: a tree over the bits of x ⊕ y |
 | sign(x) | two's complement, and w − 1 for x ≠ 0; products of signs 2 more |
 | abs(x) | two's complement: (x ⊕ s) + s is a weighted sum |
@@ -59,20 +59,24 @@ def circuit_of_all(
     schema: Schema,
     units: Sequence[Fraction],
     noises: Sequence[PairNoise] = (),
+    *,
+    in_pieces: bool = False,
 ) -> Circuit:
     """One circuit for several kernels of the same records, with their common gates once.
 
     noises: of each kernel's value, if they are added inside the circuit.
+    in_pieces: whether the owners look up pieces of comparisons (`pieces.py`).
 
     Two choices show their worth only in the end: whether to add up a sum when it is made if
     something else will need that, and whether to split outputs (`CircuitBuilder.split`). So all
     four circuits are made, and the one with the fewest bits to send is taken.
     """
-    first, used = _lower(expressions, schema, units, noises, frozenset(), split=False)
+    given = (expressions, schema, units, noises, in_pieces)
+    first, used = _lower(*given, frozenset(), split=False)
     others = [(frozenset[int](), True)]
     if used:
         others += [(used, False), (used, True)]
-    choices = [_lower(expressions, schema, units, noises, *other)[0] for other in others]
+    choices = [_lower(*given, *other)[0] for other in others]
     return min([first, *choices], key=_cost)
 
 
@@ -87,11 +91,12 @@ def _lower(
     schema: Schema,
     units: Sequence[Fraction],
     noises: Sequence[PairNoise],
+    in_pieces: bool,
     at_once: frozenset[int],
     split: bool,
 ) -> tuple[Circuit, frozenset[int]]:
     """The circuit, and the numbers of the interpreter's results that were added up for it."""
-    lowering = _Lowering(schema, at_once)
+    lowering = _Lowering(schema, at_once, in_pieces)
     numbers = [
         interpret(each, lowering).scaled(1 / unit)
         for each, unit in zip(expressions, units, strict=True)
@@ -111,10 +116,10 @@ class _Lowering(Interpreter[BitSum]):
     at_once: the numbers of the results that are added up as soon as they are made.
     """
 
-    def __init__(self, schema: Schema, at_once: frozenset[int]):
+    def __init__(self, schema: Schema, at_once: frozenset[int], in_pieces: bool):
         self.schema = schema
         self.at_once = at_once
-        self.numbers = BitSumGates()
+        self.numbers = BitSumGates(in_pieces)
         self.gates = self.numbers.gates
         self._results = 0
 

@@ -6,7 +6,8 @@ node's records of the first class are argument a in one of them, and its others 
 the other.
 
 With noise inside the circuit (`pair_noise.py`) a chunk begins with the evaluator's choices for its
-random bits.
+random bits. With comparisons of the owners' own numbers (`pieces.py`) it begins with the garbler's
+tables; the evaluator's choices for the bits that it looked up follow.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ from umpc.crypto.rounds import Message
 from umpc.errors import KernelError
 from umpc.mpc.arrays import IndexArray
 from umpc.mpc.chunks import ChunkProgram, Pattern, require
-from umpc.mpc.garbled.circuits import Circuit
+from umpc.mpc.garbled.circuits import Circuit, InputBit
 from umpc.mpc.garbled.garbling import EDGES, garbled_bits
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.mpc.garbled.outputs import LABEL_BITS
 from umpc.mpc.garbled.pair_noise import NOBODYS, PairNoise
+from umpc.mpc.garbled.piece_tables import table_bits
+from umpc.mpc.garbled.pieces import PIECES, LookedUp, carried_bits, pieces_of
 from umpc.mpc.transfers.base_ot import silence
-from umpc.mpc.transfers.correlated_ot import extend_shape, extension_bytes
+from umpc.mpc.transfers.correlated_ot import BLOCK_BITS, FOLD, extend_shape, extension_bytes
 from umpc.study.frames import MAX_PAYLOAD
 from umpc.ustat.hypergraph import Cell, Hypergraph, Owners
 from umpc.ustat.kernel import Kernel
@@ -39,6 +42,8 @@ LABELS_AT_ONCE = 8 * MAX_PAYLOAD // LABEL_BITS
 """Labels in one message."""
 CHOICES_AT_ONCE = 1 << 18
 """Choices in one message of the transfers' extension: 1 MiB."""
+CHOICE_BITS = BLOCK_BITS // FOLD
+"""Bits of a transfer's extension."""
 CHUNKS_IN_FLIGHT = 8
 WINDOW_BYTES = 8 << 20
 """The most bytes that a garbler may be ahead.
@@ -64,26 +69,42 @@ class GarbledPlan:
     addressed = False
 
     @cached_property
-    def edge_bits(self) -> int:
-        """Bits an edge that the garbler sends."""
+    def garbled_bits(self) -> int:
+        """Bits an edge of garbled gates and elements."""
         return garbled_bits(self.circuit, self.ring)
 
     @cached_property
+    def table_bits(self) -> int:
+        """Bits an edge of the tables of comparisons."""
+        return table_bits(self.pieces)
+
+    @cached_property
+    def edge_bits(self) -> int:
+        """Bits an edge that are sent, in both directions."""
+        return self.garbled_bits + self.table_bits + CHOICE_BITS * len(self.coin_wires)
+
+    @cached_property
+    def pieces(self) -> tuple[LookedUp, ...]:
+        """The pieces of comparisons that the owners look up."""
+        return pieces_of(self.circuit)
+
+    @cached_property
     def coin_wires(self) -> tuple[int, ...]:
-        """The wires of an edge's random bits."""
-        return self.circuit.inputs_of(NOBODYS)
+        """The wires of bits that the evaluator chooses for each edge: random, or looked up."""
+        return self.circuit.inputs_of(NOBODYS) or self.circuit.inputs_of(PIECES)
 
     @property
     def chunk_edges(self) -> int:
-        """Edges of a chunk: as many as fit one message."""
-        return min(EDGES, 8 * MAX_PAYLOAD // self.edge_bits) if self.edge_bits else EDGES
+        """Edges of a chunk: as many as fit one message of each round."""
+        widest = max(self.garbled_bits, self.table_bits, CHOICE_BITS * len(self.coin_wires))
+        return min(EDGES, 8 * MAX_PAYLOAD // widest) if widest else EDGES
 
     @property
     def rounds(self) -> int:
-        """The rounds of a chunk: choices of random bits where there are any, and garbled edges."""
+        """The rounds of a chunk: tables and choices where there are any, and garbled edges."""
         if not self.edge_bits:
             return 0
-        return 2 if self.coin_wires else 1
+        return 1 + bool(self.coin_wires) + bool(self.pieces)
 
     def dealt_bits(self, party: int) -> int:
         """Nothing is dealt."""
@@ -91,33 +112,44 @@ class GarbledPlan:
 
     def shape(self, round: int, party: int, count: int) -> Message:
         """A party's message for `count` edges, with zero bytes in place of its content."""
-        if self.coin_wires and round == 1:
+        if self.coin_wires and round == self.choices_round:
             choices = extension_bytes(self.coin_count(count))
-            return self.coins(bytes(choices)) if party == EVALUATOR else silence(COINS, 1)
+            return self.coins(bytes(choices)) if party == EVALUATOR else silence(COINS, round)
         if party == EVALUATOR:
-            return silence(GARBLED, self._last)
-        return self.garbled(bytes(self.edge_bits // 8 * count), count)
+            return silence(GARBLED, round if self._last else 0)
+        if round < self.rounds:
+            return self.tables(bytes(self.table_bits // 8 * count), count)
+        return self.garbled(bytes(self.garbled_bits // 8 * count), count)
 
     def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
         """The sender's message of a round; there is one receiver."""
         return self.shape(round, sender, count)
 
     def coin_count(self, count: int) -> int:
-        """Random bits of `count` edges."""
+        """Bits of `count` edges that the evaluator chooses."""
         return len(self.coin_wires) * count
 
+    @property
+    def choices_round(self) -> int:
+        """The number of the round of the evaluator's choices: the last but one."""
+        return self.rounds - 1
+
+    def tables(self, payload: bytes, count: int) -> Message:
+        """Round 1 of three: the tables of comparisons."""
+        return Message(GARBLED, payload, count, self.table_bits, 1)
+
     def coins(self, payload: bytes) -> Message:
-        """Round 1 of two: the extension of transfers, row by row."""
-        return Message(COINS, payload, len(payload), 8, 1)
+        """The last round but one: the extension of transfers, row by row."""
+        return Message(COINS, payload, len(payload), 8, self.choices_round)
 
     def garbled(self, payload: bytes, count: int) -> Message:
         """The last round."""
-        return Message(GARBLED, payload, count, self.edge_bits, self._last)
+        return Message(GARBLED, payload, count, self.garbled_bits, self._last)
 
     @property
     def _last(self) -> int:
         """The number of the last round; 0 where there is but one."""
-        return 2 if self.coin_wires else 0
+        return self.rounds if self.coin_wires else 0
 
 
 @dataclass(frozen=True)
@@ -133,7 +165,7 @@ class GarbledProgram:
 
     @property
     def rounds(self) -> int:
-        """The rounds before the reveal: labels, choices of random bits, garbled edges."""
+        """The rounds before the reveal: labels, tables, choices of bits, garbled edges."""
         if not self.plans or not self.circuit.inputs:
             return 0
         return 1 + max(plan.rounds for plan in self.plans.values())
@@ -154,10 +186,11 @@ def garbled_program(
     patterns = sorted(set(patterns))
     if not patterns:
         return GarbledProgram(Circuit((), (), ()), ring, {})
-    plan = GarbledPlan(circuit_of_kernels(tuple(kernels), tuple(noises)), ring, bool(noises))
-    if plan.edge_bits > 8 * MAX_PAYLOAD:
+    circuit = circuit_of_kernels(tuple(kernels), tuple(noises), in_pieces=not noises)
+    plan = GarbledPlan(circuit, ring, bool(noises))
+    if plan.garbled_bits > 8 * MAX_PAYLOAD:
         raise KernelError(
-            f"one garbled edge of this kernel takes {plan.edge_bits // 8} bytes, at most "
+            f"one garbled edge of this kernel takes {plan.garbled_bits // 8} bytes, at most "
             f"{MAX_PAYLOAD} are possible; narrow its fields' bounds, take a coarser resolution or "
             "fewer products"
         )
@@ -165,26 +198,33 @@ def garbled_program(
 
 
 @lru_cache(maxsize=64)
-def circuit_of_kernels(kernels: tuple[Kernel, ...], noises: tuple[PairNoise, ...] = ()) -> Circuit:
+def circuit_of_kernels(
+    kernels: tuple[Kernel, ...], noises: tuple[PairNoise, ...] = (), *, in_pieces: bool = False
+) -> Circuit:
     """The circuit of these kernels of one schema, with noise of each value where there is some.
+
+    in_pieces: whether the owners look up pieces of comparisons (`pieces.py`).
 
     Raises: KernelError where it is too large.
     """
     expressions = [kernel.expression for kernel in kernels]
     units = [kernel.unit for kernel in kernels]
-    return circuit_of_all(expressions, kernels[0].schema, units, noises)
+    return circuit_of_all(expressions, kernels[0].schema, units, noises, in_pieces=in_pieces)
 
 
 class WireBlock(NamedTuple):
-    """Records of one node in one cell, and the input wires that carry their bits.
+    """Records of one node in one cell, and the bits of these records that have labels.
 
-    bits: the range of these bits among all bits of the node: wire after wire, and for every wire
+    carried: the bits: those of `wires`, in their order, and those that only choose rows of tables.
+    wires: the input wires that carry bits.
+    bits: the range of these bits among all bits of the node: bit after bit, and for every bit
         record after record.
     """
 
     owners: Owners
     slot: int
     wires: tuple[int, ...]
+    carried: tuple[InputBit, ...]
     records: IndexArray
     bits: slice
 
@@ -243,15 +283,18 @@ class Link:
         for owners, cell in self.cells.items():
             slot = owners.index(node)
             wires = self.circuit.inputs_of(slot)
+            carried = tuple(self.circuit.inputs[wire] for wire in wires)
+            if node == self.evaluator:
+                carried += carried_bits(self.circuit, slot)
             records = cell.records(slot)
-            stop = start + len(wires) * len(records)
-            blocks.append(WireBlock(owners, slot, wires, records, slice(start, stop)))
+            stop = start + len(carried) * len(records)
+            blocks.append(WireBlock(owners, slot, wires, carried, records, slice(start, stop)))
             start = stop
         return blocks
 
     def bits(self, node: int) -> int:
         """The number of bits of a node's records on this link."""
-        return sum(len(block.wires) * len(block.records) for block in self.blocks(node))
+        return sum(len(block.carried) * len(block.records) for block in self.blocks(node))
 
     @property
     def needs_transfers(self) -> bool:

@@ -11,14 +11,22 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from umpc.crypto.prg import SEED_BYTES, Stream, derive
+from umpc.crypto.prg import SEED_BYTES, FixedKeyHash, Stream, derive
 from umpc.crypto.rounds import Message, Protocol, check_reply
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.mpc.arrays import BitArray, IndexArray, WordArray
+from umpc.mpc.arrays import BitArray, IndexArray, IntArray, WordArray
 from umpc.mpc.chunks import Chunk, ChunkShares
+from umpc.mpc.garbled.circuits import InputBit
 from umpc.mpc.garbled.garbling import GarbledEdges, active_labels, evaluate, garble, sum_shares
 from umpc.mpc.garbled.gates import GateHash
 from umpc.mpc.garbled.outputs import LABEL_BITS
+from umpc.mpc.garbled.piece_tables import (
+    Places,
+    bits_of_wires,
+    combined,
+    make_tables,
+    read_tables,
+)
 from umpc.mpc.garbled.plan import COINS, EVALUATOR, GARBLER, LABELS, GarbledPlan, Link, WireBlock
 from umpc.mpc.transfers.base_ot import silence
 from umpc.mpc.transfers.correlated_ot import (
@@ -30,9 +38,8 @@ from umpc.mpc.transfers.correlated_ot import (
     open_sender,
 )
 from umpc.ustat.clear import Columns
+from umpc.ustat.hypergraph import Owners
 
-LAST = 2
-"""The round of the garbled edges, in which a plan's shape is asked for."""
 NO_LABELS = np.empty((0, 2), dtype=np.uint64)
 
 End = TypeVar("End", CorrelatedSender, CorrelatedReceiver)
@@ -58,9 +65,12 @@ class Side(Generic[End]):
         self._sender = link.garbler + link.evaluator - node
         self._own = link.blocks(node)
         self._theirs = link.blocks(self._sender)
-        self._bits = record_bits(link, self._own, columns)
+        self._bits = record_bits(self._own, columns)
         public_key = derive(bytes(SEED_BYTES), "garbled gates", session)
         self._hash = GateHash(public_key)
+        self._row_hash = FixedKeyHash(derive(bytes(SEED_BYTES), "rows of tables", session))
+        self._row_keys: dict[Owners, list[WordArray]] = {}
+        self._columns = columns
         self._channel: End | None = None
         self._own_labels: WordArray | None = None
         self._their_labels: WordArray | None = None
@@ -124,9 +134,9 @@ class Side(Generic[End]):
             if known is None:
                 raise LocalProtocolError(f"the labels of the link with {self.peer} are not here")
             (block,) = (each for each in blocks if each.owners == chunk.owners)
-            table = known[block.bits].reshape(len(block.wires), len(block.records), 2)
+            table = known[block.bits].reshape(len(block.carried), len(block.records), 2)
             places = np.searchsorted(block.records, index[block.slot])
-            labels[list(block.wires)] = table[:, places]
+            labels[list(block.wires)] = table[: len(block.wires), places]
         if plan.coin_wires:
             labels[list(plan.coin_wires)] = coins.reshape(len(plan.coin_wires), -1, 2)
         return labels
@@ -135,6 +145,42 @@ class Side(Generic[End]):
         """This side's part of a chunk's random bits: (bits · n,) uint8."""
         seed = derive(self._seed, "coins", *chunk.owners, chunk.number)
         return Stream(seed).bits(plan.coin_count(chunk.count))
+
+    def row_keys(
+        self, plan: GarbledPlan, chunk: Chunk, places: Places, *, own: bool
+    ) -> list[WordArray]:
+        """The keys by which the evaluator's records choose rows: a piece's (records, 2).
+
+        own: whether the records are this side's.
+        """
+        block = self._block(chunk, own=own)
+        if chunk.owners not in self._row_keys:
+            known = self._own_labels if own else self._their_labels
+            if known is None:
+                raise LocalProtocolError(f"the labels of the link with {self.peer} are not here")
+            table = known[block.bits].reshape(len(block.carried), len(block.records), 2)
+            row = {bit: table[number] for number, bit in enumerate(block.carried)}
+            self._row_keys[chunk.owners] = [
+                combined(
+                    [row[InputBit(block.slot, each.piece.field, bit)] for bit in each.piece.bits]
+                )
+                for each in plan.pieces
+            ]
+        records = np.searchsorted(block.records, places.records)
+        return [keys[records] for keys in self._row_keys[chunk.owners]]
+
+    def piece_values(self, plan: GarbledPlan, chunk: Chunk, index: IndexArray) -> list[IntArray]:
+        """This side's own value of each piece, for each edge: (n,) int64."""
+        records = index[self._block(chunk, own=True).slot]
+        return [
+            each.piece.rows_of(self._columns[each.piece.field][records]) for each in plan.pieces
+        ]
+
+    def _block(self, chunk: Chunk, *, own: bool) -> WireBlock:
+        """One node's records in the chunk's cell."""
+        blocks = self._own if own else self._theirs
+        (block,) = (each for each in blocks if each.owners == chunk.owners)
+        return block
 
     def protocol(self, plan: GarbledPlan, chunk: Chunk, index: IndexArray) -> Protocol[ChunkShares]:
         """The rounds of a chunk; its result is this side's shares."""
@@ -180,7 +226,11 @@ class GarblingSide(Side[CorrelatedSender]):
     def protocol(self, plan: GarbledPlan, chunk: Chunk, index: IndexArray) -> Protocol[ChunkShares]:
         """Garble the chunk's edges and send them."""
         first_edge = self.link.first_edge(chunk.owners) + chunk.start
-        coins = (yield from self._coins(plan, chunk)) if plan.coin_wires else NO_LABELS
+        coins = NO_LABELS
+        if plan.pieces:
+            coins = yield from self._looked_up(plan, chunk, index, first_edge)
+        elif plan.coin_wires:
+            coins = yield from self._coins(plan, chunk, self.own_bits(plan, chunk))
         labels = self.labels(chunk, index, plan, coins)
         garbled, shares = garble(
             self.link.circuit, plan.ring, self._delta, labels, first_edge, self._hash
@@ -189,18 +239,45 @@ class GarblingSide(Side[CorrelatedSender]):
         message = plan.garbled(garbled.encode(), chunk.count)
         del garbled, shares, labels, coins
         (reply,) = yield message
-        check_reply(reply, plan.shape(LAST, EVALUATOR, chunk.count), self.peer)
+        check_reply(reply, plan.shape(plan.rounds, EVALUATOR, chunk.count), self.peer)
         return result
 
-    def _coins(self, plan: GarbledPlan, chunk: Chunk) -> Protocol[WordArray]:
-        """Labels of 0 of the chunk's random bits: those of the transfers, half of them turned."""
-        (reply,) = yield silence(COINS, 1)
+    def _looked_up(
+        self, plan: GarbledPlan, chunk: Chunk, index: IndexArray, first_edge: int
+    ) -> Protocol[WordArray]:
+        """Labels of 0 of the bits that both look up, after the tables are sent."""
+        theirs = self._block(chunk, own=False)
+        places = Places.of(index[theirs.slot])
+        stream = Stream(derive(self._seed, "rows", *chunk.owners, chunk.number))
+        masks = stream.bits(2 * len(plan.pieces) * chunk.count).reshape(-1, chunk.count)
+        tables = make_tables(
+            plan.pieces,
+            self.row_keys(plan, chunk, places, own=False),
+            self.piece_values(plan, chunk, index),
+            masks,
+            places,
+            self._delta,
+            self._row_hash,
+            first_edge,
+            is_first=theirs.slot == 1,
+        )
+        (reply,) = yield plan.tables(tables, chunk.count)
         check_reply(reply, plan.shape(1, EVALUATOR, chunk.count), self.peer)
+        return (yield from self._coins(plan, chunk, bits_of_wires(plan.pieces, masks)))
+
+    def _coins(self, plan: GarbledPlan, chunk: Chunk, own_bits: BitArray) -> Protocol[WordArray]:
+        """Labels of 0 of bits that the evaluator chooses: those of the transfers, turned.
+
+        own_bits: (bits · n,), this side's part: random, or the masks of tables.
+        """
+        (reply,) = yield silence(COINS, plan.choices_round)
+        due = plan.shape(plan.choices_round, EVALUATOR, chunk.count)
+        check_reply(reply, due, self.peer)
         count = plan.coin_count(chunk.count)
         message = replace(extend_shape(count, 1), payload=reply.payload)
         channel = self.fork("coins", *chunk.owners, chunk.number)
         blocks = channel.extend(message, count).blocks
-        return active_labels(blocks, self.own_bits(plan, chunk), self._delta)
+        return active_labels(blocks, own_bits, self._delta)
 
 
 class EvaluatingSide(Side[CorrelatedReceiver]):
@@ -224,30 +301,52 @@ class EvaluatingSide(Side[CorrelatedReceiver]):
 
     def protocol(self, plan: GarbledPlan, chunk: Chunk, index: IndexArray) -> Protocol[ChunkShares]:
         """Receive the chunk's garbled edges and evaluate them."""
-        coins = (yield from self._coins(plan, chunk)) if plan.coin_wires else NO_LABELS
-        (reply,) = yield plan.shape(LAST, EVALUATOR, chunk.count)
-        check_reply(reply, plan.shape(LAST, GARBLER, chunk.count), self.peer)
-        garbled = GarbledEdges.decode(reply.payload, self.link.circuit, plan.ring, chunk.count)
         first_edge = self.link.first_edge(chunk.owners) + chunk.start
+        coins = NO_LABELS
+        if plan.pieces:
+            bits = yield from self._looked_up(plan, chunk, index, first_edge)
+            coins = yield from self._coins(plan, chunk, bits)
+        elif plan.coin_wires:
+            coins = yield from self._coins(plan, chunk, self.own_bits(plan, chunk))
+        (reply,) = yield plan.shape(plan.rounds, EVALUATOR, chunk.count)
+        check_reply(reply, plan.shape(plan.rounds, GARBLER, chunk.count), self.peer)
+        garbled = GarbledEdges.decode(reply.payload, self.link.circuit, plan.ring, chunk.count)
         labels = self.labels(chunk, index, plan, coins)
         shares = evaluate(self.link.circuit, plan.ring, garbled, labels, first_edge, self._hash)
         return shares if plan.noisy else sum_shares(shares)
 
-    def _coins(self, plan: GarbledPlan, chunk: Chunk) -> Protocol[WordArray]:
-        """The active labels of the chunk's random bits, of which this side chooses its part."""
+    def _looked_up(
+        self, plan: GarbledPlan, chunk: Chunk, index: IndexArray, first_edge: int
+    ) -> Protocol[BitArray]:
+        """This side's part of the bits that both look up: (bits · n,)."""
+        (reply,) = yield plan.shape(1, EVALUATOR, chunk.count)
+        check_reply(reply, plan.shape(1, GARBLER, chunk.count), self.peer)
+        places = Places.of(index[self._block(chunk, own=True).slot])
+        found = read_tables(
+            reply.payload,
+            plan.pieces,
+            self.row_keys(plan, chunk, places, own=True),
+            self.piece_values(plan, chunk, index),
+            places,
+            self._row_hash,
+            first_edge,
+        )
+        return bits_of_wires(plan.pieces, found)
+
+    def _coins(self, plan: GarbledPlan, chunk: Chunk, own_bits: BitArray) -> Protocol[WordArray]:
+        """The active labels of bits that this side chooses: random ones, or looked up."""
         channel = self.fork("coins", *chunk.owners, chunk.number)
-        batch, message = channel.extend(self.own_bits(plan, chunk))
+        batch, message = channel.extend(own_bits)
         (reply,) = yield plan.coins(message.payload)
-        check_reply(reply, silence(COINS, 1), self.peer)
+        check_reply(reply, silence(COINS, plan.choices_round), self.peer)
         return batch.blocks
 
 
-def record_bits(link: Link, blocks: Sequence[WireBlock], columns: Columns) -> BitArray:
-    """The values of the wires of these records, in the blocks' order: (bits,) uint8."""
+def record_bits(blocks: Sequence[WireBlock], columns: Columns) -> BitArray:
+    """The bits of these records that have labels, in the blocks' order: (bits,) uint8."""
     rows = [np.empty(0, dtype=np.uint8)]
     for block in blocks:
-        for wire in block.wires:
-            _, field, bit = link.circuit.inputs[wire]
+        for _, field, bit in block.carried:
             rows.append((columns[field][block.records] >> bit & 1).astype(np.uint8))
     return np.concatenate(rows)
 

@@ -4,6 +4,7 @@
 |---|---|
 | `base_ot.py` | base transfers, from Diffie–Hellman on edwards25519 |
 | `correlated_ot.py` | correlated transfers by the million, from 128 base transfers |
+| `leaf_streams.py` | the streams of a channel's leaf seeds, many at once |
 | `ot_products.py` | chosen transfers, products, triples and conversions |
 | `ot_inner_products.py` | inner products of private vectors, several with one vector |
 | `toss_plan.py` | a committee's coins: shapes of all messages |

@@ -107,8 +107,8 @@ def receive_seeds(
             raise _not_a_key("other bytes", peer, OFFER)
     stream = Stream(derive(seed, "base ot", "receiver"))
     publics: list[bytes] = []
-    seeds: list[bytes] = []
-    for number, choice in enumerate(choices):
+    scalars: list[bytes] = []
+    for choice in choices:
         # P_i = k_i·G if b_i = 0, C − k_i·G if b_i = 1
         k = _scalar(stream)
         own = base_multiple(k)
@@ -116,11 +116,14 @@ def receive_seeds(
         if public == ZERO:
             raise _start_again()
         publics.append(public)
-        # The seed of b_i is H(k_i·A).
-        shared = multiple(k, a_point, peer, OFFER)
-        seeds.append(_hash(session, number, offer, public, choice, shared))
+        scalars.append(k)
     (reply,) = yield Message(CHOICE, b"".join(publics), len(publics), 8 * POINT_BYTES)
     check_reply(reply, silence(CHOICE), peer)
+    # The seed of b_i is H(k_i·A). The sender computes its own ones at the same time.
+    seeds = []
+    for number, (choice, k, public) in enumerate(zip(choices, scalars, publics, strict=True)):
+        shared = multiple(k, a_point, peer, OFFER)
+        seeds.append(_hash(session, number, offer, public, choice, shared))
     return seeds
 
 

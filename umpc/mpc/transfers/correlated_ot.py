@@ -21,8 +21,8 @@ running over all digits:
 Reveals, and why that is safe:
 
 - The sender sees d, one row a digit. The leaf L_Δ that it lacks is in u, so d is pseudorandom to
-  it: it learns nothing of r. Assumption: the base transfers; AES-256-CTR, SHAKE-256 (trees and
-  leaves) and HMAC-SHA-256 (seeds and forks) as pseudorandom functions.
+  it: it learns nothing of r. Assumption: the base transfers; SHAKE-256 (trees) as a pseudorandom
+  function; AES-128 as an ideal permutation (`leaf_streams.py`).
 - The receiver sees the points of the base transfers, which are uniform whatever Δ is, and nothing
   after. But where r_j = 1, q_j ⊕ t_j = Δ: never show it a q_j as it is. `ot_products.py` hashes
   first.
@@ -36,8 +36,8 @@ twice that for a quarter of the bytes.
 Batches: each `extend` makes the next batch. The streams run on, so a batch exists once.
 Message.round carries its number, and a message of another number or shape is refused before
 anything is computed. `fork` gives both parties another pair of the same Δ, whose batches may come
-in any order among those of others: it has leaves of its own, by a label that both know and neither
-uses twice.
+in any order among those of others: it has streams of its own, by a label that both know and
+neither uses twice. A fork costs one hash: its leaves are the same, under another tag.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from hashlib import shake_256
 
 import numpy as np
 
-from umpc.crypto.prg import SEED_BYTES, Stream, derive, derive_each
+from umpc.crypto.prg import SEED_BYTES, Stream, derive
 from umpc.crypto.rounds import Message, Protocol, check_reply
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
@@ -61,6 +61,7 @@ from umpc.mpc.transfers.base_ot import (
     send_seeds,
     silence,
 )
+from umpc.mpc.transfers.leaf_streams import ChannelLeaves, DigitStreams
 
 BLOCK_BITS = 128
 FOLD = 4
@@ -144,7 +145,8 @@ def open_sender(
         sums = reply.payload[number * size : (number + 1) * size]
         digit = bits[place : place + fold].tolist()
         digits.append(_punctured(keys[place : place + fold], digit, sums))
-    return CorrelatedSender(delta, bits, digits, session, peer)
+    leaves = ChannelLeaves.of(digits, session, lacks_first=True)
+    return CorrelatedSender(delta, bits, leaves, session, peer)
 
 
 def open_receiver(
@@ -156,19 +158,20 @@ def open_receiver(
     trees = [_tree(pairs[place : place + fold]) for place in range(0, BLOCK_BITS, fold)]
     (reply,) = yield _trees_message(b"".join(sums for _, sums in trees), fold)
     check_reply(reply, silence(TREES), peer)
-    return CorrelatedReceiver([leaves for leaves, _ in trees], session)
+    leaves = ChannelLeaves.of([leaves for leaves, _ in trees], session, lacks_first=False)
+    return CorrelatedReceiver(leaves, session)
 
 
 class CorrelatedReceiver:
     """The receiver's end of a channel: it chooses r_j and gets t_j.
 
-    digits: for each digit of Δ all its leaf seeds. session: names the channel.
+    leaves: for each digit of Δ all its leaves. session: names the channel.
     """
 
-    def __init__(self, digits: Sequence[Sequence[bytes]], session: bytes):
+    def __init__(self, leaves: ChannelLeaves, session: bytes):
         self.session = session
-        self.fold = BLOCK_BITS // len(digits)
-        self._digits = digits
+        self.fold = BLOCK_BITS // len(leaves)
+        self._leaves = leaves
         self._batch = 0
         self._done = 0
 
@@ -176,16 +179,13 @@ class CorrelatedReceiver:
         return f"CorrelatedReceiver({self._done} transfers, <redacted>)"
 
     @cached_property
-    def _streams(self) -> list[list[Stream]]:
+    def _streams(self) -> list[DigitStreams]:
         """The leaves' streams. A channel that is only forked needs none."""
-        return [
-            [Stream(_expanded(leaf, "ot batches")) for leaf in leaves] for leaves in self._digits
-        ]
+        return self._leaves.streams()
 
     def fork(self, *labels: str | int) -> CorrelatedReceiver:
         """Another channel of the same Δ, by labels that both parties know and use once."""
-        digits = [_fork_leaves(leaves, labels) for leaves in self._digits]
-        return CorrelatedReceiver(digits, self.session)
+        return CorrelatedReceiver(self._leaves.fork(labels), self.session)
 
     def extend(self, choices: BitArray) -> tuple[Blocks, Message]:
         """The next batch: t, and the message to the sender. choices: (n,) uint8 of 0 and 1."""
@@ -210,24 +210,24 @@ class CorrelatedReceiver:
 class CorrelatedSender:
     """The sender's end of a channel: it holds Δ and gets q_j.
 
-    bits: (128,) uint8 of Δ. digits: for each digit of Δ its leaf seeds, renumbered so that the
-    missing one, None, is the first. peer: the receiver's name, for errors.
+    bits: (128,) uint8 of Δ. leaves: for each digit of Δ its leaves, renumbered so that the missing
+    one is the first. peer: the receiver's name, for errors.
     """
 
     def __init__(
         self,
         delta: WordArray,
         bits: BitArray,
-        digits: Sequence[Sequence[bytes | None]],
+        leaves: ChannelLeaves,
         session: bytes,
         peer: str,
     ):
         self.delta = delta
         self.session = session
         self.peer = peer
-        self.fold = BLOCK_BITS // len(digits)
+        self.fold = BLOCK_BITS // len(leaves)
         self._bits = bits
-        self._digits = digits
+        self._leaves = leaves
         self._masks = (np.uint8(0) - bits).reshape(-1, self.fold, 1)  # Δ_i as bytes 0 or 255
         self._batch = 0
         self._done = 0
@@ -236,17 +236,14 @@ class CorrelatedSender:
         return f"CorrelatedSender({self._done} transfers, <redacted>)"
 
     @cached_property
-    def _streams(self) -> list[list[Stream | None]]:
+    def _streams(self) -> list[DigitStreams]:
         """The leaves' streams. A channel that is only forked needs none."""
-        return [
-            [Stream(_expanded(leaf, "ot batches")) if leaf else None for leaf in leaves]
-            for leaves in self._digits
-        ]
+        return self._leaves.streams()
 
     def fork(self, *labels: str | int) -> CorrelatedSender:
         """Another channel of the same Δ, by labels that both parties know and use once."""
-        digits = [[None, *_fork_leaves(leaves[1:], labels)] for leaves in self._digits]
-        return CorrelatedSender(self.delta, self._bits, digits, self.session, self.peer)
+        leaves = self._leaves.fork(labels)
+        return CorrelatedSender(self.delta, self._bits, leaves, self.session, self.peer)
 
     def extend(self, message: Message, count: int) -> Blocks:
         """The next batch of `count` transfers: q, from the receiver's message.
@@ -304,10 +301,9 @@ def _transpose_into(rows: BitArray, blocks: WordArray) -> None:
     blocks[:] = transpose(rows)[: len(blocks)]
 
 
-def _stretch(streams: Sequence[Stream | None], width: int) -> BitArray:
+def _stretch(streams: DigitStreams, width: int) -> BitArray:
     """(leaves, width) uint8: the next bytes of every leaf, zeros for the one that is missing."""
-    joined = b"".join(stream.bytes(width) if stream else bytes(width) for stream in streams)
-    return np.frombuffer(joined, dtype=np.uint8).reshape(len(streams), width)
+    return streams.bytes(width)
 
 
 def _combine(leaves: BitArray, columns: BitArray) -> BitArray:
@@ -334,8 +330,8 @@ def _tree(pairs: Sequence[tuple[bytes, bytes]]) -> tuple[list[bytes], bytes]:
     return nodes, sums
 
 
-def _punctured(keys: Sequence[bytes], bits: Sequence[int], sums: bytes) -> list[bytes | None]:
-    """The leaves without number Δ, renumbered: at place y the leaf y ⊕ Δ, so place 0 is missing.
+def _punctured(keys: Sequence[bytes], bits: Sequence[int], sums: bytes) -> list[bytes]:
+    """The leaves without number Δ, renumbered: at place y − 1 the leaf y ⊕ Δ. Place 0 is missing.
 
     keys: at each level that of the bit that Δ does not have.
     """
@@ -345,17 +341,13 @@ def _punctured(keys: Sequence[bytes], bits: Sequence[int], sums: bytes) -> list[
         start = 2 * SEED_BYTES * level + SEED_BYTES * (1 - bit)
         sibling = _xor(key, sums[start : start + SEED_BYTES], *known[1 - bit])
         nodes = [*known[bit], sibling, *known[1 - bit]]
-    return [None, *nodes]
+    return nodes
 
 
 def _children(nodes: Sequence[bytes]) -> list[list[bytes]]:
     """The lower children of all nodes, and then the upper ones (GGM 1986)."""
     both = [_expanded(node, "ot tree", 2 * SEED_BYTES) for node in nodes]
     return [[pair[:SEED_BYTES] for pair in both], [pair[SEED_BYTES:] for pair in both]]
-
-
-def _fork_leaves(leaves: Sequence[bytes | None], labels: Sequence[str | int]) -> list[bytes]:
-    return derive_each((_expanded(leaf, "ot fork") for leaf in leaves if leaf), *labels)
 
 
 def _expanded(seed: bytes, purpose: str, size: int = SEED_BYTES) -> bytes:

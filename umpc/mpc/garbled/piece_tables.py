@@ -1,0 +1,252 @@
+"""Tables from which two owners look up the bits of their numbers' pieces, masked and by chunks.
+
+Each row of a table is for one value v of the evaluator's piece, and the garbler knows its own row
+g of the piece:
+
+    garbler → evaluator    rows f(g, v) ⊕ r ⊕ pad_v, for all v      r: the garbler's random bits
+    evaluator              finds e = f(g, y) ⊕ r at the row of its own row y
+
+The wire of a bit carries r ⊕ e, as the wire of a common coin does: the evaluator chooses its label
+by e, by oblivious transfer, and the garbler turns the labels by r (`sides.py`).
+
+**Pads.** The evaluator has one label of each bit of its records: L_i ⊕ y_i Δ. Both combine a
+piece's labels over GF(2^128), with α the field's generator (x, modulo x^128 + x^7 + x^2 + x + 1):
+
+    K_v = Σ α^i (L_i ⊕ v_i Δ) = K_0 ⊕ c_v Δ      c_v = Σ α^i v_i      pad_v: bits of H(K_v, tweak)
+
+The evaluator can make K_y, and K_v = K_y ⊕ c Δ with c = c_y ⊕ c_v, which is 0 for v = y only. This
+is a transfer of one of 2^b messages by the repetition of Δ under a linear code (Kolesnikov &
+Kumaresan 2013, eprint 2013/491; Roy 2022).
+
+**Reveals.** c Δ is as uniform as Δ, since a nonzero c is invertible, and rows are independent of Δ.
+So it takes H that is correlation robust, with all nonzero multiples of Δ as offsets: here
+H(x, i) = π(x ⊕ i) ⊕ x ⊕ i with a fixed-key AES-128 of its own, for an ideal π (Guo et al. 2020,
+eprint 2019/074, section 7.2), where no (x, i) is asked for twice. Then all rows but that of y are
+pseudorandom to the evaluator. That row is f ⊕ r with a fresh uniform r, which stands nowhere else
+that the evaluator sees but in labels. So its view is uniform bits. The garbler gets nothing here,
+and then the extension of the transfers, which is pseudorandom. Semi-honest, as all of this backend.
+
+**Tweaks.** i is (the number of the chunk's first edge, the piece and the block). Edges of one
+record share a block: each takes two bits of it, and the next LANES edges take those of the next
+block. So no pad is used twice.
+
+Cost an edge: 2^(b+1) bits for a piece of b bits, and a transfer for each bit that is looked up.
+An AES block for each row and record of a chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from umpc.crypto.prg import FixedKeyHash
+from umpc.mpc.arrays import BitArray, IndexArray, IntArray, WordArray
+from umpc.mpc.garbled.pieces import LookedUp, rows_of_piece
+
+ROWS_AT_ONCE = 1 << 13
+"""Rows that are hashed together."""
+ROW_BITS = 2
+LANES = 64
+"""Edges of a record that share a block, which has two bits for each."""
+_ONE = np.uint64(1)
+_REDUCTION = np.uint64(0x87)
+
+
+def table_bits(pieces: Sequence[LookedUp]) -> int:
+    """Bits of an edge's tables."""
+    return sum(ROW_BITS * each.piece.rows for each in pieces)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The pads' places of a chunk's edges: each edge has two bits of a block of its record.
+
+    Blocks with as many edges follow each other, so that they are worked on together.
+
+    records: (m,) the chunk's records of the evaluator, each once.
+    record: (blocks,) the place of each block's record among them.
+    number: (blocks,) uint64, the number of the block among those of its record.
+    order: (n,) the edges, block after block. Tables are sent in this order.
+    ends: (blocks + 1,) where each block's edges begin in `order`, and the end.
+    """
+
+    records: IndexArray
+    record: IndexArray
+    number: WordArray
+    order: IndexArray
+    ends: IndexArray
+
+    @classmethod
+    def of(cls, index: IndexArray) -> Places:
+        """The places of edges, whose records of the evaluator are given: (n,)."""
+        records, which = np.unique(index, return_inverse=True)
+        order = np.argsort(which, kind="stable")
+        ordered = which[order]
+        at = np.arange(len(ordered))
+        is_first = np.ones(len(ordered), dtype=bool)
+        is_first[1:] = ordered[1:] != ordered[:-1]
+        rank = at - np.maximum.accumulate(np.where(is_first, at, 0))
+        starts = np.flatnonzero(rank % LANES == 0)
+        counts = np.diff(starts, append=len(ordered))
+        by_count = np.argsort(counts, kind="stable")
+        ends = np.concatenate([[0], np.cumsum(counts[by_count])])
+        # the edges of each block, in the blocks' new order
+        moved = np.repeat(starts[by_count] - ends[:-1], counts[by_count]) + at
+        starts = starts[by_count]
+        numbers = (rank[starts] // LANES).astype(np.uint64)
+        return cls(records, ordered[starts], numbers, order[moved], ends)
+
+
+def combined(labels: Sequence[WordArray]) -> WordArray:
+    """Σ α^i L_i of labels (n, 2) uint64: K_0 from labels of 0, K_y from active ones."""
+    total: WordArray = labels[-1].copy()
+    for label in labels[-2::-1]:
+        total = _times_alpha(total) ^ label
+    return total
+
+
+def multiples(delta: WordArray, size: int) -> WordArray:
+    """c_v Δ for all v of `size` bits: (2^size, 2) uint64."""
+    found = np.zeros((1, 2), dtype=np.uint64)
+    power = delta[None]
+    for _ in range(size):
+        found = np.concatenate([found, found ^ power])
+        power = _times_alpha(power)
+    return found
+
+
+def make_tables(
+    pieces: Sequence[LookedUp],
+    keys: Sequence[WordArray],
+    values: Sequence[IntArray],
+    masks: BitArray,
+    places: Places,
+    delta: WordArray,
+    row_hash: FixedKeyHash,
+    first_edge: int,
+    *,
+    is_first: bool,
+) -> bytes:
+    """The garbler's message for a chunk of n edges.
+
+    Args:
+        keys: for each piece K_0 of the evaluator's records: (records, 2) uint64.
+        values: for each piece the garbler's own row: (n,) int64.
+        masks: (pieces · 2, n) uint8, r of each piece's bits, LESS before EQUAL.
+        is_first: whether the garbler has record 0.
+    """
+    message = []
+    for number, (each, own) in enumerate(zip(pieces, values, strict=True)):
+        piece = each.piece
+        kinds = [kind for kind, _ in each.wires]
+        table = rows_of_piece(piece, kinds, not is_first)
+        rows = table.take(own[places.order], axis=0)
+        mask = masks[2 * number] | masks[2 * number + 1] << 1
+        rows ^= mask[places.order, None]
+        offsets = multiples(delta, piece.size)
+        _add_pads(rows, keys[number], offsets, places, row_hash, (first_edge, number))
+        message.append(_packed(rows))
+    return b"".join(message)
+
+
+def read_tables(
+    payload: bytes,
+    pieces: Sequence[LookedUp],
+    keys: Sequence[WordArray],
+    values: Sequence[IntArray],
+    places: Places,
+    row_hash: FixedKeyHash,
+    first_edge: int,
+) -> BitArray:
+    """The evaluator's bits e: (pieces · 2, n) uint8, in the order of `make_tables`' masks.
+
+    Args: keys: K_y of its own records. values: its own row of each piece.
+    """
+    count = len(places.order)
+    found = np.empty((2 * len(pieces), count), dtype=np.uint8)
+    no_offset = np.zeros((1, 2), dtype=np.uint64)
+    start = 0
+    for number, (each, own) in enumerate(zip(pieces, values, strict=True)):
+        size = count * each.piece.rows * ROW_BITS // 8
+        table = np.frombuffer(payload, np.uint8, size, start).reshape(count, -1)
+        start += size
+        own = own[places.order]
+        octets = table[np.arange(count), own >> 2]
+        row = (octets >> (2 * (own & 3)).astype(np.uint8)).reshape(-1, 1)
+        _add_pads(row, keys[number], no_offset, places, row_hash, (first_edge, number))
+        found[2 * number, places.order] = row[:, 0] & 1
+        found[2 * number + 1, places.order] = row[:, 0] >> 1 & 1
+    return found
+
+
+def bits_of_wires(pieces: Sequence[LookedUp], found: BitArray) -> BitArray:
+    """The bits that the circuit needs, wire after wire: (pieces · 2, n) → (wires · n,) uint8."""
+    rows = [2 * number + kind for number, each in enumerate(pieces) for kind, _ in each.wires]
+    return found[rows].reshape(-1)
+
+
+def _add_pads(
+    rows: BitArray,
+    keys: WordArray,
+    offsets: WordArray,
+    places: Places,
+    row_hash: FixedKeyHash,
+    place: tuple[int, int],
+) -> None:
+    """rows ^= pads, in place: (n, len(offsets)) uint8.
+
+    keys: (records, 2), K of each record. place: the chunk's first edge, and the piece.
+    """
+    first_edge, piece = place
+    blocks, count = len(places.record), len(offsets)
+    tweaks = np.empty((blocks, 2), dtype=np.uint64)
+    tweaks[:, 0] = first_edge
+    tweaks[:, 1] = (places.number << np.uint64(16)) + np.uint64(piece)
+    keys = keys[places.record] ^ tweaks
+    step = min(blocks, max(1, ROWS_AT_ONCE // count))
+    room = np.empty((2, step * count + 1, 2), dtype=np.uint64)
+    for start in range(0, blocks, step):
+        part = keys[start : start + step]
+        inputs = room[0, : len(part) * count].reshape(len(part), count, 2)
+        for word in (0, 1):
+            np.bitwise_xor(part[:, None, word], offsets[:, word], out=inputs[..., word])
+        pads = row_hash.into(inputs.reshape(-1, 2), room[1]).view(np.uint8)
+        ends = places.ends[start : start + len(part) + 1]
+        _add_lanes(rows, pads.reshape(len(part), count, -1), ends)
+
+
+def _add_lanes(rows: BitArray, pads: BitArray, ends: IndexArray) -> None:
+    """rows ^= two bits of pads in each edge's lane; the other bits of a row become any.
+
+    pads: (blocks, rows, 16) uint8. ends: where the blocks' edges begin, and the end.
+    """
+    counts = np.diff(ends)
+    groups = [0, *(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
+    for first, stop in pairwise(groups):
+        lanes = int(counts[first])
+        edges = rows[ends[first] : ends[stop]].reshape(stop - first, lanes, -1)
+        for lane in range(lanes):
+            if lane % 4 == 0:
+                octets = np.ascontiguousarray(pads[first:stop, :, lane // 4])
+            edges[:, lane] ^= octets
+            octets >>= 2
+
+
+def _packed(rows: BitArray) -> bytes:
+    """The two low bits of each row, four to a byte. A table has a multiple of 4 rows."""
+    four = rows.view("<u4") & np.uint32(0x03030303)
+    four |= four >> np.uint32(6)
+    four |= four >> np.uint32(12)
+    return four.astype(np.uint8).tobytes()
+
+
+def _times_alpha(blocks: WordArray) -> WordArray:
+    """α times each block: (n, 2) uint64."""
+    shifted = blocks << _ONE
+    high = blocks >> np.uint64(63)
+    shifted[:, 1] |= high[:, 0]
+    shifted[:, 0] ^= high[:, 1] * _REDUCTION
+    return shifted
