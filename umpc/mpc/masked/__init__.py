@@ -21,4 +21,5 @@
 | `bit_shares.py` | a party's shares of the bits that a chunk opens |
 | `committee_coins.py` | noise that a committee draws, which nobody knows |
 | `cells.py` | one node's part in all its cells |
+| `tasks.py` | a chunk's work as a value that any process of the site computes |
 """
