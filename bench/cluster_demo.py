@@ -138,7 +138,7 @@ def study_in_memory(edges: int, records: int = RECORDS) -> EdgesInMemory:
 class Cluster:
     """A scheduler and workers on this machine, with certificates of an authority of their own."""
 
-    def __init__(self, folder: Path, workers: int = 2):
+    def __init__(self, folder: Path, workers: int, **settings: str):
         authority = Authority.create(folder / "cluster-authority")
         self.tls = folder / "cluster"
         authority.issue("cluster", "node", self.tls)
@@ -157,7 +157,7 @@ class Cluster:
             "tls://127.0.0.1",
         )
         for number in range(workers):
-            self.start_worker(number)
+            self.start_worker(number, **settings)
 
     def start_worker(self, number: int, **settings: str) -> None:
         """Start a worker of one process, which Dask does not start again when it dies."""
@@ -211,6 +211,10 @@ class Cluster:
         with Client(address, security=security, set_as_default=False) as client:
             client.wait_for_workers(len(self.processes) - 1, timeout=SECONDS)
 
+    def log(self, name: str) -> str:
+        """What a process wrote: `scheduler-0`, `worker-1`, …"""
+        return (self._folder / f"{name}.log").read_text()
+
     def kill_worker(self, number: int) -> None:
         """End a worker at once, as a failure of its machine does."""
         self.processes[1 + number].send_signal(signal.SIGKILL)
@@ -224,10 +228,10 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(workers: int = 2) -> Iterator[Cluster]:
-    """A cluster that is gone at the end."""
+def cluster(workers: int = 2, **settings: str) -> Iterator[Cluster]:
+    """A cluster that is gone at the end. Args: settings: of the workers' environment."""
     with tempfile.TemporaryDirectory() as folder:
-        found = Cluster(Path(folder), workers)
+        found = Cluster(Path(folder), workers, **settings)
         try:
             found.wait_for_workers()
             yield found

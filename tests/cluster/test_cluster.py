@@ -57,11 +57,9 @@ def test_a_certificate_of_another_authority_is_refused(site, tmp_path):
 
 
 def test_a_worker_that_may_write_to_its_disk_is_refused():
-    with cluster(workers=0) as site:
-        site.start_worker(0, DASK_DISTRIBUTED__WORKER__MEMORY__SPILL="0.7")
-        site.wait_for_workers()
-        with pytest.raises(ConfigError, match=r"memory\.spill"):
-            site.place.open()
+    spilling = cluster(1, DASK_DISTRIBUTED__WORKER__MEMORY__SPILL="0.7")
+    with spilling as site, pytest.raises(ConfigError, match=r"memory\.spill"):
+        site.place.open()
 
 
 def test_a_worker_that_is_killed_changes_nothing(alone):
