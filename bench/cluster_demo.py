@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import hashlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -132,6 +134,17 @@ def study_in_memory(edges: int, records: int = RECORDS) -> EdgesInMemory:
     return found
 
 
+def bytes_an_edge() -> int:
+    """Bytes of a node's task for each edge, pickled."""
+    edges = study_in_memory(20_000, 500)
+    chunk = next(edges.attempt.chunks())
+    node = chunk.parties[0]
+    assert edges.dealer is not None
+    mesh, material = edges.meshes[node], dict(edges.dealer.deal_one(chunk))[node].payload
+    assert isinstance(mesh, GivesTasks)
+    return len(pickle.dumps(mesh.task(chunk, material))) // chunk.count
+
+
 # --- the cluster -------------------------------------------------------------------------------
 
 
@@ -199,6 +212,17 @@ class Cluster:
 
     def wait_for_workers(self) -> None:
         """Wait until every worker has come."""
+        with self._client() as client:
+            client.wait_for_workers(len(self.processes) - 1, timeout=SECONDS)
+
+    def begun_at(self, number: int) -> int:
+        """The number of tasks that the scheduler has given to a worker, without a result yet."""
+        with self._client() as client:
+            workers = client.scheduler_info(n_workers=-1)["workers"]
+            names = {worker["name"]: address for address, worker in workers.items()}
+            return len(client.processing()[names[f"worker-{number}"]])
+
+    def _client(self) -> Any:
         from distributed import Client, Security
 
         security = Security(
@@ -208,12 +232,7 @@ class Cluster:
             require_encryption=True,
         )
         address = self.place.cluster.replace("dask://", "tls://")
-        with Client(address, security=security, set_as_default=False) as client:
-            client.wait_for_workers(len(self.processes) - 1, timeout=SECONDS)
-
-    def log(self, name: str) -> str:
-        """What a process wrote: `scheduler-0`, `worker-1`, …"""
-        return (self._folder / f"{name}.log").read_text()
+        return Client(address, security=security, set_as_default=False)
 
     def kill_worker(self, number: int) -> None:
         """End a worker at once, as a failure of its machine does."""
@@ -244,6 +263,7 @@ def main() -> int:
     edges = int(os.environ.get("EDGES") or 1_000_000)
     here = InlineExecutor()
     print(f"{edges:,} edges of two nodes with {RECORDS:,} records each")
+    print(f"a task takes {bytes_an_edge()} bytes an edge to its worker")
     began = time.monotonic()
     alone = asyncio.run(evaluate(study_in_memory(edges), (here, here, here)))
     print(f"this machine alone: {alone.chunks} chunks in {time.monotonic() - began:.1f} s")

@@ -67,9 +67,9 @@ def test_a_study_survives_a_worker_that_dies_with_its_tasks(lab):  # noqa: F811
         process = here.coordinate(here.study_file(edges="all", epsilon=LOUD))
         time.sleep(HELD_SECONDS)
         assert process.poll() is None, "a study ended while a worker was held"
+        assert site.begun_at(0) > 0
         site.kill_worker(0)
         output, error = process.communicate(timeout=200)
-        print(site.log("scheduler-0"))
     assert process.returncode == 0, error
     estimate = json.loads(output)["estimate"]
     assert estimate == pytest.approx(exact([columns(name) for name in here.names]), abs=1e-9)

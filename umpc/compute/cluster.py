@@ -16,6 +16,7 @@ import asyncio
 import concurrent.futures
 import importlib
 import logging
+import secrets
 import threading
 from itertools import count
 from pathlib import Path
@@ -51,6 +52,7 @@ class DaskCluster:
     def __init__(self, address: str, tls: Path):
         self._address = f"tls://{address}"
         self._tls = tls
+        self._name = secrets.token_hex(16)
         self._numbers = count()
         self._lock = threading.Lock()
         self._waiting = concurrent.futures.ThreadPoolExecutor(
@@ -86,8 +88,8 @@ class DaskCluster:
         return await self._in_thread(self._submit, function, *arguments)
 
     def _submit(self, function: Any, *arguments: Any) -> Future:
-        # A key of its own for every call: Dask must not take two calls for one.
-        key = f"{function.__name__}-{id(self)}-{next(self._numbers)}"
+        # Dask takes two calls with one key for one call, also of two clients.
+        key = f"{function.__name__}-{self._name}-{next(self._numbers)}"
         with self._lock:
             if self._client.status != "running":
                 self._client = self._connected()
@@ -173,7 +175,7 @@ class RoundsAtCluster:
         self._last: Future | None = None
 
     async def after(self, heard: Heard) -> Said:
-        """What the owner says after these rounds."""
+        """Return what the owner says after these rounds."""
         cluster = self._cluster
         if self._state is None:
             self._state = await cluster.submit(cluster_tasks.begin, self._task, __version__)
@@ -186,7 +188,7 @@ class RoundsAtCluster:
         """Let the workers forget the task, also while they compute it."""
         for future in (self._last, self._state):
             if future is not None:
-                future.cancel()
+                future.release() if future.done() else future.cancel()
         self._last = self._state = None
 
 

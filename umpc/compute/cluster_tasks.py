@@ -37,7 +37,7 @@ def begin(task: OwnerTask, version: str) -> TaskRounds | TaskFailure:
 
 
 def after(rounds: TaskRounds | TaskFailure, heard: HeardMessages) -> Said | TaskFailure:
-    """What the owner says after these rounds."""
+    """Return what the owner says after these rounds."""
     if isinstance(rounds, TaskFailure):
         return rounds
     try:

@@ -34,7 +34,7 @@ class GivenRounds(Protocol):
     """The rounds of an owner's task that was given away."""
 
     async def after(self, heard: Heard) -> Said:
-        """What the owner says after these rounds. Raises: as `TaskRounds`; EncodingError."""
+        """Return what the owner says after these rounds. Raises: as `TaskRounds`; EncodingError."""
         ...
 
     def drop(self) -> None:
@@ -118,7 +118,7 @@ class RoundsHere:
         self._rounds: TaskRounds | None = None
 
     async def after(self, heard: Heard) -> Said:
-        """What the owner says after these rounds."""
+        """Return what the owner says after these rounds."""
         said: Said = await self._run(self._after, heard)
         return said
 

@@ -97,7 +97,7 @@ class TaskRounds:
         return 2 * self._task.size
 
     def after(self, heard: Heard) -> Said:
-        """What the owner says after these rounds.
+        """Return what the owner says after these rounds.
 
         Args: heard: of all rounds so far, those that it has heard before among them.
         Raises: LocalProtocolError where a round has other messages than before;
