@@ -2,7 +2,7 @@
 
 Kendall's tau over pairs of two nodes, in this process, twice with the same seeds: once on this
 machine alone, and once with node 0 on a cluster of a scheduler and two workers, which speak TLS
-only. As soon as a third of the chunks is done, one worker is killed. The two runs must agree in
+only. One worker is killed when a third of the chunks is done. The two runs must agree in
 every sum and in every message that the nodes and the dealer sent, which must be as many.
 
 Nothing here protects anything: all parties are in one process.
@@ -40,7 +40,7 @@ from umpc.simulation import EdgesInMemory, ready_for_edges
 from umpc.transport.authority import Authority
 
 RECORDS = 20_000
-"""Of each node."""
+"""The records of each node."""
 SECONDS = 120
 """The most seconds for the cluster to start."""
 WORKER_SETTINGS = {
@@ -52,7 +52,7 @@ WORKER_SETTINGS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run computed and sent.
+    """The result of a run, and a digest of all that was sent.
 
     sums: of the nodes' shares, in the ring. messages: how many. digest: of all of them.
     """
