@@ -16,7 +16,7 @@ from tests.system.conftest import Lab, lab  # noqa: F401  (a fixture)
 from umpc.deployment.processes import Deployment
 
 RECORDS = 300
-"""Of each node: 90,000 pairs of two owners, in several chunks."""
+"""The records of each node: 90,000 pairs of two owners, in several chunks."""
 LOUD = "1000000000000"
 """There is no noise, and E holds all pairs: every run has the same estimate."""
 HELD_SECONDS = 8

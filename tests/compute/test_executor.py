@@ -46,12 +46,8 @@ def opened(one: OwnerTask, other: OwnerTask) -> tuple[TaskRounds, tuple[Message,
 def test_every_place_sends_the_same_messages_once_and_ends_with_the_same_shares():
     plain = evaluated(run_of(), None)
     assert plain.chunks > 4 and len(plain.sent) == 2 * plain.chunks
-    threads = CoreThreads(2)
-    try:
-        for place in (InlineExecutor(), threads, Dying()):
-            assert evaluated(run_of(), place) == plain
-    finally:
-        threads.close()
+    for place in (InlineExecutor(), CoreThreads(2), Dying()):
+        assert evaluated(run_of(), place) == plain
 
 
 def test_a_task_that_is_computed_again_elsewhere_says_the_same():
@@ -107,7 +103,7 @@ def test_material_keeps_the_order_of_chunks_whatever_is_computed_first():
     plain = [list(run.dealer.deal_one(chunk)) for chunk in run.attempt.chunks()]
 
     class Backwards(InlineExecutor):
-        """Of the chunks that are begun, the last is ready first."""
+        """The last of the chunks that are begun is ready first."""
 
         at_once = 3
         waiting = 0

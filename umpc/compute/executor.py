@@ -19,6 +19,7 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from umpc.mpc.masked.tasks import DealTask, Heard, OwnerTask, Said, TaskRounds
@@ -84,11 +85,14 @@ class InlineExecutor:
         return function(*arguments, **named)
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """There is nothing to let go of: other nodes of this process may use the same threads."""
 
 
 class CoreThreads(InlineExecutor):
-    """Threads of this process. Args: cores: how many compute at the same time."""
+    """Threads of this process. Args: cores: how many compute at the same time.
+
+    A thread begins when there is work for it, and ends with the object.
+    """
 
     def __init__(self, cores: int):
         self._threads = ThreadPoolExecutor(cores, thread_name_prefix="chunks")
@@ -103,10 +107,6 @@ class CoreThreads(InlineExecutor):
         """A function's result, from one of the threads."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, lambda: function(*arguments, **named))
-
-    def close(self) -> None:
-        """Let the threads end, after the tasks that they compute now."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class RoundsHere:
@@ -130,6 +130,12 @@ class RoundsHere:
     def drop(self) -> None:
         """Forget masks and shares."""
         self._rounds = None
+
+
+@cache
+def threads_of_process(cores: int) -> CoreThreads:
+    """Return the threads of this process, the same for all nodes that it runs."""
+    return CoreThreads(cores)
 
 
 def own_cores() -> int:

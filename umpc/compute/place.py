@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from umpc.compute.executor import CoreThreads, Executor, own_cores
+from umpc.compute.executor import Executor, own_cores, threads_of_process
 from umpc.errors import ConfigError
 
 DASK = r"dask://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]@]+):[0-9]{1,5}"
@@ -36,7 +36,7 @@ class ComputePlace:
 
             return DaskCluster(self.cluster.removeprefix("dask://"), self._checked_tls(identity))
         cores = min(self.cores or own_cores(), own_cores())
-        return CoreThreads(cores) if cores > 1 else None
+        return threads_of_process(cores) if cores > 1 else None
 
     def _checked_tls(self, identity: Path | None) -> Path:
         """The folder of the cluster's files, of another authority than the consortium's."""
