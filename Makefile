@@ -12,7 +12,7 @@ WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # Debian's packages of R that `make test-r` needs.
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
-.PHONY: help demo test test-r long compose-test netns-test upgrade-test test-sql test-pages audit crash bench pictures figures profile native oracles \
+.PHONY: help demo test test-r long cluster-demo test-cluster compose-test netns-test upgrade-test test-sql test-pages audit crash bench pictures figures profile native oracles \
         requirements sbom test-wheel lint docs tutorial architecture settings proto install clean
 
 help:  ## print this list
@@ -35,6 +35,10 @@ $(VENV)/.bench: $(VENV)/.dev
 
 $(VENV)/.pages: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[pages]'
+	@touch $@
+
+$(VENV)/.cluster: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cluster]'
 	@touch $@
 
 $(VENV)/.release: $(VENV)/.demo
@@ -60,6 +64,12 @@ test-r: $(VENV)/.demo  ## check the R package in clients/r; install R from Debia
 	@mkdir -p build && cd build && rm -f umpc_*.tar.gz && R CMD build --no-manual ../clients/r
 	cd build && UMPC_COMMAND="$$PWD/../$(BIN)/umpc" R CMD check --no-manual umpc_*.tar.gz
 	@grep -q '^Status: OK' build/umpc.Rcheck/00check.log  # neither a warning nor a note
+
+cluster-demo: $(VENV)/.cluster  ## compute a site's chunks on a Dask cluster, kill a worker, compare with one machine; EDGES=1000000
+	EDGES=$(EDGES) $(BIN)/python -m bench.cluster_demo
+
+test-cluster: $(VENV)/.cluster  ## run the tests that need a Dask scheduler and workers
+	$(BIN)/python -m pytest tests/cluster
 
 compose-test: $(VENV)/.dev  ## run the compose files in containers, where a docker engine is at hand
 	$(BIN)/python -m pytest --timeout 0 -rA tests/compose

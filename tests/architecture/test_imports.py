@@ -27,6 +27,7 @@ PROCESS = (
     "umpc.transport",
     "umpc.failpoints",
     "umpc.logs",
+    "umpc.compute",
 )
 MAY_IMPORT = {
     "umpc/__init__.py": (),
@@ -50,6 +51,19 @@ MAY_IMPORT = {
         "umpc.protocols",
         "umpc.planning.reference_table",
         *BELOW_STUDY,
+    ),
+    "umpc/compute/": ("umpc.compute", "umpc.mpc.masked.tasks", "umpc.errors"),
+    "umpc/compute/place.py": ("cryptography.x509", "umpc.compute", "umpc.errors"),
+    "umpc/compute/cluster_tasks.py": (
+        "umpc.__version__",
+        "umpc.mpc.masked.tasks",
+        "umpc.errors",
+    ),
+    "umpc/compute/cluster.py": (
+        "umpc.__version__",
+        "umpc.compute",
+        "umpc.mpc.masked.tasks",
+        "umpc.errors",
     ),
     "umpc/proto/v1/": ("google.protobuf", "grpc", "umpc.proto.v1"),
     "umpc/proto/": (

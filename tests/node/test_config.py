@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.node_files import BUDGET, DATA, HEAD, load, refused
+from umpc.compute.place import ComputePlace
 from umpc.errors import ConfigError
 from umpc.node.config import NodeConfig, load_node_config
 from umpc.node.config_section import IDENTITY_FILES
@@ -365,3 +366,16 @@ def test_which_keys_need_a_restart(site):
         "data.path or sql, delimiter, missing, encoding, decimal or thousands",
         "budget.epsilon",
     ]
+
+
+def test_where_the_node_computes(site):
+    text = HEAD + DATA + BUDGET
+    assert load(site, text).place == ComputePlace()
+    assert load(site, "cores = 3\n" + text).place == ComputePlace(cores=3)
+    refused(site, "cores = -1\n" + text, "'cores'")
+    dask = 'compute = "dask://scheduler:8786"\n'
+    refused(site, dask + text, "'compute_tls'")
+    place = load(site, dask + 'compute_tls = "cluster"\n' + text).place
+    assert place == ComputePlace(0, "dask://scheduler:8786", site / "cluster")
+    for wrong in ("scheduler:8786", "ray://scheduler:8786", "dask://scheduler", "tcp://a:1"):
+        refused(site, f'compute = "{wrong}"\n' + text, "'compute'", wrong)

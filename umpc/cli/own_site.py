@@ -40,7 +40,7 @@ class OwnSite:
         ending: contextlib.ExitStack,
         watch: Callable[[], RunWatch] | None = None,
     ) -> None:
-        """Let a server answer the calls to this node.
+        """Let a server answer the calls to this node, which computes where its file says.
 
         Args: finished: called after each study. ending: closes the node before its ledgers. watch:
             makes the observer of each study.
@@ -49,7 +49,10 @@ class OwnSite:
         from umpc.node.server import NodeServer
         from umpc.transport.services import rpc
 
-        node = NodeServer(self.datasets, self.identity, finished, watch or Unwatched)
+        workers = self.config.place.open(self.config.identity)
+        if workers is not None:
+            ending.callback(workers.close)
+        node = NodeServer(self.datasets, self.identity, finished, watch or Unwatched, workers)
         ending.callback(node.close)
         rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
 

@@ -94,6 +94,22 @@ TRACES = click.option(
     help="Send spans of studies to an OTLP collector on this local address, such as "
     "127.0.0.1:4318; needs umpc[otel]; default: no.",
 )
+CORES = click.option(
+    "--cores",
+    type=click.IntRange(min=1),
+    help="The most cores of this machine that compute; default: all.",
+)
+COMPUTE = click.option(
+    "--compute",
+    metavar="dask://HOST:PORT",
+    help="The dealer's own Dask cluster computes in place of this machine; needs umpc[cluster].",
+)
+COMPUTE_TLS = click.option(
+    "--compute-tls",
+    "compute_tls",
+    type=FOLDER,
+    help="Folder with ca.pem, cert.pem and key.pem of that cluster.",
+)
 LEASH = click.option("--while-stdin-open", "leash", is_flag=True, hidden=True)
 """End with the process that started this one. The demo's processes must not outlive it."""
 
@@ -239,6 +255,9 @@ def dealer() -> None:
 @LISTEN
 @HUB
 @STUDIES
+@CORES
+@COMPUTE
+@COMPUTE_TLS
 @LOG_LEVEL
 @LOG_FORMAT
 @METRICS
@@ -248,12 +267,16 @@ def start_dealer(
     listen: str,
     hub: str | None,
     studies: int | None,
+    cores: int | None,
+    compute: str | None,
+    compute_tls: Path | None,
     level: str,
     style: str,
     metrics: str,
     leash: bool,
 ) -> None:
     """Deal random numbers to nodes until Ctrl-C or SIGTERM."""
+    from umpc.compute.place import named_place
     from umpc.dealer.server import ALLOWED, DealerServer
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
@@ -262,12 +285,17 @@ def start_dealer(
     identity = load_identity(folder, "dealer")
     start_logging(f"dealer {identity.name}", level, style)
 
+    workers = named_place(cores, compute, compute_tls).open(folder)
+
     def add(server: Server, finished: Finished) -> None:
-        dealer = DealerServer(identity, finished)
+        dealer = DealerServer(identity, finished, workers=workers)
         rpc.add_DealerServicer_to_server(dealer, server)  # type: ignore[no-untyped-call]
 
     monitor = Monitor(identity, metrics)
-    asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash, monitor))
+    with contextlib.ExitStack() as ending:
+        if workers is not None:
+            ending.callback(workers.close)
+        asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash, monitor))
 
 
 @click.group()

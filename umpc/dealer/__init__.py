@@ -5,6 +5,7 @@ It never sees data or anything that is computed from data.
 | file | what it is |
 |---|---|
 | `session.py` | the sans-IO session: seeds and material of one attempt |
+| `in_order.py` | chunks dealt several at once, and handed on in their order |
 | `told_requests.py` | large requests, which one node tells for all |
 | `server.py` | the gRPC server: one stream to every node, back-pressure, one-time use |
 """

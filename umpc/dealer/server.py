@@ -22,14 +22,15 @@ from contextlib import aclosing
 from weakref import WeakValueDictionary
 
 from umpc import logs
+from umpc.compute.executor import Executor
 from umpc.crypto.prg import digest
 from umpc.crypto.signing import Verify
+from umpc.dealer.in_order import dealt_in_order
 from umpc.dealer.session import DealerSession
 from umpc.dealer.told_requests import ToldRequests
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import Chunk
 from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
@@ -73,6 +74,7 @@ class DealerServer(rpc.DealerServicer):
     Args:
         finished: called when an attempt has ended, with its error or None.
         verify: checks the members' certificates; None checks them by the identity's authority.
+        workers: computes chunks, several at once; None deals one after the other.
     """
 
     def __init__(
@@ -80,7 +82,9 @@ class DealerServer(rpc.DealerServicer):
         identity: Identity,
         finished: Callable[[UmpcError | None], None],
         verify: Verify | None = None,
+        workers: Executor | None = None,
     ):
+        self.workers = workers
         self.identity = identity
         self.finished = finished
         self.verify = verify or verifier_of(identity)
@@ -192,7 +196,9 @@ class DealerServer(rpc.DealerServicer):
                     "the material of this attempt was dealt before; a new attempt gets new material"
                 )
             self.dealt[attempt.id] = None
-            self.running[attempt.id] = AttemptRun(attempt, lambda error: self.end(attempt, error))
+            self.running[attempt.id] = AttemptRun(
+                attempt, lambda error: self.end(attempt, error), self.workers
+            )
             log.info(
                 "attempt %s of study %r begins",
                 attempt.id.hex()[:8],
@@ -229,8 +235,14 @@ class DealerServer(rpc.DealerServicer):
 class AttemptRun:
     """One attempt: a queue for each node, and the task that fills them."""
 
-    def __init__(self, attempt: SharedAttempt, ended: Callable[[UmpcError | None], None]):
+    def __init__(
+        self,
+        attempt: SharedAttempt,
+        ended: Callable[[UmpcError | None], None],
+        workers: Executor | None = None,
+    ):
         self.attempt = attempt
+        self._workers = workers
         self._ended = ended
         self._queues = [FrameQueue() for _ in attempt.members]
         self._joined: set[int] = set()
@@ -301,8 +313,7 @@ class AttemptRun:
         failpoint("before-deal")
         for index, queue in enumerate(self._queues):
             await queue.put(session.seed_frame(index))
-        for chunk in self.attempt.chunks():
-            frames = await asyncio.to_thread(_frames_of, session, chunk)
+        async for frames in dealt_in_order(session, self.attempt.chunks(), self._workers):
             for index, frame in frames:
                 await self._queues[index].put(frame)
             failpoint("during-deal")
@@ -314,11 +325,6 @@ def _session_of(attempt: SharedAttempt) -> Dealing:
     """Make the masks of an attempt."""
     own = protocol_of(attempt.study).dealing(attempt, os.urandom)
     return own or DealerSession(attempt, os.urandom)
-
-
-def _frames_of(session: Dealing, chunk: Chunk) -> list[tuple[int, Frame]]:
-    """Generate the material of a chunk: (node, frame) for each of its owners."""
-    return list(session.deal_one(chunk))
 
 
 class FrameQueue:

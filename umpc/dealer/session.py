@@ -6,16 +6,16 @@ when it is sent, bound to (attempt, cell, chunk), used once, and kept nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from umpc.crypto.prg import SEED_BYTES, derive
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
-from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.masks import wire_masks
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
+from umpc.mpc.masked.tasks import DealTask
 from umpc.study.frames import Frame
 
 
@@ -34,7 +34,6 @@ class DealerSession:
             wire_masks(program, derive(seed, "masks"), member.records)
             for seed, member in zip(self._seeds, attempt.members, strict=True)
         ]
-        self._tree_hash = attempt.tree_hash()
 
     def __repr__(self) -> str:
         return f"DealerSession(attempt {self.attempt.id.hex()[:8]}, <redacted>)"
@@ -48,13 +47,20 @@ class DealerSession:
 
         Chunks are dealt in the attempt's order.
         """
+        yield from self.frames(chunk, self.task(chunk).payloads())
+
+    def task(self, chunk: Chunk) -> DealTask:
+        """The computation of one chunk as a value, which another thread or process may do."""
         plan = require(self.attempt.plan(chunk), Plan)
         masks = self._record_masks(plan, chunk)
         seeds = [self.attempt.chunk_seed(self._seeds[node], chunk) for node in chunk.parties]
-        parts = deal_chunk(plan, masks, seeds, chunk.count, self._tree_hash)
-        for party, (node, part) in enumerate(zip(chunk.parties, parts, strict=True)):
+        return DealTask(plan, masks, seeds, chunk.count, self.attempt.tree_key)
+
+    def frames(self, chunk: Chunk, payloads: Sequence[bytes]) -> Iterator[tuple[int, Frame]]:
+        """The frames of a chunk. Args: payloads: the result of its task."""
+        plan = self.attempt.plan(chunk)
+        for party, (node, payload) in enumerate(zip(chunk.parties, payloads, strict=True)):
             width = plan.dealt_bits(party)
-            payload = part.encode()
             yield (
                 node,
                 Frame("material", chunk.place, chunk.number, chunk.count, width, payload),

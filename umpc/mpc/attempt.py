@@ -240,7 +240,12 @@ class SharedAttempt(Attempt):
 
     def tree_hash(self) -> FixedKeyHash:
         """The GGM hash of this attempt. It is not thread-safe: make one for each thread."""
-        return FixedKeyHash(derive(self.id, "ggm"))
+        return FixedKeyHash(self.tree_key)
+
+    @property
+    def tree_key(self) -> bytes:
+        """The key of that hash, which is public."""
+        return derive(self.id, "ggm")
 
     def chunks(self) -> Iterator[Chunk]:
         """All chunks, in the order in which they are dealt and evaluated: noise, then shared cells.

@@ -17,6 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
+from umpc.compute.place import THIS_MACHINE, ComputePlace
 from umpc.dp.composition import Composition
 from umpc.errors import ConfigError
 from umpc.node.budget.budget_account import BASIC_COMPOSITION
@@ -54,7 +55,7 @@ class NodeConfig:
     `anchor` of None means a file beside the ledger. At most `most_prepared` studies may wait that
     were prepared ahead, each for `prepared_seconds`. A run, and then its finished attempt, may
     reserve budget for `hold_seconds`. `hook` is the command that runs when a study waits. With a
-    `hub`, the node dials it and does not listen.
+    `hub`, the node dials it and does not listen. `place` is where it computes.
     """
 
     file: Path
@@ -74,6 +75,7 @@ class NodeConfig:
     hold_seconds: float = DEFAULT_HOLD_SECONDS
     hub: HubAddress | None = None
     hook: tuple[str, ...] = ()
+    place: ComputePlace = THIS_MACHINE
 
     def needs_restart(self, now: NodeConfig) -> list[str]:
         """Return the keys, other than the policy's, that a later reading changed."""
@@ -92,6 +94,7 @@ SECTIONS |= {
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
 SECTIONS["composition"] = "budget.composition or composition_delta"
 SECTIONS |= {"hold_seconds": "budget.hold_hours", "hook": "notify.command"}
+SECTIONS["place"] = "cores, compute or compute_tls"
 """The place of a setting in the file, if it is not a key of its own name at the top."""
 
 
@@ -192,6 +195,7 @@ def _of_dataset(
         prepared_seconds=prepare.hours("hours", NodeConfig.prepared_seconds),
         hold_seconds=budget.hours("hold_hours", NodeConfig.hold_seconds),
         hook=notify.command(),
+        place=top.place(),
     )
 
 

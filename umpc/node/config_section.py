@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from umpc.compute.place import DASK, DASK_EXPECTED, ComputePlace
 from umpc.dp.composition import BASIC, COMPOSITIONS, Composition
 from umpc.errors import ConfigError
 from umpc.node.policy import Policy
@@ -23,7 +24,7 @@ from umpc.transport.hub.address import HubAddress, parse_hub
 
 KEYS = {
     "": (
-        *("name", "listen", "hub", "identity", "ledger"),
+        *("name", "listen", "hub", "identity", "ledger", "cores", "compute", "compute_tls"),
         *("data", "budget", "prepare", "notify", "policy", "datasets"),
     ),
     "hub": ("name", "address"),
@@ -213,6 +214,17 @@ class Section:
             return parse_hub(f"{name}@{address}")
         except ConfigError as error:
             raise ConfigError(f"{self.file}: key 'hub': {error.message}") from None
+
+    def place(self) -> ComputePlace:
+        """Return where the node computes. Its certificates are looked at when the node starts."""
+        cluster = self.text("compute", "|".join(("", DASK)), DASK_EXPECTED, "")
+        if cluster and "compute_tls" not in self.values:
+            raise ConfigError(
+                f"{self.file}: key 'compute_tls' is missing, and compute = {cluster!r} needs it: "
+                "the folder with the ca.pem, cert.pem and key.pem of the site's cluster. Add it"
+            )
+        tls = self._path("compute_tls", "the path of a folder") if cluster else None
+        return ComputePlace(self.count("cores"), cluster, tls)
 
     def delimiter(self) -> str | None:
         """Return the table's delimiter, or None if the key is missing."""

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from umpc import logs
+from umpc.compute.executor import Executor
 from umpc.errors import (
     ApprovalError,
     AuditError,
@@ -81,6 +82,7 @@ class NodeServer(rpc.NodeServicer):
         datasets: at least one.
         finished: called after each study, with its error or None.
         watch: makes the observer of each study.
+        workers: computes chunks beside each run's own thread, if there is such a place.
     """
 
     def __init__(
@@ -89,8 +91,10 @@ class NodeServer(rpc.NodeServicer):
         identity: Identity,
         finished: Callable[[UmpcError | None], None],
         watch: Callable[[], RunWatch] = Unwatched,
+        workers: Executor | None = None,
     ):
         self.watch = watch
+        self.workers = workers
         self.identity = identity
         self.finished = finished
         self.kept = KeptConnections()
@@ -117,6 +121,7 @@ class NodeServer(rpc.NodeServicer):
             open_spool=partial(self._open_spool, dataset.config.ledger.parent),
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
+            workers=self.workers,
         )
 
     def site_of(self, study: document.Study) -> Site:

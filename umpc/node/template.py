@@ -60,6 +60,10 @@ listen = "0.0.0.0:7100"            # host:port where coordinator and other nodes
 # hub = {name = "relay", address = "hub.example.org:7443"}  # instead of listen: dial this hub, and
 #                                  # accept no connection from outside
 identity = "site"                  # the folder of `umpc ca request`: ca.pem, cert.pem, key.pem
+# cores = 2                        # the most cores of this machine that compute; default: all
+# compute = "dask://scheduler:8786"  # this site's own Dask cluster computes in place of this
+#                                  # machine (docs/cluster.md); it needs the extra umpc[cluster]
+# compute_tls = "cluster"          # the folder with the cluster's ca.pem, cert.pem and key.pem
 # ledger = "@name@-ledger.sqlite"  # what was spent; keep it as long as the data, and back it up
 
 [data]

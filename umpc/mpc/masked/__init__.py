@@ -22,4 +22,5 @@
 | `committee_coins.py` | noise that a committee draws, which nobody knows |
 | `committee_transfers.py` | a member's transfers for such noise, while the dealer deals |
 | `cells.py` | one node's part in all its cells |
+| `tasks.py` | a chunk's work as a value that any process of the site computes |
 """

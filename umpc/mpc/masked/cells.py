@@ -20,12 +20,11 @@ from umpc.mpc.arrays import WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
-from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.fields import fields_frames, fields_messages, read_fields
 from umpc.mpc.masked.masks import masked_wires, wire_masks
-from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
+from umpc.mpc.masked.tasks import OwnerTask
 from umpc.mpc.transfers.committee_links import link_shapes
 from umpc.ustat.clear import Columns
 
@@ -114,13 +113,15 @@ class SharedCells:
         self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
     ) -> Protocol[list[int]]:
         """The rounds of a chunk. Raises: EncodingError on malformed material."""
+        return self.task(chunk, material).protocol(tree_hash)
+
+    def task(self, chunk: Chunk, material: bytes) -> OwnerTask:
+        """A chunk's work as a value, which another thread or process may compute."""
         plan = require(self.attempt.plan(chunk), Plan)
         party = chunk.parties.index(self.node)
-        chunk_seed = self.attempt.chunk_seed(self._seed, chunk)
-        dealt = DealtPart.decode(plan, material, party, chunk.count)
-        seeded = SeededPart.expand(plan, chunk_seed, party, chunk.count)
         inputs = self._inputs(plan, chunk, party)
-        return evaluate_chunk(party, plan, inputs, dealt, seeded, tree_hash)
+        chunk_seed = self.attempt.chunk_seed(self._seed, chunk)
+        return OwnerTask(party, plan, inputs, material, chunk_seed, self.attempt.tree_key)
 
     def _coin_inputs(self, chunk: Chunk) -> ChunkInputs:
         """This node's contribution to the coins of one sum, which is used once."""

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ParamSpec, TypeVar
 
+from umpc.compute.executor import Executor
 from umpc.crypto.prg import SEED_BYTES, digest
 from umpc.crypto.signing import Credentials
 from umpc.errors import LocalProtocolError
@@ -70,6 +71,7 @@ class Site:
     open_spool: room on disk for so many bytes.
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
+    workers: computes chunks of edges beside the run's own thread, if there is such a place.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Site:
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[[ShufflerStreams], Awaitable[None]]
     record: Record = nothing
+    workers: Executor | None = None
 
 
 class AttemptRunner:
@@ -164,7 +167,7 @@ class AttemptRunner:
     async def _ready_mesh(self, mesh: MeshSide, ahead: bool) -> None:
         attempt = mesh.attempt
         self._chunks = await self.in_thread(lambda: list(attempt.chunks_of(mesh.index)))
-        rounds = Rounds(mesh, self._links, None, self.in_thread, self._tell)
+        rounds = self._rounds_over(mesh, None)
         self._rounds = rounds
         if mesh.tosses_early:
             # The coins come from a seed of the node's own, so they need not wait for the dealer.
@@ -191,6 +194,10 @@ class AttemptRunner:
     async def _take_seed(self, mesh: MeshSide, ahead: bool) -> None:
         seed = await self._open_material(mesh, ahead)
         await self.in_thread(mesh.receive_seed, seed)
+
+    def _rounds_over(self, mesh: MeshSide, material: MaterialReader | Spool | None) -> Rounds:
+        workers = self.site.workers
+        return Rounds(mesh, self._links, material, self.in_thread, self._tell, workers)
 
     async def _open_material(self, mesh: MeshSide, ahead: bool) -> bytes:
         """The node's seed: the dealer's, or its own where nothing is dealt."""
@@ -290,7 +297,7 @@ class AttemptRunner:
             await self._connect(mesh, study, meeting)
             if self._spool:
                 await self._spool.read_ahead(WINDOW_BYTES)
-        self._rounds = Rounds(mesh, self._links, self._spool, self.in_thread, self._tell)
+        self._rounds = self._rounds_over(mesh, self._spool)
 
     # --- evaluate ------------------------------------------------------------------------------
 

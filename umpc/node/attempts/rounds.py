@@ -11,15 +11,18 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, S
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from umpc.compute.executor import SMALLEST_TASK, Executor, GivenRounds
 from umpc.crypto.mesh import Outgoing
 from umpc.crypto.rounds import Message, check_reply
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.failpoints import failpoint
 from umpc.mpc.chunks import Chunk
+from umpc.mpc.masked.tasks import Heard, OwnerTask
+from umpc.mpc.masked.tasks import Said as TaskSaid
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.spool import Spool
-from umpc.protocols.base.node import MeshSide
+from umpc.protocols.base.node import GivesTasks, MeshSide
 from umpc.study.frames import Frame, frame_of
 from umpc.transport.structured_concurrency import task_group
 
@@ -41,6 +44,7 @@ class Rounds:
     Args:
         in_thread: runs computation off the event loop, one call at a time and in order.
         tell: shows progress. Arguments: chunks done, all chunks.
+        workers: computes large chunks, several at once; None computes all of them `in_thread`.
     """
 
     def __init__(
@@ -50,12 +54,14 @@ class Rounds:
         material: MaterialReader | Spool | None,
         in_thread: Callable[..., Awaitable[Any]],
         tell: Callable[[int, int], Awaitable[None]],
+        workers: Executor | None = None,
     ):
         self.session = session
         self.links = links
         self.material = material
         self.in_thread = in_thread
         self.tell = tell
+        self.workers = workers
         self._step = "prepare"
         self._tree_hash = session.attempt.tree_hash()
 
@@ -153,18 +159,37 @@ class Rounds:
         """
         own = self.session.attempt.members[self.session.index].name
         room = asyncio.Semaphore(self.session.attempt.program.chunks_in_flight)
+        workers = self.workers if len(chunks) > 1 else None
+        starting = asyncio.Semaphore(workers.at_once if workers else 1)
 
         async def finish(chunk: Chunk, step: Step) -> None:
             self.session.add(chunk, await self._finish(chunk, step))
+            room.release()
+
+        async def give_away(chunk: Chunk, given: GivenRounds, culprit: str) -> None:
+            try:
+                with blaming(culprit, self.step):
+                    said = await given.after(())
+                starting.release()
+                shares = await self._finish_given(chunk, given, said)
+            finally:
+                given.drop()
+            self.session.add(chunk, shares)
             room.release()
 
         async with task_group() as group:
             for done, chunk in enumerate(chunks):
                 await room.acquire()
                 payload = await self.material.next() if self.material else b""
-                with blaming(self.material.dealer if self.material else own, self.step):
-                    step = await self.in_thread(self._start, chunk, payload)
-                group.create_task(finish(chunk, step))
+                culprit = self.material.dealer if self.material else own
+                with blaming(culprit, self.step):
+                    task = await self._task(workers, chunk, payload)
+                    if task is None:
+                        step = await self.in_thread(self._start, chunk, payload)
+                        group.create_task(finish(chunk, step))
+                if task is not None and workers is not None:
+                    await starting.acquire()
+                    group.create_task(give_away(chunk, workers.begin(task), culprit))
                 if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
                     await self.tell(done + 1, len(chunks))
 
@@ -230,6 +255,29 @@ class Rounds:
         if isinstance(said, Message):
             return list(replies.values())
         return {party: reply for party, reply in replies.items() if reply.width}
+
+    async def _task(
+        self, workers: Executor | None, chunk: Chunk, payload: bytes
+    ) -> OwnerTask | None:
+        """A chunk's work for the workers; None where this run's own thread does it."""
+        if workers is None or chunk.count < SMALLEST_TASK:
+            return None
+        if not isinstance(self.session, GivesTasks):
+            return None
+        task: OwnerTask | None = await self.in_thread(self.session.task, chunk, payload)
+        return task
+
+    async def _finish_given(self, chunk: Chunk, given: GivenRounds, said: TaskSaid) -> list[int]:
+        """The rounds of a chunk that workers compute, after its first step, and its result.
+
+        This node sends each message, once, when its first result is there.
+        """
+        heard: Heard = ()
+        while isinstance(said, Message):
+            replies = await self._exchange(chunk, len(heard) + 1, said)
+            heard = (*heard, tuple(replies.values() if isinstance(replies, dict) else replies))
+            said = await given.after(heard)
+        return said.result
 
     def _start(self, chunk: Chunk, payload: bytes) -> Step:
         return _begun(self.session.protocol(chunk, payload, self._tree_hash))

@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from umpc.crypto.mesh import Mesh
 from umpc.crypto.prg import FixedKeyHash
@@ -31,6 +31,7 @@ from umpc.crypto.rounds import Protocol as Rounds
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
+from umpc.mpc.masked.tasks import OwnerTask
 from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m
@@ -91,6 +92,15 @@ class MeshSide(Protocol):
 
     def add(self, chunk: Chunk, shares: Any) -> None:
         """A chunk's result."""
+        ...
+
+
+@runtime_checkable
+class GivesTasks(Protocol):
+    """A `MeshSide` some of whose chunks another thread, process or machine may compute."""
+
+    def task(self, chunk: Chunk, material: bytes) -> OwnerTask | None:
+        """The rounds of one chunk as a value, in place of `protocol`; None: by `protocol` only."""
         ...
 
 

@@ -16,6 +16,7 @@ in place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -31,6 +32,8 @@ from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import Cells, backend_of, tosses_apart, transfers_of
 from umpc.mpc.chunks import AHEAD, Chunk
+from umpc.mpc.masked.cells import SharedCells
+from umpc.mpc.masked.tasks import OwnerTask
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.noise_binding import (
@@ -206,13 +209,29 @@ class UMpcNode(NodeSide):
 
         Raises: EncodingError on malformed material.
         """
-        # A chunk is evaluated once, whether or not its triples were made before.
+        with self._beginning(chunk):
+            return self.cells.protocol(chunk, material, tree_hash)
+
+    def task(self, chunk: Chunk, material: bytes) -> OwnerTask | None:
+        """The rounds of one chunk as a value, once, in place of `protocol`.
+
+        None where this backend's chunks share a state, or a subclass evaluates them in its own way:
+        only this process evaluates those, by `protocol`.
+        """
+        own_way = type(self).protocol is not UMpcNode.protocol
+        if own_way or not isinstance(self.cells, SharedCells):
+            return None
+        with self._beginning(chunk):
+            return self.cells.task(chunk, material)
+
+    @contextmanager
+    def _beginning(self, chunk: Chunk) -> Iterator[None]:
+        """Begin a chunk, once, whether or not its triples were made before."""
         work = chunk if chunk.part == AHEAD else replace(chunk, part="")
         if work in self._begun or not self.cells.is_ready(chunk):
             raise LocalProtocolError("a chunk is evaluated once, after its peers' records came")
-        protocol = self.cells.protocol(chunk, material, tree_hash)
+        yield
         self._begun.add(work)
-        return protocol
 
     def add(self, chunk: Chunk, shares: Any) -> None:
         """A chunk's result: its share of each sum, or of noise its share of the noise's own sum."""

@@ -1,0 +1,128 @@
+"""Two nodes whose chunks are computed at some place, over links in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.support.sessions import Run
+from umpc.compute.executor import Executor, InlineExecutor
+from umpc.crypto.rounds import Message
+from umpc.dealer import in_order
+from umpc.mpc.masked import plan
+from umpc.mpc.masked.tasks import Heard, OwnerTask, Said, TaskRounds
+from umpc.node.attempts import rounds
+from umpc.node.attempts.peers import Mailbox
+from umpc.study.frames import Frame
+
+
+@contextmanager
+def small_chunks(material: int = 2000) -> Iterator[None]:
+    """Chunks of few edges, all of which are given away."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "MATERIAL_BYTES", material)
+        patch.setattr(rounds, "SMALLEST_TASK", 1)
+        patch.setattr(in_order, "SMALLEST_TASK", 1)
+        yield
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """Every frame between the nodes by its place, and each node's sums of shares."""
+
+    sent: dict[Any, bytes]
+    shares: list[list[int]]
+    chunks: int
+
+
+class LinkInMemory:
+    """One end of a link. A frame that is sent twice fails the test."""
+
+    def __init__(self, peer: str, sent: dict[Any, bytes]):
+        self.peer = peer
+        self.mailbox = Mailbox(peer)
+        self.other: LinkInMemory
+        self._sent = sent
+
+    async def send(self, frame: Frame) -> None:
+        key = (self.peer, frame.key)
+        assert key not in self._sent, f"{frame.label} was sent twice"
+        self._sent[key] = frame.payload
+        self.other.mailbox.put(frame)
+
+    async def receive(self, key: Any) -> Message:
+        frame = await self.mailbox.get(key)
+        return Message(frame.step, frame.payload, frame.count, frame.width, frame.round)
+
+
+class MaterialInMemory:
+    """The dealer's material for one node."""
+
+    dealer = "dealer"
+
+    def __init__(self, payloads: list[bytes]):
+        self._payloads = iter(payloads)
+
+    async def next(self) -> bytes:
+        return next(self._payloads)
+
+
+class Dying(InlineExecutor):
+    """Workers that die after each message: the next round is computed from the task again."""
+
+    at_once = 4
+
+    def begin(self, task: OwnerTask) -> DyingRounds:
+        return DyingRounds(task)
+
+
+class DyingRounds:
+    def __init__(self, task: OwnerTask):
+        self._task = pickle.dumps(task)
+
+    async def after(self, heard: Heard) -> Said:
+        lost, again = (TaskRounds(pickle.loads(self._task)) for _ in range(2))
+        said = lost.after(heard)
+        assert again.after(heard) == said
+        return said
+
+    def drop(self) -> None:
+        self._task = b""
+
+
+def evaluated(run: Run, place: Executor | None) -> Evaluated:
+    """The rounds of two nodes over all chunks, as real nodes drive them."""
+    run.fields()
+    return asyncio.run(_evaluated(run, place))
+
+
+async def _evaluated(run: Run, place: Executor | None) -> Evaluated:
+    sent: dict[Any, bytes] = {}
+    ends = [LinkInMemory("node-1", sent), LinkInMemory("node-0", sent)]
+    ends[0].other, ends[1].other = ends[1], ends[0]
+    chunks = list(run.attempt.chunks())
+    await asyncio.gather(*(_node(run, node, ends[node], place, chunks) for node in range(2)))
+    parts = [node._parts for node in run.nodes]
+    shares = [[sum(column) for column in zip(*each, strict=True)] for each in parts]
+    return Evaluated(sent, shares, len(chunks))
+
+
+async def _node(run: Run, node: int, link: Any, place: Executor | None, chunks: list) -> None:
+    material: Any = MaterialInMemory([run.material(chunk, node) for chunk in chunks])
+    driver = rounds.Rounds(run.nodes[node], {1 - node: link}, material, _here, _quiet, place)
+    driver._step = "evaluate"
+    await driver.evaluate(chunks)
+
+
+async def _here(function: Any, *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+async def _quiet(done: int, of: int) -> None:
+    """Nobody is told."""

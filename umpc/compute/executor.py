@@ -1,0 +1,143 @@
+"""The interface of a place that computes tasks; this thread and threads of this process.
+
+| class | computes in | for |
+|---|---|---|
+| `InlineExecutor` | the caller | tests, and to compare others with |
+| `CoreThreads` | threads, one for each core | one machine |
+| `cluster.DaskCluster` | workers of a Dask cluster | several machines of a site |
+
+Threads suffice on one machine: AES, numpy's loops and the compiled sign gate all release the
+interpreter's lock, and a task shares all arrays with its caller.
+
+No task is given away that is smaller than its way there and back (`SMALLEST_TASK`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from umpc.mpc.masked.tasks import DealTask, Heard, OwnerTask, Said, TaskRounds
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+SMALLEST_TASK = 1024
+"""Edges of the smallest chunk that is given away."""
+
+
+class GivenRounds(Protocol):
+    """The rounds of an owner's task that was given away."""
+
+    async def after(self, heard: Heard) -> Said:
+        """Return what the owner says after these rounds. Raises: as `TaskRounds`; EncodingError."""
+        ...
+
+    def drop(self) -> None:
+        """Nobody needs the task any more."""
+        ...
+
+
+class Executor(Protocol):
+    """A place that computes tasks. Each call is given back once, however often it is computed."""
+
+    @property
+    def at_once(self) -> int:
+        """The number of tasks that keep the place busy."""
+        ...
+
+    def begin(self, task: OwnerTask) -> GivenRounds:
+        """Give an owner's task away."""
+        ...
+
+    async def deal(self, task: DealTask) -> list[bytes]:
+        """The material of each owner of a chunk, in party order."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the place."""
+        ...
+
+
+class InlineExecutor:
+    """This thread: a task is computed where it is awaited."""
+
+    at_once = 1
+
+    def begin(self, task: OwnerTask) -> GivenRounds:
+        return RoundsHere(task, self.run)
+
+    async def deal(self, task: DealTask) -> list[bytes]:
+        return await self.run(task.payloads)
+
+    async def run(
+        self,
+        function: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """A function's result."""
+        return function(*arguments, **named)
+
+    def close(self) -> None:
+        """There is nothing to let go of: other nodes of this process may use the same threads."""
+
+
+class CoreThreads(InlineExecutor):
+    """Threads of this process. Args: cores: how many compute at the same time.
+
+    A thread begins when there is work for it, and ends with the object.
+    """
+
+    def __init__(self, cores: int):
+        self._threads = ThreadPoolExecutor(cores, thread_name_prefix="chunks")
+        self.at_once = cores
+
+    async def run(
+        self,
+        function: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """A function's result, from one of the threads."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, lambda: function(*arguments, **named))
+
+
+class RoundsHere:
+    """The rounds of a task in this process. Args: run: computes, and is awaited."""
+
+    def __init__(self, task: OwnerTask, run: Callable[..., Any]):
+        self._task = task
+        self._run = run
+        self._rounds: TaskRounds | None = None
+
+    async def after(self, heard: Heard) -> Said:
+        """Return what the owner says after these rounds."""
+        said: Said = await self._run(self._after, heard)
+        return said
+
+    def _after(self, heard: Heard) -> Said:
+        if self._rounds is None:
+            self._rounds = TaskRounds(self._task)
+        return self._rounds.after(heard)
+
+    def drop(self) -> None:
+        """Forget masks and shares."""
+        self._rounds = None
+
+
+@cache
+def threads_of_process(cores: int) -> CoreThreads:
+    """Return the threads of this process, the same for all nodes that it runs."""
+    return CoreThreads(cores)
+
+
+def own_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
