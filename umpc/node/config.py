@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,6 +45,9 @@ LISTABLE = sorted(
 LISTABLE_ONLY = (
     "; one with a parameter that has no default can be allowed by its kernel's hash only"
 )
+MEGABYTE = 1_000_000
+DEFAULT_CACHE_BYTES = 256 * MEGABYTE
+"""The most memory for records of former studies, for each data set."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,8 @@ class NodeConfig:
     `anchor` of None means a file beside the ledger. At most `most_prepared` studies may wait that
     were prepared ahead, each for `prepared_seconds`. A run, and then its finished attempt, may
     reserve budget for `hold_seconds`. `hook` is the command that runs when a study waits. With a
-    `hub`, the node dials it and does not listen.
+    `hub`, the node dials it and does not listen. Records of former studies take at most
+    `cache_bytes` of memory.
     """
 
     file: Path
@@ -74,6 +79,7 @@ class NodeConfig:
     hold_seconds: float = DEFAULT_HOLD_SECONDS
     hub: HubAddress | None = None
     hook: tuple[str, ...] = ()
+    cache_bytes: int = DEFAULT_CACHE_BYTES
 
     def needs_restart(self, now: NodeConfig) -> list[str]:
         """Return the keys, other than the policy's, that a later reading changed."""
@@ -90,6 +96,7 @@ SECTIONS |= {
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
+SECTIONS["cache_bytes"] = "data.cache_megabytes"
 SECTIONS["composition"] = "budget.composition or composition_delta"
 SECTIONS |= {"hold_seconds": "budget.hold_hours", "hook": "notify.command"}
 """The place of a setting in the file, if it is not a key of its own name at the top."""
@@ -192,6 +199,7 @@ def _of_dataset(
         prepared_seconds=prepare.hours("hours", NodeConfig.prepared_seconds),
         hold_seconds=budget.hours("hold_hours", NodeConfig.hold_seconds),
         hook=notify.command(),
+        cache_bytes=MEGABYTE * data.count("cache_megabytes", DEFAULT_CACHE_BYTES // MEGABYTE),
     )
 
 
@@ -283,7 +291,7 @@ def _policy(section: Section) -> Policy:
 
 def _parse(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
+        return _values_in(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(
             f"{file}: a node's configuration was expected, and there is no such file. Write "
@@ -298,3 +306,10 @@ def _parse(file: Path) -> dict[str, Any]:
             f"{file}: a readable file was expected: {error.strerror}. "
             "Correct the path or the permissions"
         ) from None
+
+
+@lru_cache(
+    maxsize=64
+)  # a node reads its file several times in each study; nobody changes the values
+def _values_in(text: str) -> dict[str, Any]:
+    return tomllib.loads(text, parse_float=Decimal)
