@@ -2,9 +2,9 @@
 
 The content decides. Times of a file cannot: two writes within one tick of the file system's clock
 leave one time, a store into mapped memory may leave none, and a file server may answer with an old
-one. So every study reads all bytes of its file, and only parsing is saved: hashing takes a few
-milliseconds a megabyte, and parsing takes ten times as long. The identity says when a look at the
-content is due at all, where nobody waits for it (`umpc/node/cache_watch.py`).
+one. So every study reads all bytes of its file, and only parsing is saved: hashing takes two or
+three milliseconds a megabyte, and parsing takes a hundred times as long. The identity says when a
+look at the content is due at all, where nobody waits for it (`umpc/node/cache_watch.py`).
 """
 
 from __future__ import annotations
