@@ -19,7 +19,7 @@ from tests.support.studies import make_study
 from umpc.errors import DataError, UmpcError
 from umpc.node.cache_watch import CacheWatch
 from umpc.node.datasets import open_dataset, open_ledger
-from umpc.node.record_cache import ENTRY_BYTES, IDLE_SECONDS, REST, RecordCache, Request
+from umpc.node.record_cache import ENTRY_BYTES, IDLE_SECONDS, REST, RecordCache, RecordRequest
 from umpc.node.records import Records, TableSource, load_records
 from umpc.node.table.file_state import FileIdentity
 from umpc.study.parts import Person
@@ -28,7 +28,7 @@ from umpc.ustat.schema import FieldSchema, Schema
 
 X = FieldSchema("x", Fraction(0), Fraction(99), Fraction(1))
 Y = FieldSchema("y", Fraction(-(10**6)), Fraction(10**6), Fraction(1, 10**9))
-BOTH = Request((X, Y))
+BOTH = RecordRequest((X, Y))
 TEXT = "x,y,who\n1,2,a\n3,-0.5,b\n,7,b\n500,0,b\n"
 
 
@@ -43,7 +43,7 @@ class Site:
             path, self.parse, most, lambda: self.charges, clock=lambda: self.now
         )
 
-    def parse(self, request: Request) -> Records:
+    def parse(self, request: RecordRequest) -> Records:
         found = load_records(
             TableSource(self.path),
             request.fields,
@@ -55,7 +55,7 @@ class Site:
         self.meanwhile()
         return found
 
-    def study(self, request: Request = BOTH, *, charged: bool = True) -> Records:
+    def study(self, request: RecordRequest = BOTH, *, charged: bool = True) -> Records:
         """One study, which must have what the file has now."""
         found = self.cache.load(request)
         self.charges += charged
@@ -95,11 +95,11 @@ def test_an_unchanged_file_is_parsed_once_for_each_request(site, tmp_path):
     wider = replace(X, upper=Fraction(1000))
     requests = [
         BOTH,
-        Request((X,)),
-        Request((wider, Y)),
-        Request((X, Y), where),
-        Request((X, Y), None, Person("who", 1)),
-        Request((X, Y), None, Person("who", 2)),
+        RecordRequest((X,)),
+        RecordRequest((wider, Y)),
+        RecordRequest((X, Y), where),
+        RecordRequest((X, Y), None, Person("who", 1)),
+        RecordRequest((X, Y), None, Person("who", 2)),
     ]
     for _ in range(3):
         for request in requests:
@@ -176,7 +176,7 @@ def test_a_coordinator_that_ends_its_studies_meets_the_file_each_time(site):
     assert site.done() == "5 1 0"
     # a look that finds nothing counts too
     site.charges += 1
-    site.study(Request((X,)), charged=False), site.study(charged=False)
+    site.study(RecordRequest((X,)), charged=False), site.study(charged=False)
     assert site.done() == "7 1 0"
 
 

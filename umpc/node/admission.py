@@ -19,7 +19,7 @@ from umpc.node.cache_watch import WATCH
 from umpc.node.config import NodeConfig, choose_dataset, load_datasets
 from umpc.node.field_sets import FieldSets, field_sets_beside
 from umpc.node.policy import Policy
-from umpc.node.record_cache import RecordCache, Request
+from umpc.node.record_cache import RecordCache, RecordRequest
 from umpc.node.records import Records, load_records
 from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
@@ -91,13 +91,13 @@ class Admission:
         Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
         """
         self.field_sets.count(study, self.name)
-        records = self.cache.load(Request.of(study))
+        records = self.cache.load(RecordRequest.of(study))
         self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)
         return records.numbered_anew(os.urandom)
 
-    def _parse(self, request: Request) -> Records:
+    def _parse(self, request: RecordRequest) -> Records:
         """Read the table. Raises: as `load_records`."""
         return load_records(
             self.config.source,

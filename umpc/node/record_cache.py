@@ -56,7 +56,7 @@ dropped because others needed the room."""
 
 
 @dataclass(frozen=True)
-class Request:
+class RecordRequest:
     """The part of a study on which its records depend."""
 
     fields: tuple[FieldSchema, ...]
@@ -64,7 +64,7 @@ class Request:
     person: Person | None = None
 
     @classmethod
-    def of(cls, study: Study) -> Request:
+    def of(cls, study: Study) -> RecordRequest:
         """Return the request of a study. Raises: as the study's own checks."""
         return cls(tuple(each.schema() for each in study.fields), study.condition, study.people)
 
@@ -82,7 +82,7 @@ class _Kept:
     size: int
 
     @classmethod
-    def of(cls, request: Request, records: Records, state: FileState, now: float) -> _Kept:
+    def of(cls, request: RecordRequest, records: Records, state: FileState, now: float) -> _Kept:
         columns = {
             schema.name: _narrowed(records.columns[schema.name], schema)
             for schema in request.fields
@@ -113,7 +113,7 @@ class RecordCache:
     def __init__(
         self,
         path: Path,
-        read: Callable[[Request], Records],
+        read: Callable[[RecordRequest], Records],
         most_bytes: int,
         charged: Callable[[], int],
         watch: CacheWatch | None = None,
@@ -125,7 +125,7 @@ class RecordCache:
         self._charged = charged
         self._watch = watch
         self._clock = clock
-        self._kept: OrderedDict[Request, _Kept] = OrderedDict()
+        self._kept: OrderedDict[RecordRequest, _Kept] = OrderedDict()
         self._charged_before = -1
         """The number of charges at the last look into memory for a study."""
         self._seen: FileIdentity | None = None
@@ -133,7 +133,7 @@ class RecordCache:
         self._done: Counter[str] = Counter(dict.fromkeys(SOURCES, 0))
         self._lock = threading.Lock()
 
-    def load(self, request: Request) -> Records:
+    def load(self, request: RecordRequest) -> Records:
         """Return the records of a request, from memory if the file has the same bytes as then.
 
         Raises: as `load_records`.
@@ -183,7 +183,7 @@ class RecordCache:
 
     # ---- inside ------------------------------------------------------------------------------
 
-    def _requests(self) -> tuple[list[Request], set[FileIdentity]]:
+    def _requests(self) -> tuple[list[RecordRequest], set[FileIdentity]]:
         """Return the requests that are kept, and the identities of the file at that time."""
         with self._lock:
             return [*self._kept], {kept.state.identity for kept in self._kept.values()}
@@ -195,7 +195,7 @@ class RecordCache:
         except OSError:
             return None
 
-    def _find(self, request: Request, state: FileState | None) -> _Kept | None:
+    def _find(self, request: RecordRequest, state: FileState | None) -> _Kept | None:
         """Return what is kept of a request. One look for each charge, whatever it finds."""
         charged = self._charged()
         with self._lock:
@@ -211,13 +211,13 @@ class RecordCache:
             self._done["memory"] += 1
             return kept
 
-    def _parsed(self, request: Request, source: str) -> Records:
+    def _parsed(self, request: RecordRequest, source: str) -> Records:
         with self._lock:
             self._done[source] += 1
         return self._read(request)
 
     def _parsed_and_kept(
-        self, request: Request, before: FileState | None, source: str, used: float
+        self, request: RecordRequest, before: FileState | None, source: str, used: float
     ) -> Records:
         """Parse the file, and keep the records if nobody wrote to it meanwhile."""
         records = self._parsed(request, source)
@@ -225,7 +225,7 @@ class RecordCache:
             self._keep(request, _Kept.of(request, records, before, used))
         return records
 
-    def _keep(self, request: Request, made: _Kept) -> None:
+    def _keep(self, request: RecordRequest, made: _Kept) -> None:
         with self._lock:
             self._kept.pop(request, None)
             self._kept[request] = made
@@ -236,7 +236,7 @@ class RecordCache:
                 total -= dropped.size
                 self._done["dropped"] += 1
 
-    def _drop(self, *requests: Request) -> None:
+    def _drop(self, *requests: RecordRequest) -> None:
         with self._lock:
             for request in requests:
                 self._kept.pop(request, None)
@@ -249,7 +249,7 @@ class RecordCache:
 
     # ---- a changed file ----------------------------------------------------------------------
 
-    def _read_anew(self, requests: list[Request]) -> None:
+    def _read_anew(self, requests: list[RecordRequest]) -> None:
         """Parse a changed file for these requests; not where its bytes are as they were."""
         state = self._state()
         for request in requests:
@@ -262,7 +262,7 @@ class RecordCache:
             else:
                 self._try(request, state, kept.used)
 
-    def _try(self, request: Request, state: FileState, used: float) -> None:
+    def _try(self, request: RecordRequest, state: FileState, used: float) -> None:
         try:
             self._parsed_and_kept(request, state, "background", used)
         except UmpcError as error:  # the next study raises it again, with its detail
