@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -46,8 +46,14 @@ class Monitor:
 
             self._metrics = Metrics(identity)
 
-    def watch_site(self, config: NodeConfig, ledger: Ledger, dataset: str = "") -> None:
-        """Add the budget and the approvals of a data set.
+    def watch_site(
+        self,
+        config: NodeConfig,
+        ledger: Ledger,
+        dataset: str = "",
+        tables: Callable[[], Mapping[str, float]] | None = None,
+    ) -> None:
+        """Add the budget and the approvals of a data set, and how often its table was read.
 
         Args: dataset: its name, where the node has several.
         """
@@ -68,6 +74,7 @@ class Monitor:
                 lambda: _amounts(ledger.delta()),
                 pending,
                 dataset,
+                tables,
             )
 
     def watch(self) -> RunWatch:

@@ -233,7 +233,8 @@ def _start_one(
         ending.callback(monitor.close)
         for dataset in site.datasets:
             label = dataset.name if len(found) > 1 else ""
-            monitor.watch_site(dataset.config, dataset.ledger, label)
+            counts = dataset.admission.cache.counts
+            monitor.watch_site(dataset.config, dataset.ledger, label, counts)
         place = loaded.hub or loaded.listen
         asyncio.run(serve(identity, place, ALLOWED, add, studies, leash, monitor))
 

@@ -15,9 +15,11 @@ from pathlib import Path
 
 from umpc.node.approvals import Approvals
 from umpc.node.audit.study_rows import Record, nothing, of_rules
+from umpc.node.cache_watch import WATCH
 from umpc.node.config import NodeConfig, choose_dataset, load_datasets
 from umpc.node.field_sets import FieldSets, field_sets_beside
 from umpc.node.policy import Policy
+from umpc.node.record_cache import RecordCache, RecordRequest
 from umpc.node.records import Records, load_records
 from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
@@ -50,6 +52,7 @@ class Admission:
         name: the node's name.
         read: reads the configuration again, by default as `reload_config`.
         record: appends to the audit trail.
+        charged: the number of studies that the ledger has charged; by default no records are kept.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Admission:
         approvals: Approvals,
         read: Callable[[Path], NodeConfig] | None = None,
         record: Record = nothing,
+        charged: Callable[[], int] | None = None,
     ):
         self.config = config
         self.name = name
@@ -67,6 +71,9 @@ class Admission:
         self._read_again = read or (lambda path: reload_config(config, path))
         self._record = record
         self._read = config
+        # a database cannot prove that its table has not changed
+        most = config.cache_bytes if charged and not config.source.sql else 0
+        self.cache = RecordCache(config.source.path, self._parse, most, charged or int, WATCH)
 
     def admit(self, study: Study) -> None:
         """Check all rules that need no data, and the approval.
@@ -84,14 +91,21 @@ class Admission:
         Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
         """
         self.field_sets.count(study, self.name)
-        fields = [field.schema() for field in study.fields]
-        records = load_records(
-            self.config.source, fields, node=self.name, where=study.condition, person=study.people
-        )
+        records = self.cache.load(RecordRequest.of(study))
         self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)
         return records.numbered_anew(os.urandom)
+
+    def _parse(self, request: RecordRequest) -> Records:
+        """Read the table. Raises: as `load_records`."""
+        return load_records(
+            self.config.source,
+            request.fields,
+            node=self.name,
+            where=request.where,
+            person=request.person,
+        )
 
     def permit(self, study: Study, records: int) -> None:
         """Check the rules once more, for a study whose records were read before.

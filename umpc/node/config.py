@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,6 +46,9 @@ LISTABLE = sorted(
 LISTABLE_ONLY = (
     "; one with a parameter that has no default can be allowed by its kernel's hash only"
 )
+MEGABYTE = 1_000_000
+DEFAULT_CACHE_BYTES = 256 * MEGABYTE
+"""The most memory for records of former studies, for each data set."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,8 @@ class NodeConfig:
     `anchor` of None means a file beside the ledger. At most `most_prepared` studies may wait that
     were prepared ahead, each for `prepared_seconds`. A run, and then its finished attempt, may
     reserve budget for `hold_seconds`. `hook` is the command that runs when a study waits. With a
-    `hub`, the node dials it and does not listen. `place` is where it computes.
+    `hub`, the node dials it and does not listen. `place` is where it computes. Records of former
+    studies take at most `cache_bytes` of memory.
     """
 
     file: Path
@@ -76,6 +81,7 @@ class NodeConfig:
     hub: HubAddress | None = None
     hook: tuple[str, ...] = ()
     place: ComputePlace = THIS_MACHINE
+    cache_bytes: int = DEFAULT_CACHE_BYTES
 
     def needs_restart(self, now: NodeConfig) -> list[str]:
         """Return the keys, other than the policy's, that a later reading changed."""
@@ -92,6 +98,7 @@ SECTIONS |= {
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
+SECTIONS["cache_bytes"] = "data.cache_megabytes"
 SECTIONS["composition"] = "budget.composition or composition_delta"
 SECTIONS |= {"hold_seconds": "budget.hold_hours", "hook": "notify.command"}
 SECTIONS["place"] = "cores, compute or compute_tls"
@@ -196,6 +203,7 @@ def _of_dataset(
         hold_seconds=budget.hours("hold_hours", NodeConfig.hold_seconds),
         hook=notify.command(),
         place=top.place(),
+        cache_bytes=MEGABYTE * data.count("cache_megabytes", DEFAULT_CACHE_BYTES // MEGABYTE),
     )
 
 
@@ -287,7 +295,7 @@ def _policy(section: Section) -> Policy:
 
 def _parse(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
+        return _values_in(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(
             f"{file}: a node's configuration was expected, and there is no such file. Write "
@@ -302,3 +310,10 @@ def _parse(file: Path) -> dict[str, Any]:
             f"{file}: a readable file was expected: {error.strerror}. "
             "Correct the path or the permissions"
         ) from None
+
+
+@lru_cache(
+    maxsize=64
+)  # a node reads its file several times in each study; nobody changes the values
+def _values_in(text: str) -> dict[str, Any]:
+    return tomllib.loads(text, parse_float=Decimal)

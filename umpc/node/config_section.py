@@ -32,6 +32,7 @@ KEYS = {
         *("path", "delimiter", "missing", "clip", "name"),
         *("encoding", "decimal", "thousands"),
         *("sql", "url", "password_file"),
+        "cache_megabytes",
     ),
     "budget": (
         *("epsilon", "delta", "composition", "composition_delta"),
@@ -259,7 +260,7 @@ class Section:
         )
 
     def _database(self) -> TableSource:
-        for key in ("path", "delimiter", "encoding"):
+        for key in ("path", "delimiter", "encoding", "cache_megabytes"):
             if key in self.values:
                 raise self._apart(key, "belongs to a file, and sql to a database")
         url = self.text("url", r"(?s).*", 'an address, like "postgresql://reader@host/database"')

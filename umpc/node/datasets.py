@@ -89,7 +89,13 @@ def open_dataset(config: NodeConfig, ledger: Ledger) -> Dataset:
         ledger=ledger,
         approvals=approvals,
         audit=audit,
-        admission=Admission(config, config.name, approvals, record=audit.append),
+        admission=Admission(
+            config,
+            config.name,
+            approvals,
+            record=audit.append,
+            charged=lambda: ledger.releases,
+        ),
         parking=PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds),
     )
 

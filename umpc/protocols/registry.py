@@ -143,10 +143,14 @@ def possible_values(key: str) -> tuple[str, ...]:
 
     Args: key: "protocol", "noise", "coins", "backend", "preprocessing" or "adversary".
     """
-    if key == "adversary":
-        return ADVERSARIES
+    return ADVERSARIES if key == "adversary" else _values_of(key, tuple(PROTOCOLS))
+
+
+@lru_cache(maxsize=16)  # a node reads its policy several times in each study
+def _values_of(key: str, names: tuple[str, ...]) -> tuple[str, ...]:
     found: dict[str, None] = {}
-    for protocol in PROTOCOLS.values():
+    for name in names:
+        protocol = PROTOCOLS[name]
         described = keys_of(protocol.settings).get(key)
         choices = (described.extra or {}).get("choices", ()) if described else ()
         found.update(dict.fromkeys(choices or (getattr(protocol.settings(), key),)))

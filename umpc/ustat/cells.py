@@ -42,24 +42,36 @@ class Cell(Protocol):
         ...
 
 
+AT_ONCE = 1 << 17
+"""Edges that are widened at once."""
+
+
 @dataclass(frozen=True, eq=False)
 class SampledCell:
-    """Edges that are listed one by one. columns: (k, count) int64."""
+    """Edges that are listed one by one. columns: (k, count) int32 or int64, without a copy."""
 
-    columns: NDArray[np.int64]
+    columns: NDArray[np.integer]
 
     @property
     def count(self) -> int:
         return len(self.columns[0])
 
     def edges(self, start: int, stop: int) -> NDArray[np.int64]:
-        return self.columns[:, start:stop]
+        return self.columns[:, start:stop].astype(np.int64, copy=False)
 
     def records(self, slot: int) -> NDArray[np.int64]:
-        return np.flatnonzero(np.bincount(self.columns[slot]))
+        column = self.columns[slot]
+        is_there = np.zeros(int(column.max(initial=-1)) + 1, dtype=np.bool_)
+        for start in range(0, self.count, AT_ONCE):
+            is_there[column[start : start + AT_ONCE]] = True
+        return np.flatnonzero(is_there)
 
     def occurrences(self, slot: int, records: int) -> NDArray[np.int64]:
-        return np.bincount(self.columns[slot], minlength=records)
+        found = np.zeros(records, dtype=np.int64)
+        at_once = max(AT_ONCE, records)
+        for start in range(0, self.count, at_once):
+            found += np.bincount(self.columns[slot, start : start + at_once], minlength=records)
+        return found
 
 
 @dataclass(frozen=True)

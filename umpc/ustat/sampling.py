@@ -19,6 +19,7 @@ may come twice. `drawn_edges.py` has edges that are drawn without regard to degr
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from math import comb, lcm
 
@@ -55,6 +56,8 @@ UNBALANCED = (UNIFORM, BERNOULLI)
 """The samplings of edges without regard to degrees (`drawn_edges.py`)."""
 SAMPLINGS = (BALANCED, UNIFORM, BERNOULLI, TWO_SAMPLE)
 """The ways to take E from all sets; the last is for two classes, all others for any records."""
+BLOCK = 1 << 17
+"""Edges that are drawn at once. A whole E takes its final memory only."""
 UP_TO = "up to "
 """A rule that begins so asks for all edges, or for about as many as the number that follows."""
 
@@ -170,16 +173,36 @@ def balanced(records: int, count: int, words: Words, degree: int = 2) -> NDArray
     Returns: (count, degree) int64, each row ascending, in no particular order.
     Raises: RangeError where the records are too many for the edges to be numbered by int64.
     """
+    return np.concatenate([*balanced_blocks(records, count, words, degree)], axis=1).T
+
+
+def balanced_blocks(
+    records: int, count: int, words: Words, degree: int = 2
+) -> Iterator[NDArray[np.int64]]:
+    """The edges of `balanced` in the same order, pairs block by block.
+
+    Yields: (degree, edges of the block) int64.
+    """
     if degree == 1:
-        return random_order(records, words)[:count, None]
+        yield random_order(records, words)[None, :count]
+        return
     if records**degree > 1 << 63:
         raise RangeError(
             f"{records} records are too many for edges of {degree}; at most 2^{63 // degree}"
         )
     order = random_order(records, words)
-    if degree == 2:
-        one, other = (order[places] for places in circulant(records, count))
-        return np.stack([np.minimum(one, other), np.maximum(one, other)]).T
+    if degree > 2:
+        yield _levelled(order, count, words, degree).T
+        return
+    for start in range(0, max(count, 1), BLOCK):
+        places = circulant(records, count, start, min(start + BLOCK, count))
+        one, other = order[places]
+        yield np.stack([np.minimum(one, other), np.maximum(one, other)])
+
+
+def _levelled(order: NDArray[np.int64], count: int, words: Words, degree: int) -> NDArray[np.int64]:
+    """Edges of three records or more. Args: order: the numbering of the records."""
+    records = len(order)
     total = comb(records, degree)
     if 2 * count > total:
         # degrees of the complement differ as little; a sparse set is levelled in fewer steps
@@ -203,6 +226,16 @@ def matchings(records: int, pairings: int, words: Words) -> NDArray[np.int64]:
     return np.sort(edges, axis=1)
 
 
+def biregular_blocks(
+    zeros: int, ones: int, count: int, words: Words
+) -> Iterator[NDArray[np.int64]]:
+    """The edges of `biregular` in the same order, block by block: (2, edges of the block) int64."""
+    numbering = [random_order(size, words) for size in (zeros, ones)]
+    for start in range(0, max(count, 1), BLOCK):
+        pattern = biregular_pattern(zeros, ones, min(start + BLOCK, count), start)
+        yield np.stack([numbering[side][pattern[:, side]] for side in (0, 1)])
+
+
 def biregular(zeros: int, ones: int, count: int, words: Words) -> NDArray[np.int64]:
     """Distinct pairs of a class-0 and a class-1 record, with equal degrees inside either class.
 
@@ -210,12 +243,10 @@ def biregular(zeros: int, ones: int, count: int, words: Words) -> NDArray[np.int
 
     Returns: (count, 2) int64, numbers of records inside their class, in no particular order.
     """
-    pattern = biregular_pattern(zeros, ones, count)
-    numbering = [random_order(size, words) for size in (zeros, ones)]
-    return np.column_stack([numbering[side][pattern[:, side]] for side in (0, 1)])
+    return np.concatenate([*biregular_blocks(zeros, ones, count, words)], axis=1).T
 
 
-def biregular_pattern(zeros: int, ones: int, count: int) -> NDArray[np.int64]:
+def biregular_pattern(zeros: int, ones: int, count: int, start: int = 0) -> NDArray[np.int64]:
     """A bipartite graph whose degrees inside either class differ by at most 1.
 
     Edge i is (x, y) = (i mod n₀, i + ⌊i/L⌋ mod n₁), L = lcm(n₀, n₁).
@@ -226,14 +257,18 @@ def biregular_pattern(zeros: int, ones: int, count: int) -> NDArray[np.int64]:
     The degrees are equal up to 1. x runs through 0..n₀ − 1 again and again. A whole round takes
     every y equally often, and the last round r takes them in turn from r on.
 
-    Returns: (count, 2) int64, distinct rows.
+    Args: start: the number of the first edge that is returned.
+
+    Returns: (count - start, 2) int64, distinct rows.
     """
-    index = np.arange(count)
+    index = np.arange(start, count)
     turn = index // lcm(zeros, ones)
     return np.column_stack([index % zeros, (index + turn) % ones])
 
 
-def circulant(records: int, count: int) -> NDArray[np.int64]:
+def circulant(
+    records: int, count: int, start: int = 0, stop: int | None = None
+) -> NDArray[np.int64]:
     """A graph on 0..n − 1 with `count` edges and degrees that differ by at most 1.
 
     The edges {p, p + j mod n} of one offset j < n/2 give every vertex two edges; offset n/2 gives
@@ -241,21 +276,26 @@ def circulant(records: int, count: int) -> NDArray[np.int64]:
     before its odd ones. So the rest is a matching first, and second edges come only when every
     vertex has one.
 
-    Returns: (2, count) int64.
+    Args: start, stop: the range of edges that is returned; by default all.
+
+    Returns: (2, stop − start) int64.
     """
     whole, rest = divmod(count, records)
-    places = np.arange(records)
+    edges = np.arange(start, count if stop is None else stop)
+    turn = edges // records
+    first = edges - turn * records
+    of_rest = slice(max(whole * records - start, 0), None)
     if whole == (records - 1) // 2:
         # the rest, if there is one, is part of the matching of offset n/2
-        last = places[:rest]
         offset, first_offset = records // 2, 1
     else:
-        last = np.concatenate([places[::2], places[1::2]])[:rest]
         offset, first_offset = 1, 2 if rest else 1
-    start = np.concatenate([np.tile(places, whole), last])
-    end = start + offset
-    offsets = np.arange(first_offset, first_offset + whole)
-    np.add(places, offsets[:, None], out=end[: whole * records].reshape(whole, records))
+        even = (records + 1) // 2
+        place = first[of_rest]
+        first[of_rest] = np.where(place < even, 2 * place, 2 * (place - even) + 1)
+    turn += first_offset
+    turn[of_rest] = offset
+    second = first + turn
     # reduce modulo n
-    np.subtract(end, records, out=end, where=end >= records)
-    return np.stack([start, end])
+    np.subtract(second, records, out=second, where=second >= records)
+    return np.stack([first, second])

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hmac
 import logging
 import sqlite3
+from collections.abc import Iterator
 
 from umpc.node.budget.budget_account import ATTEMPT_BYTES, StoredRow, row_hash
 from umpc.node.budget.held_attempts import HeldAttempt
@@ -25,6 +26,10 @@ TABLE = (
 )
 INSERT = "INSERT OR REPLACE INTO cohorts (study, attempt, cohort, seal) VALUES (?, ?, ?, ?)"
 ORDERED = "SELECT study, attempt, cohort, seal FROM cohorts ORDER BY rowid"
+ALIKE = (
+    "SELECT study, attempt, cohort, seal FROM cohorts"
+    " WHERE study != ? AND instr(cohort, ?) > 0 ORDER BY rowid DESC"
+)
 DELETE = "DELETE FROM cohorts WHERE study = ?"
 
 
@@ -39,17 +44,37 @@ def read_cohorts(db: sqlite3.Connection, key: bytes) -> dict[bytes, Fingerprint]
 
     A ledger may have no such table.
     """
+    return dict(_read(db, key, ORDERED, ()))
+
+
+def last_alike(
+    db: sqlite3.Connection, key: bytes, study: bytes, selection: str
+) -> Fingerprint | None:
+    """Return the last fingerprint of another study with this selection whose seal agrees.
+
+    SQLite finds the entries that name the selection, so that a long history costs no time.
+    """
+    alike = (
+        found
+        for _, found in _read(db, key, ALIKE, (study, selection))
+        if found.selection == selection
+    )
+    return next(alike, None)
+
+
+def _read(
+    db: sqlite3.Connection, key: bytes, query: str, values: tuple[bytes | str, ...]
+) -> Iterator[tuple[bytes, Fingerprint]]:
+    """Yield studies and their fingerprints whose seal agrees, in the order of a query."""
     tables = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cohorts'")
     if tables.fetchone() is None:
-        return {}
-    found: dict[bytes, Fingerprint] = {}
-    for *values, seal in db.execute(ORDERED):
-        study, _, text = values
-        if isinstance(seal, bytes) and hmac.compare_digest(seal, row_hash(key, TAG, values)):
-            found[bytes(study)] = Fingerprint.decode(text)
+        return
+    for *entry, seal in db.execute(query, values):
+        study, _, text = entry
+        if isinstance(seal, bytes) and hmac.compare_digest(seal, row_hash(key, TAG, entry)):
+            yield bytes(study), Fingerprint.decode(text)
         else:
             log.warning(
                 "the stored fingerprint of study %s was changed on disk; it is ignored",
                 bytes(study).hex()[:16],
             )
-    return found

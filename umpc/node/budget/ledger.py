@@ -356,10 +356,8 @@ class Ledger(LedgerStore):
         with self._alone():
             if study in self._account.open:
                 self._cohorts[study] = fingerprint
-            known = cohort_records.read_cohorts(self._db, self._key)
-            known.pop(study, None)
-            alike = [each for each in known.values() if each.selection == fingerprint.selection]
-            return bool(alike) and fingerprint.has_changed(alike[-1])
+            last = cohort_records.last_alike(self._db, self._key, study, fingerprint.selection)
+            return last is not None and fingerprint.has_changed(last)
 
     def has_changed_since(self, study: bytes) -> bool:
         """Return whether a later study had other records from the selection of a released one.
@@ -376,6 +374,12 @@ class Ledger(LedgerStore):
         """Return the fingerprint of the records of a study that was held or released, or None."""
         with self._alone():
             return cohort_records.read_cohorts(self._db, self._key).get(study)
+
+    @property
+    def releases(self) -> int:
+        """The number of studies that were charged, in all."""
+        with self._alone():
+            return len(self._account.charged)
 
     def history(self) -> list[Row]:
         """Return every row, the oldest first."""

@@ -3,6 +3,7 @@
 | file | what it holds |
 |---|---|
 | `source.py` | the file and its format; errors that name the node and show no value |
+| `file_state.py` | a file's identity on the disk, and a hash of its content |
 | `sql_source.py` | the address and the query of a table in a database |
 | `database.py` | a query's columns, read from PostgreSQL or SQLite |
 | `duckdb_file.py` | a query's columns, read from a DuckDB database |

@@ -21,11 +21,11 @@ class Values:
     """The values of one field in all rows.
 
     numbers: (rows,) float64; a category's place; masked where the value is no number and no
-        category. marks: (rows,) int64, the place in MISSING_MARKS of such a value, from 1, or 0.
+        category. marks: (rows,) uint8, the place in MISSING_MARKS of such a value, from 1, or 0.
     """
 
     numbers: Floats
-    marks: Places
+    marks: NDArray[np.uint8]
 
     def take(self, rows: Places) -> Values:
         """Return the values of these rows."""
@@ -106,4 +106,4 @@ def _expressions(index: int, schema: FieldSchema, column: Column) -> list[str]:
     if schema.categories:
         number = f"nullif(list_position($categories{index}, {column.text}), 0)::DOUBLE - 1"
     mark = f"CASE WHEN ({number}) IS NULL THEN list_position($marks, {column.text}) END"
-    return [f"{number} AS v{index}", f"coalesce({mark}, 0)::BIGINT AS m{index}"]
+    return [f"{number} AS v{index}", f"coalesce({mark}, 0)::UTINYINT AS m{index}"]
