@@ -10,7 +10,7 @@ PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # Debian's packages for `make native-emulated`: an emulator, and a compiler for 64-bit ARM.
-EMULATION_PACKAGES := qemu-user gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+EMULATION_PACKAGES := qemu-user gcc libc6-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 
 # Debian's packages of R that `make test-r` needs.
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
@@ -24,6 +24,7 @@ help:  ## print this list
 # Each stamp installs again when the project's metadata or the compiled gate changes. The code is
 # used in place. Where there is no C compiler, the installation has no gate and is otherwise complete.
 GATE := $(wildcard native/*.[ch]) native/build_hook.py
+
 $(VENV)/.demo: pyproject.toml $(GATE)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
@@ -34,7 +35,65 @@ $(VENV)/.dev: pyproject.toml $(GATE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,dev]'
 	@touch $(VENV)/.demo $@
 
-$(VENV)/.bench: $(VENV)/.dev  ## print every figure next to its target
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+$(VENV)/.pages: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[pages]'
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+demo: $(VENV)/.demo  ## run a private Kendall tau between real processes on this machine
+	$(BIN)/umpc demo
+
+test: $(VENV)/.dev  ## run the tests on all cores, without those of `make long`
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+long: $(VENV)/.dev  ## run the tests that take too long for `make test`: about half an hour on two cores
+	UMPC_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+test-r: $(VENV)/.demo  ## check the R package in clients/r; install R from Debian's packages if there is none
+	@command -v R > /dev/null || \
+	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends $(R_PACKAGES)
+	@mkdir -p build && cd build && rm -f umpc_*.tar.gz && R CMD build --no-manual ../clients/r
+	cd build && UMPC_COMMAND="$$PWD/../$(BIN)/umpc" R CMD check --no-manual umpc_*.tar.gz
+	@grep -q '^Status: OK' build/umpc.Rcheck/00check.log  # neither a warning nor a note
+
+compose-test: $(VENV)/.dev  ## run docker-compose.yml in containers, where a docker engine is at hand
+	$(BIN)/python -m pytest --timeout 0 -rA tests/compose
+
+netns-test: $(VENV)/.dev  ## as root: run studies between processes behind firewalls, through a hub
+	$(BIN)/python -m pytest -rA tests/netns
+
+upgrade-test: $(VENV)/.dev  ## upgrade a consortium from an earlier state in git, `UPGRADE_FROM=TAG`, in the middle of its life
+	UMPC_UPGRADE_FROM=$(UPGRADE_FROM) $(BIN)/python -m pytest -rA tests/upgrade
+
+test-sql: $(VENV)/.dev  ## read from a real PostgreSQL server, which Debian's package provides if there is none
+	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \
+	  { if [ "$$(id -u)" = 0 ]; then apt-get install -y --no-install-recommends postgresql; \
+	    else sudo apt-get install -y --no-install-recommends postgresql; fi; }
+	$(BIN)/python -m pytest tests/postgresql
+
+test-pages: $(VENV)/.pages  ## open reports and the approvals' page in headless Chromium, which Debian's package provides if there is none
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null || \
+	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends chromium
+	$(BIN)/python -m pytest tests/chromium
+
+audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) times as many as `make test`
+	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit
+
+crash: $(VENV)/.dev  ## kill processes at 200 moments after the first charge, and finish each study
+	$(BIN)/python -m tests.system.crash --moments 200
+
+bench: $(VENV)/.dev  ## print every figure next to its target
 	$(BIN)/python -m bench
 
 pictures: $(VENV)/.bench  ## draw what jobs take as they grow, into bench/pictures
@@ -53,7 +112,7 @@ native: $(VENV)/.demo  ## compile the sign gate again, in place; an error where 
 	$(BIN)/umpc --version --verbose
 
 native-emulated: $(VENV)/.dev  ## run the compiled gate on emulated processors, ARM's among them; installs Debian's packages
-	@command -v qemu-aarch64 qemu-x86_64 aarch64-linux-gnu-gcc > /dev/null || \
+	@command -v qemu-aarch64 > /dev/null && command -v aarch64-linux-gnu-gcc > /dev/null || \
 	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends $(EMULATION_PACKAGES)
 	$(BIN)/python -m pytest -n 0 -rA tests/emulated
 
@@ -78,7 +137,7 @@ test-wheel: $(VENV)/.demo  ## build a wheel, and run the demo from it in an empt
 	build/wheel-env/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/umpc-*.whl)[demo]"
 	@ls build/wheel && cd / && "$(CURDIR)/build/wheel-env/bin/umpc" --version --verbose
 	@if command -v cc > /dev/null && test "$$UMPC_BUILD_NATIVE" != 0; then cd / && \
-	  "$(CURDIR)/build/wheel-env/bin/python" -c 'from umpc.native.library import LIBRARY; assert LIBRARY, "no gate in the wheel"'; fi
+	  "$(CURDIR)/build/wheel-env/bin/python" -c 'from umpc.native.library import LIBRARY; assert LIBRARY, "the wheel has no gate"'; fi
 	folder="$$(mktemp -d)" && cd "$$folder" && "$(CURDIR)/build/wheel-env/bin/umpc" demo && rmdir "$$folder"
 
 lint: $(VENV)/.dev  ## check style and types
