@@ -15,7 +15,7 @@ EMULATION_PACKAGES := qemu-user gcc libc6-dev gcc-aarch64-linux-gnu libc6-dev-ar
 # Debian's packages of R that `make test-r` needs.
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
-.PHONY: help demo test test-r long compose-test netns-test upgrade-test test-sql test-pages audit crash bench pictures figures profile native native-emulated oracles \
+.PHONY: help demo test test-r long compose-test netns-test upgrade-test test-sql test-pages audit crash bench peers pictures figures profile native native-emulated oracles \
         requirements sbom test-wheel lint docs tutorial architecture settings proto install clean
 
 help:  ## print this list
@@ -95,6 +95,10 @@ crash: $(VENV)/.dev  ## kill processes at 200 moments after the first charge, an
 
 bench: $(VENV)/.dev  ## print every figure next to its target
 	$(BIN)/python -m bench
+
+# SPU=PYTHON: a Python that has SPU, whose figures are then printed, too.
+peers: $(VENV)/.dev  ## print umpc's figures on a job that other systems can run, too (docs/peers.md)
+	$(BIN)/python -m bench.peers $(if $(SPU),--spu '$(SPU)')
 
 pictures: $(VENV)/.bench  ## draw what jobs take as they grow, into bench/pictures
 	$(BIN)/python -m bench.scaling
