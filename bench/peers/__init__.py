@@ -4,10 +4,11 @@
 
 | file | what it is |
 |---|---|
-| `__main__.py` | `python -m bench.peers`: the machine's figures, umpc's, and those of peers at hand |
+| `__main__.py` | `python -m bench.peers`: figures of the machine, of umpc, of peers at hand |
 | `job.py` | the job: Kendall's sum over 9,042 cross pairs of fields of 8 bits |
 | `machine.py` | how long this machine takes to make a record durable |
 | `turns.py` | figures of turns that were taken in a round robin |
 | `peers.py` | peers that run here: a Python with SPU |
-| `programs/` | the same job for each peer |
+
+The folder `programs` has the job as a program for each peer.
 """

@@ -36,7 +36,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def job_table() -> DemoTable:
-    """As many records as the bank data has, with two columns of 0 to 127 that depend on nothing."""
+    """A table of the bank data's size, with two made-up columns of 0 to 127."""
     rows = [(str(7919 * i % VALUES), str(104_729 * i // 3 % VALUES)) for i in range(RECORDS)]
     return DemoTable(("x", "y"), rows, bounds={name: (0, VALUES - 1) for name in "xy"})
 
@@ -56,26 +56,28 @@ def _way(site: Site, settings: dict[str, Any], is_ahead: bool) -> Callable[[], T
 
 
 async def turn(path: Path, is_ahead: bool) -> Turn:
-    """Run one study. Its preparation, if it has one, is outside the measured seconds."""
+    """Run one study. Its preparation, if it has one, is outside the measured seconds.
+
+    The report rounds its seconds, so a clock of this process takes them.
+    """
     file = load_study_file(path)
     identity = load_identity(file.identity, "coordinator")
     study = file.study(identity.name)
     if is_ahead:
         await prepare_study(study, identity)
-    connected: list[float] = []
+    times: dict[str, list[float]] = {}
 
     def note(node: str, step: str, done: int, total: int) -> None:
-        if step == "connect":
-            connected.append(time.perf_counter())
+        times.setdefault(step, []).append(time.perf_counter())
 
     started = time.perf_counter()
     report = await run_study(study, identity, note=note)
     ended = time.perf_counter()
-    reached = max(connected)
+    reached = max(times["connect"])
     return Turn(
         connecting=reached - started,
         in_all=ended - reached,
-        online=report.seconds_online,
+        online=max(times["release"]) - min(times["evaluate"]),
         data_bytes=report.bytes_online,
         ahead_bytes=report.bytes_offline,
     )

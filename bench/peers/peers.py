@@ -11,6 +11,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from bench.peers.turns import spread
+
 PROGRAM = Path(__file__).with_name("programs") / "spu_kendall.py"
 ALONE = ("unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 
@@ -28,8 +30,8 @@ def spu_row(python: str, protocol: str, turns: int) -> tuple[str, ...]:
         raise RuntimeError(f"{protocol}: expected {figures['expected']}, got {figures['wrong']}")
     seconds = ("in_all", "with_connecting", "online")
     return (
-        f"SPU, {protocol}, 32-bit ring, no TLS",
-        *("–".join(f"{1e3 * value:,.1f}" for value in figures[key]) for key in seconds),
+        f"SPU, {protocol}, no TLS",
+        *(spread([1e3 * value for value in figures[key]]) for key in seconds),
         f"{figures['bytes'][1]:,.0f}" if alone else "not alone",
-        "in the same",
+        "in those",
     )

@@ -31,7 +31,8 @@ class Turn:
         return self.connecting + self.in_all
 
 
-COLUMNS = ("", "in all, ms", "with connecting, ms", "online, ms", "bytes on data", "before data")
+COLUMNS = ("milliseconds", "in all", "with connecting", "online", "bytes", "ahead")
+"""Bytes are those of the computation on data; those ahead of it need no data."""
 
 
 def round_robin(ways: Mapping[str, Callable[[], Turn]], turns: int) -> dict[str, list[Turn]]:
@@ -57,10 +58,11 @@ def row(name: str, turns: Sequence[Turn]) -> tuple[str, ...]:
         name,
         *(spread([1e3 * value for value in values]) for values in seconds),
         f"{median(turn.data_bytes for turn in turns):,.0f}",
-        f"{median(ahead):,.0f}" if ahead else "in the same",
+        f"{median(ahead):,.0f}" if ahead else "in those",
     )
 
 
 def spread(values: Sequence[float]) -> str:
     """Min–median–max."""
-    return f"{min(values):,.1f}–{median(values):,.1f}–{max(values):,.1f}"
+    cells = (min(values), median(values), max(values))
+    return "–".join(f"{value:.1f}" if value < 100 else f"{value:.0f}" for value in cells)

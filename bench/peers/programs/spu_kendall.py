@@ -21,6 +21,7 @@ import socket
 import statistics
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 PARTIES = 2
@@ -64,7 +65,7 @@ def program(pairs: int) -> Any:
 
 def bytes_on_loopback() -> int:
     """Bytes that the loopback interface has sent since the machine started."""
-    for line in open("/proc/net/dev"):
+    for line in Path("/proc/net/dev").read_text().splitlines():
         if line.strip().startswith("lo:"):
             return int(line.split()[9])
     return 0
