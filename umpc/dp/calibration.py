@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from umpc.dp.checks import check_epsilon, check_nodes, check_sensitivity
 from umpc.dp.laplace import DiscreteLaplace, sample_share
@@ -137,5 +138,11 @@ class DistributedLaplace:
         if not self.sensitivity:
             return 0
         shape = Fraction(self.nodes, self.honest)
-        least = min((log2_probability + 1 + j * shape) / (1 - Fraction(1, 1 << j)) for j in SPLITS)
-        return math.ceil(least * LN2_ABOVE / self.log_ratio) - 1
+        return math.ceil(_least_exponent(shape, log2_probability) / self.log_ratio) - 1
+
+
+@lru_cache(maxsize=64)
+def _least_exponent(shape: Fraction, log2_probability: int) -> Fraction:
+    """Return L·(T + 1) of `tail_bound`'s derivation: the smallest over `SPLITS`, rounded up."""
+    least = min((log2_probability + 1 + j * shape) / (1 - Fraction(1, 1 << j)) for j in SPLITS)
+    return least * LN2_ABOVE
