@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 FILE = Path(__file__).with_name("_gate.abi3.so")
 
@@ -33,8 +34,9 @@ def load(file: Path) -> ctypes.CDLL | None:
             return None
     except (AttributeError, OSError):
         return None
-    library.umpc_evaluate.argtypes = [number, ctypes.c_char_p, number, number, size] + 6 * [pointer]
-    library.umpc_generate.argtypes = [number, ctypes.c_char_p, number, size] + 4 * [pointer]
+    arrays: list[Any] = 6 * [pointer]
+    library.umpc_evaluate.argtypes = [number, ctypes.c_char_p, number, number, size, *arrays]
+    library.umpc_generate.argtypes = [number, ctypes.c_char_p, number, size, *arrays[:4]]
     return library
 
 
