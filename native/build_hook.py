@@ -112,7 +112,9 @@ else:
         """hatchling's hook: it runs before a wheel is made, also before an editable one."""
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-            if self.target_name == "wheel":
+            if version == "editable":
+                build_if_possible()  # the code is used in place, and so is the library
+            elif self.target_name == "wheel":
                 add_to_wheel(build_data)
 
 
