@@ -108,8 +108,9 @@ figures: $(VENV)/.bench  ## measure the papers' figures and tables, into bench/p
 	$(BIN)/python -m bench.figures $(if $(DIABETES),--data 'diabetes=$(DIABETES)') \
 	  $(if $(TRIPADVISOR),--data 'tripadvisor=$(TRIPADVISOR)')
 
-profile: $(VENV)/.demo  ## show where the time of a complete job goes, by process and kind of work
+profile: $(VENV)/.demo  ## show where the time of a complete job goes, by process and kind of work, and by step
 	$(BIN)/python -m bench.profile
+	$(BIN)/python -m bench.steps
 
 native: $(VENV)/.demo  ## compile the sign gate again, in place; an error where there is no C compiler
 	$(BIN)/python native/build_hook.py

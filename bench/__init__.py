@@ -35,6 +35,7 @@
 | `guessing.py` | how well an event is guessed from times |
 | `ranking.py` | a ranking that a trusted curator learns by DP-SGD |
 | `profile.py` | `make profile`: where the time of a job goes |
+| `steps.py` | `make profile`: the milliseconds of each step of a small job |
 | `clocked.py` | `umpc` with clocks in it, for `profile.py` |
 | `harness.py` | real processes for a benchmark |
 | `jobs.py` | run jobs, and report those that fail |

@@ -15,14 +15,16 @@ from umpc.errors import ConfigError
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.transport.authority import load_identity
+from umpc.transport.kept import KeptConnections
 
 
 def lead(file: TrainFile, told: Callable[[StepResult], None], public: PublicTable | None) -> Model:
     """Run a training as its coordinator."""
     identity = load_identity(file.identity, "coordinator")
+    kept = KeptConnections()  # a training is a study a step
 
     async def run(study: Study) -> Report:
-        return await run_study(study, identity)
+        return await run_study(study, identity, kept=kept)
 
     return run_now(train(file, identity.name, run, told, public))
 

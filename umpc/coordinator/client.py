@@ -23,6 +23,7 @@ from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
+from umpc.transport.kept import KeptConnections
 
 Outcome = TypeVar("Outcome")
 
@@ -41,20 +42,22 @@ async def run_study(
     tell: Tell = silent,
     expect: Expect = expect_nothing,
     note: Note = no_note,
+    kept: KeptConnections | None = None,
 ) -> Report:
     """Run a study to its report. A preparation is used if all nodes still have it.
 
     Where the study may miss nodes, it goes on without those that are lost before the release.
 
     Args: tell: is told each step's progress. expect: is told the attempt before the nodes prepare.
-        note: takes notes of how far each node is.
+        note: takes notes of how far each node is. kept: the connections of this process's earlier
+        studies, which this one takes and gives back.
 
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
     losses = Losses(study)
     while True:
         try:
-            return await _lead(losses, identity, tell, Conductor.conduct, expect, note)
+            return await _lead(losses, identity, tell, Conductor.conduct, expect, note, kept)
         except UmpcError as error:
             losses.after(error)
 
@@ -84,6 +87,7 @@ async def _lead(
     lead: Callable[[Conductor], Awaitable[Outcome]],
     expect: Expect,
     note: Note,
+    kept: KeptConnections | None = None,
 ) -> Outcome:
     """Lead a study over streams to all nodes, which end with it."""
     study = checked(losses.study)
@@ -93,14 +97,17 @@ async def _lead(
     shufflers = [ShufflerLink(study, place) for place in range(len(study.shufflers))]
     parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
     conductor = Conductor(side, links, tell, started, shufflers, expect, losses)
+    ended_well = False
     try:
         patience = study.seconds_per_step
-        await each(parties, "connect", lambda link: link.open(identity, patience))
-        return await lead(conductor)
+        await each(parties, "connect", lambda link: link.open(identity, patience, kept))
+        outcome = await lead(conductor)
+        ended_well = True
+        return outcome
     except UmpcError as error:
         keep = conductor.may_be_charged
         seconds = GIVE_UP_SECONDS if study.most_missing else ABORT_SECONDS
         await asyncio.gather(*(link.abort(error, keep=keep, seconds=seconds) for link in links))
         raise
     finally:
-        await asyncio.gather(*(link.close() for link in parties))
+        await asyncio.gather(*(link.close(keep=ended_well) for link in parties))

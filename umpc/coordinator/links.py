@@ -19,6 +19,7 @@ from umpc.study import messages as m
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
+from umpc.transport.kept import KeptConnections
 from umpc.transport.services import node_stub
 from umpc.transport.stream import RpcStream
 
@@ -64,12 +65,17 @@ class NodeLink:
             node.name, "connect", codec.decode_node, ahead=MESSAGES_AHEAD
         )
 
-    async def open(self, identity: Identity, patience: float | None = None) -> None:
+    async def open(
+        self,
+        identity: Identity,
+        patience: float | None = None,
+        kept: KeptConnections | None = None,
+    ) -> None:
         """Connect and begin the study's call. Raises: PeerUnavailable, CertificateError.
 
-        Args: patience: as of `RpcStream.connect`.
+        Args: patience, kept: as of `RpcStream.connect`.
         """
-        await self._stream.connect(identity, "node", self.node.address, patience)
+        await self._stream.connect(identity, "node", self.node.address, patience, kept)
         self._stream.begin(node_stub(self._stream.channel).Study())
         self._note(self.node.name, "connect", 1, 1)
 
@@ -155,10 +161,13 @@ class NodeLink:
                 await self._stream.write(codec.encode_coordinator(reason))
                 await self._stream.finish(seconds)
 
-    async def close(self) -> None:
-        """Hang up. A node that has answered gets a moment to finish its work."""
+    async def close(self, *, keep: bool = False) -> None:
+        """Hang up. A node that has answered gets a moment to finish its work.
+
+        Args: keep: as of `RpcStream.cancel`.
+        """
         await self._stream.finish(ABORT_SECONDS)
-        await self._stream.close()
+        await self._stream.close(keep=keep)
 
 
 class AskedLink(Protocol):

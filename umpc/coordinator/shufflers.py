@@ -12,6 +12,7 @@ from umpc.study.document import Study
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
+from umpc.transport.kept import KeptConnections
 from umpc.transport.services import grpc, shuffler_stub
 from umpc.transport.status import error_of, lost
 from umpc.transport.stream import RpcStream, as_received
@@ -31,12 +32,17 @@ class ShufflerLink:
             self.node.name, "connect", as_received, ahead=FRAMES_AHEAD
         )
 
-    async def open(self, identity: Identity, patience: float | None = None) -> None:
-        """Connect. Args: patience: as of `RpcStream.connect`.
+    async def open(
+        self,
+        identity: Identity,
+        patience: float | None = None,
+        kept: KeptConnections | None = None,
+    ) -> None:
+        """Connect. Args: patience, kept: as of `RpcStream.connect`.
 
         Raises: PeerUnavailable, CertificateError.
         """
-        await self._stream.connect(identity, "shuffler", self.node.address, patience)
+        await self._stream.connect(identity, "shuffler", self.node.address, patience, kept)
 
     async def begin(self, attempt: bytes, seconds: float) -> bytes:
         """Ask for the attempt's heap and return the id of the run, once the shuffler has its order.
@@ -83,6 +89,6 @@ class ShufflerLink:
             except EncodingError as error:
                 raise self._stream.violation(error.message) from error
 
-    async def close(self) -> None:
-        """Hang up at once."""
-        await self._stream.close()
+    async def close(self, *, keep: bool = False) -> None:
+        """Hang up at once. Args: as of `RpcStream.cancel`."""
+        await self._stream.close(keep=keep)

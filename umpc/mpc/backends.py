@@ -26,6 +26,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares
 from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import SharedCells
+from umpc.mpc.masked.committee_transfers import CommitteeTransfers
 from umpc.mpc.triples.cells import TriplesCells
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
@@ -114,3 +115,20 @@ def backend_of(study: Study) -> type[Cells]:
     Any other backend has no edges of several owners. Its nodes toss coins as those of `shared` do.
     """
     return BACKENDS.get(study.backend, SharedCells)
+
+
+def tosses_apart(study: Study) -> bool:
+    """Whether a study's coins have transfers of their own, which need no seed of the cells."""
+    return backend_of(study) is SharedCells
+
+
+def transfers_of(
+    study: Study, attempt: SharedAttempt, node: int, coin_seed: bytes
+) -> CommitteeTransfers | None:
+    """A node's transfers for coins where they are apart from its cells; None where it has none.
+
+    The other backends toss coins over the channels of their edges.
+    """
+    if not tosses_apart(study) or not attempt.tosses(node):
+        return None
+    return CommitteeTransfers(attempt, node, coin_seed)

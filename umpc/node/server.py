@@ -51,6 +51,7 @@ from umpc.study import document
 from umpc.study import messages as m
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import credentials_of
+from umpc.transport.kept import KeptConnections
 from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import lost, status_of
 from umpc.transport.tls import grpc, peer_of
@@ -92,7 +93,8 @@ class NodeServer(rpc.NodeServicer):
         self.watch = watch
         self.identity = identity
         self.finished = finished
-        self.links = Links(identity)
+        self.kept = KeptConnections()
+        self.links = Links(identity, self.kept)
         self.datasets = Datasets(identity.name, datasets)
         self._sites = {each.name: self._site(each) for each in datasets}
         self._contact = ContactCheck(identity, self._rules_for)
@@ -244,7 +246,7 @@ class NodeServer(rpc.NodeServicer):
             raise LocalProtocolError("material was asked for in a study without a dealer")
         node = attempt.study.index_of(self.identity.name)
         reader = MaterialReader(dealer, attempt, openings, signatures, node, chunks)
-        await reader.open(self.identity)
+        await reader.open(self.identity, self.kept)
         return reader
 
     def _open_spool(self, folder: Path, study: document.Study, size: int) -> Spool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+from dataclasses import dataclass
 
 from umpc.errors import AddressInUse, CertificateError, PeerUnavailable, UmpcError
 from umpc.transport.certificates import ROLES, clock, host_name, verify_certificate
@@ -72,6 +73,17 @@ CHANNEL = (
 )
 
 
+@dataclass(frozen=True)
+class VerifiedChannel:
+    """A channel that is ready for calls.
+
+    server_der: the one certificate that it trusts; None for one through a hub.
+    """
+
+    channel: grpc.aio.Channel
+    server_der: bytes | None
+
+
 async def connect(
     identity: Identity,
     name: str,
@@ -80,7 +92,19 @@ async def connect(
     timeout: float,
     patience: float = LATE_SECONDS,
 ) -> grpc.aio.Channel:
-    """Return a channel to exactly this name and role, ready for calls. The caller closes it.
+    """Return the channel of `open_connection`, which the caller closes. Raises: as it."""
+    return (await open_connection(identity, name, role, address, timeout, patience)).channel
+
+
+async def open_connection(
+    identity: Identity,
+    name: str,
+    role: str,
+    address: str,
+    timeout: float,
+    patience: float = LATE_SECONDS,
+) -> VerifiedChannel:
+    """Return a connection to exactly this name and role. The caller closes its channel.
 
     A peer that is not there yet has `timeout` seconds to come. A peer that answers, and is late
     because a machine is busy, has `patience` seconds. A wrong certificate ends the wait at once,
@@ -94,23 +118,23 @@ async def connect(
     split_address(address)
     attempt = _Attempt(identity, name, role, address, min(DIAGNOSIS_SECONDS, timeout))
     trying = asyncio.create_task(attempt.until_ready())
-    channel: grpc.aio.Channel | None = None
+    connection: VerifiedChannel | None = None
     try:
         async with time_limit(patience):
             while not await _ends_within(trying, timeout):
                 fault = await attempt.fault()
                 if fault is not None and not trying.done():
                     raise fault
-        channel = trying.result()
-        return channel
+        connection = trying.result()
+        return connection
     except TimeoutError:
         raise await attempt.reason() from None
     finally:
-        if channel is None:
+        if connection is None:
             await _give_up(trying)
 
 
-async def _ends_within(task: asyncio.Task[grpc.aio.Channel], seconds: float) -> bool:
+async def _ends_within(task: asyncio.Task[VerifiedChannel], seconds: float) -> bool:
     """Wait for a task, and return whether it has ended."""
     with contextlib.suppress(TimeoutError):
         async with time_limit(seconds):
@@ -118,12 +142,12 @@ async def _ends_within(task: asyncio.Task[grpc.aio.Channel], seconds: float) -> 
     return task.done()
 
 
-async def _give_up(trying: asyncio.Task[grpc.aio.Channel]) -> None:
+async def _give_up(trying: asyncio.Task[VerifiedChannel]) -> None:
     """End an attempt, and close its channel if it just got one."""
     trying.cancel()
     await asyncio.wait({trying})
     if not trying.cancelled() and trying.exception() is None:
-        await trying.result().close(None)
+        await trying.result().channel.close(None)
 
 
 class _Attempt:
@@ -136,7 +160,7 @@ class _Attempt:
         self._address = address
         self._seconds = seconds
 
-    async def until_ready(self) -> grpc.aio.Channel:
+    async def until_ready(self) -> VerifiedChannel:
         """Try until a channel is ready. Raises: CertificateError, if trying again is of no use."""
         pause = FIRST_PAUSE
         while True:
@@ -144,7 +168,7 @@ class _Attempt:
             shown = await shown_certificate(self._address, self._seconds, self._role)
             channel = None if shown is None else await self._connect(await self._verified(shown))
             if channel is not None:
-                return channel
+                return VerifiedChannel(channel, shown)
             error = await self.reason()
             if isinstance(error, CertificateError):
                 raise error

@@ -37,10 +37,10 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.transport.channels import LATE_SECONDS
-from umpc.transport.dialling import connect
 from umpc.transport.heartbeat import beat_to
 from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.identity import Identity
+from umpc.transport.kept import KeptConnections, Lease
 from umpc.transport.patience import time_limit
 from umpc.transport.services import Call, Channel, Context, grpc, read
 from umpc.transport.status import error_of, lost
@@ -102,7 +102,9 @@ class RpcStream(Generic[Request, Reply]):
         self._address = ""
         self._own: str | None = None
         self._believed = False
-        self._channel: Channel | None = None
+        self._kept: KeptConnections | None = None
+        self._lease: Lease | None = None
+        self._is_sound = True
         self._call: Call[Request, Any] | None = None
         self._reader: asyncio.Task[None] | None = None
         self._heart: asyncio.Task[None] | None = None
@@ -117,12 +119,19 @@ class RpcStream(Generic[Request, Reply]):
     # ---- open ------------------------------------------------------------------------------
 
     async def connect(
-        self, identity: Identity, role: str, address: str, patience: float | None = None
+        self,
+        identity: Identity,
+        role: str,
+        address: str,
+        patience: float | None = None,
+        kept: KeptConnections | None = None,
     ) -> None:
-        """Open the channel to the peer.
+        """Take a kept connection to the peer, or open one.
 
-        Args: patience: the longest wait for a peer that answers and is late, in seconds; at least
-            CONNECT_SECONDS, which is the wait for a peer that does not answer.
+        Args:
+            patience: the longest wait for a peer that answers and is late, in seconds; at least
+                CONNECT_SECONDS, which is the wait for a peer that does not answer.
+            kept: where the connection is taken from and given back to, if there is such a place.
 
         Raises: PeerUnavailable, CertificateError, ConfigError.
         """
@@ -130,22 +139,25 @@ class RpcStream(Generic[Request, Reply]):
         self._believed = role in BELIEVED
         self._address = address
         patience = LATE_SECONDS if patience is None else max(patience, CONNECT_SECONDS)
-        self._channel = await connect(identity, self.peer, role, address, CONNECT_SECONDS, patience)
+        self._kept = kept
+        self._lease = await (kept or KeptConnections()).take(
+            identity, self.peer, role, address, CONNECT_SECONDS, patience
+        )
 
     @property
     def channel(self) -> Channel:
         """The open channel, for stubs. Raises: LocalProtocolError before `connect`."""
-        if self._channel is None:
+        if self._lease is None:
             raise LocalProtocolError(f"the stream to {self.peer} was used before it was connected")
-        return self._channel
+        return self._lease.connection.channel
 
     def begin(self, call: Call[Request, Any]) -> None:
         """Start to read a call that this side made."""
         self._call = call
         self._reader = asyncio.create_task(self._read(call))
         beats = self._beats and not is_behind_hub(self._address)  # a hub's session has its own
-        if self._channel is not None and beats:
-            self._heart = asyncio.create_task(self._watch(self._channel, call))
+        if self._lease is not None and beats:
+            self._heart = asyncio.create_task(self._watch(self.channel, call))
 
     def accept(self, context: Context[Any, Request]) -> None:
         """Start to read a call that the peer made. The call ends when its handler returns."""
@@ -192,6 +204,7 @@ class RpcStream(Generic[Request, Reply]):
             async with time_limit(seconds):
                 yield
         except TimeoutError as error:
+            self._is_sound = False
             raise StepTimeout(
                 f"{self.peer} did not finish step {step} within {seconds:.0f} s",
                 culprit=self.peer,
@@ -259,6 +272,7 @@ class RpcStream(Generic[Request, Reply]):
     async def _watch(self, channel: Channel, call: Call[Request, Any]) -> None:
         """Beat until the peer has stopped, and end the stream then."""
         reason = await beat_to(channel, self._address)
+        self._is_sound = False
         if self._reader is not None and not call.done():
             # The stream may have ended for a reason of its own, which is on its way.
             await asyncio.wait({self._reader}, timeout=REASON_SECONDS)
@@ -319,6 +333,7 @@ class RpcStream(Generic[Request, Reply]):
 
     def violation(self, action: str) -> RemoteProtocolError:
         """Return the error for a peer that broke the protocol. `action`: what the peer did."""
+        self._is_sound = False
         return RemoteProtocolError(
             f"{self.peer} broke the protocol: {action}", culprit=self.peer, step=self.step
         )
@@ -333,26 +348,33 @@ class RpcStream(Generic[Request, Reply]):
             await self._opened.done_writing()
         await asyncio.wait({self._reader}, timeout=seconds)
 
-    def cancel(self) -> None:
-        """End the stream now. Its channel closes in the background, and waiting `next` end."""
+    def cancel(self, *, keep: bool = False) -> None:
+        """End the stream now. Its connection ends in the background, and waiting `next` end.
+
+        Args: keep: the run ended well, so a later run may have the connection.
+        """
         if self._closing is None:
             if self._call is not None:
                 self._call.cancel()
-            self._closing = asyncio.create_task(self._end())
+            self._closing = asyncio.create_task(self._end(keep and self._is_sound))
 
-    async def close(self) -> None:
-        """End the stream now, and return when its channel is closed."""
-        self.cancel()
+    async def close(self, *, keep: bool = False) -> None:
+        """End the stream now, and return when its connection has ended. Args: as of `cancel`."""
+        self.cancel(keep=keep)
         if self._closing is not None:
             await asyncio.shield(self._closing)
 
-    async def _end(self) -> None:
+    async def _end(self, keep: bool) -> None:
         for task in (self._heart, self._reader):
             if task is not None:
                 task.cancel()
                 await asyncio.wait({task})
-        if self._channel is not None:
-            await self._channel.close(None)
+        if self._lease is None:
+            return
+        if self._kept is None:
+            await self.channel.close(None)
+        else:
+            await self._kept.give_back(self._lease, keep=keep)
 
 
 class _Accepted(Generic[Request]):

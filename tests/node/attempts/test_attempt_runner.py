@@ -106,6 +106,72 @@ def test_a_step_whose_time_is_up_names_the_peer_that_did_not_connect():
     assert missing == ["node-3"]
 
 
+@pytest.mark.parametrize("early", [True, False])
+def test_a_node_tosses_coins_while_the_dealer_deals_where_they_need_no_seed(early):
+    """The dealer here sends its seed only after the toss; a node that waits for it would hang."""
+    done: list[str] = []
+    tossed = asyncio.Event()
+
+    class Dealer:
+        is_awaited, bytes_received = False, 0
+
+        async def seed(self) -> bytes:
+            if early:
+                await tossed.wait()
+            return bytes(32)
+
+        async def pump(self) -> None: ...
+
+        async def prefetched(self) -> None: ...
+
+        def on_violation(self, alarm: Any) -> None: ...
+
+        def close(self, *, keep: bool) -> None:
+            assert not keep  # the run has not ended
+
+    def toss() -> None:
+        done.append("tossed")
+        tossed.set()
+
+    async def open_material(*_: Any) -> Dealer:
+        return Dealer()
+
+    async def tell(done: int, total: int) -> None: ...
+
+    attempt = SimpleNamespace(
+        id=bytes(32),
+        study=SimpleNamespace(seconds_per_step=20),
+        chunks_of=lambda index: [],
+        tree_hash=lambda: None,
+        needs_dealer=True,
+        makes_ahead=False,
+        toss_plan=None,
+        program=SimpleNamespace(window=None, chunks_in_flight=1),
+        members=[SimpleNamespace(name="node-1")],
+    )
+    mesh: Any = SimpleNamespace(
+        attempt=attempt,
+        index=0,
+        peers=(),
+        tosses_early=early,
+        toss=toss,
+        receive_seed=lambda seed: done.append("dealt"),
+    )
+    side: Any = SimpleNamespace(
+        study=SimpleNamespace(seconds_per_step=20, shufflers=()), mesh=mesh, signatures=()
+    )
+
+    async def scenario() -> None:
+        runner = AttemptRunner(SimpleNamespace(open_material=open_material), tell)  # type: ignore[arg-type]
+        try:
+            await runner.ready(side, ())
+        finally:
+            runner.close()
+
+    asyncio.run(scenario())
+    assert done == (["tossed", "dealt"] if early else ["dealt", "tossed"])
+
+
 def test_a_thread_is_used_by_one_run_at_a_time_and_by_the_next_one_again():
     threads = ComputeThreads()
     first, second = threads.take(), threads.take()

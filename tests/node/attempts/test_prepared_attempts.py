@@ -141,10 +141,15 @@ def test_its_links_are_made_anew_at_the_addresses_of_the_run(parked):
     A peer may still know the preparation's links by the attempt's id.
     """
     calls = []
+    calls_kept = []
 
     async def dial(study, peer, meeting):
         calls.append((study.nodes[peer].address, peer, meeting))
-        return SimpleNamespace(close=lambda: None, on_violation=lambda alarm: None)
+
+        def close(*, keep):
+            calls_kept.append(keep)
+
+        return SimpleNamespace(close=close, on_violation=lambda alarm: None)
 
     study = parked.side.study
     moved = changed_addresses(study)
@@ -153,6 +158,7 @@ def test_its_links_are_made_anew_at_the_addresses_of_the_run(parked):
     asyncio.run(work.resume(parked, moved))
     work.close()
     assert [call[:2] for call in calls] == [("moved:1", 1), ("moved:2", 2)]
+    assert calls_kept == [False, False]  # the run has not ended well
     assert len({meeting for *_, meeting in calls} | {parked.attempt.id}) == 2
     assert work.bytes_offline == parked.bytes_offline
 

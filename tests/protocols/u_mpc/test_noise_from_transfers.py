@@ -32,7 +32,7 @@ from umpc.dealer.session import DealerSession
 from umpc.errors import LocalProtocolError
 from umpc.mpc.cost import predict
 from umpc.mpc.masked import dealing
-from umpc.mpc.masked.cells import SharedCells
+from umpc.mpc.masked.committee_transfers import CommitteeTransfers
 from umpc.planning.seconds import LINK_SECONDS, Machine, Network, predict_seconds
 from umpc.protocols.registry import checked, delta_of, protocol_of
 from umpc.protocols.u_mpc.sums import noisy_sums
@@ -216,13 +216,13 @@ def test_the_dealer_cannot_know_the_noise_from_what_it_dealt():
     assert len(set(noises_under_one_dealer("own"))) > 3
 
 
-def test_power_coins_from_the_dealers_seed_are_found(monkeypatch):
-    start = SharedCells.__init__
+def test_power_coins_from_a_seed_that_the_dealer_knows_are_found(monkeypatch):
+    start = CommitteeTransfers.__init__
 
-    def mutant(cells, attempt, node, columns, seed, contributions, coin_seed=b""):
-        start(cells, attempt, node, columns, seed, contributions, seed)
+    def mutant(transfers, attempt, node, coin_seed):
+        start(transfers, attempt, node, bytes([node]) * len(coin_seed))
 
-    monkeypatch.setattr(SharedCells, "__init__", mutant)
+    monkeypatch.setattr(CommitteeTransfers, "__init__", mutant)
     assert len(set(noises_under_one_dealer("own"))) == 1
 
 
@@ -239,6 +239,16 @@ def test_nothing_is_tossed_before_the_set_up_and_a_failed_call_uses_nothing_up()
         run.nodes[0].toss()
     run.set_up().toss().fields().evaluate()
     assert len({node.release().share for node in run.nodes}) == 2
+
+
+def test_the_coins_can_be_tossed_before_the_dealer_has_sent_its_seed():
+    """They depend on nothing that the dealer knows, so a node need not wait for it."""
+    run = Run((3, 4), noise="in_mpc").agree().begin()
+    assert all(node.tosses_early for node in run.nodes)
+    run.set_up().toss().seed().fields().evaluate()
+    assert len({node.release().share for node in run.nodes}) == 2
+    garbled = Run((3, 4), backend="garbled", dealer=None).agree().begin().nodes[0]
+    assert not garbled.tosses_early
 
 
 def test_nothing_is_released_without_the_coins():
@@ -262,7 +272,8 @@ def test_every_member_draws_a_seed_of_its_own_that_no_message_holds():
     given = {run.dealer.seed_frame(number).payload for number in range(2)}
     assert not given & {*seeds}
     for node, seed in zip(run.nodes, seeds, strict=True):
-        assert seed.hex() not in repr(node) + repr(node.cells) + repr(node.cells._links)
+        transfers = node._transfers
+        assert seed.hex() not in repr(node) + repr(transfers) + repr(transfers._links)
     assert begun(noise="distributed").nodes[0]._coin_seed == b""
 
 

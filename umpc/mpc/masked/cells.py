@@ -2,8 +2,8 @@
 
 Round 1 sends masked records (`fields.py`), once per link. The rounds of each chunk follow
 (`evaluation.py`), with the dealer's material for it. Before all that, the members of a committee
-that tosses coins by transfers set up channels for them (`transfers/committee_links.py`). Nothing
-else is set up between two nodes.
+that tosses coins by transfers set up channels for them (`committee_transfers.py`). Nothing else is
+set up between two nodes.
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ from umpc.mpc.masked.masks import masked_wires, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
-from umpc.mpc.transfers.coins_from_transfers import toss
-from umpc.mpc.transfers.committee_links import CommitteeLinks, link_shapes
+from umpc.mpc.transfers.committee_links import link_shapes
 from umpc.ustat.clear import Columns
 
 
 class SharedCells:
     """The masked backend's `Cells` (see `backends.py`).
 
-    seed: the dealer's seed for this node; the node's own where nothing is dealt. coin_seed: the
-        node's own in either case.
+    seed: the dealer's seed for this node; the node's own where nothing is dealt. coin_seed: not
+        used here, because `CommitteeTransfers` has it.
     """
 
     def __init__(
@@ -52,8 +51,6 @@ class SharedCells:
         self.columns = columns
         self._seed = seed
         self._contributions = dict(contributions)
-        self._coin_seed = coin_seed
-        self._links = self._committee_links() if attempt.tosses(node) else None
         self._program = require(attempt.program, Program)
         records = attempt.members[node].records
         self._masks = wire_masks(self._program, derive(seed, "masks"), records)
@@ -79,28 +76,13 @@ class SharedCells:
             for _, count, size in fields_frames(program, len(records))
         ]
 
-    def _committee_links(self) -> CommitteeLinks:
-        """This node's channels to the other members of its committee."""
-        committee = self.attempt.committee
-        names = [self.attempt.members[member].name for member in committee]
-        place = committee.index(self.node)
-        return CommitteeLinks(place, names, self.attempt.id, self._coin_seed)
-
     def set_up(self, peer: int) -> Protocol[None] | None:
-        """The set-up of transfers with another member; None where the two toss no coins."""
-        if self._links is None or not self.attempt.tosses(peer):
-            return None
-        return self._links.set_up(self.attempt.committee.index(peer))
+        """Nothing: `CommitteeTransfers` has the only rounds that go before the data."""
+        return None
 
     def toss(self) -> Mesh[list[int]] | None:
-        """This node's part in the committee's coins; None where it tosses none.
-
-        Coins that are made of the dealer's material are chunks like others.
-        """
-        plan = self.attempt.toss_plan
-        if plan is None or self._links is None:
-            return None
-        return toss(plan, self._links.seat(), derive(self._coin_seed, "toss"))
+        """Nothing: `CommitteeTransfers` tosses, and coins that are dealt for are chunks."""
+        return None
 
     def fields_for(self, peer: int) -> list[Message]:
         """The masked records that occur in an edge with the peer."""

@@ -115,6 +115,8 @@ class AttemptRunner:
         self._with_coordinator: Counter[tuple[str, int]] = Counter()
         self._is_parked = False
         self._is_closed = False
+        self.ended_well = False
+        """The run has taken all its steps, so its connections may serve another one."""
         self._connecting: set[str] = set()
         self.missing: list[str] = []
         """The names whose messages were missing when the time of a step was up."""
@@ -162,13 +164,15 @@ class AttemptRunner:
     async def _ready_mesh(self, mesh: MeshSide, ahead: bool) -> None:
         attempt = mesh.attempt
         self._chunks = await self.in_thread(lambda: list(attempt.chunks_of(mesh.index)))
-        seed = await self._open_material(mesh, ahead)
-        await self.in_thread(mesh.receive_seed, seed)
-        await self._connect(mesh, attempt.study, attempt.id)
-        rounds = Rounds(mesh, self._links, self._reader, self.in_thread, self._tell)
+        rounds = Rounds(mesh, self._links, None, self.in_thread, self._tell)
         self._rounds = rounds
-        await together(rounds.set_up(peer) for peer in mesh.peers)
-        failpoint("after-set-up")
+        if mesh.tosses_early:
+            # The coins come from a seed of the node's own, so they need not wait for the dealer.
+            await together([self._take_seed(mesh, ahead), self._meet(mesh, rounds)])
+        else:
+            await self._take_seed(mesh, ahead)
+            await self._meet(mesh, rounds)
+        rounds.material = self._reader
         await self._draw_noise(rounds)
         if ahead and attempt.makes_ahead:
             await self._make_ahead(mesh, rounds)
@@ -176,6 +180,17 @@ class AttemptRunner:
             await self._fetch_all(self._spool)
         elif self._reader:
             await self._reader.prefetched()
+
+    async def _meet(self, mesh: MeshSide, rounds: Rounds) -> None:
+        """Connect to all peers, set up transfers, and toss the committee's coins over them."""
+        await self._connect(mesh, mesh.attempt.study, mesh.attempt.id)
+        await together(rounds.set_up(peer) for peer in mesh.peers)
+        failpoint("after-set-up")
+        await rounds.toss()
+
+    async def _take_seed(self, mesh: MeshSide, ahead: bool) -> None:
+        seed = await self._open_material(mesh, ahead)
+        await self.in_thread(mesh.receive_seed, seed)
 
     async def _open_material(self, mesh: MeshSide, ahead: bool) -> bytes:
         """The node's seed: the dealer's, or its own where nothing is dealt."""
@@ -221,11 +236,10 @@ class AttemptRunner:
         await together(link(peer) for peer in mesh.peers)
 
     async def _draw_noise(self, rounds: Rounds) -> None:
-        """The committee's part, before any data are touched; it counts as preparation."""
+        """The committee's coins from the dealer's material, before any data are touched."""
         noise = [chunk for chunk in self._chunks if chunk.noise]
         self._chunks = self._chunks[len(noise) :]
         await rounds.evaluate(noise)
-        await rounds.toss()
         self._count_as_prepared()
 
     async def _make_ahead(self, mesh: MeshSide, rounds: Rounds) -> None:
@@ -383,11 +397,11 @@ class AttemptRunner:
         if self._pump:
             self._pump.cancel()
         if self._reader:
-            self._reader.close()
+            self._reader.close(keep=self.ended_well)
         if self._spool and not self._is_parked:
             self._spool.close()
         for link in self._links.values():
-            link.close()
+            link.close(keep=self.ended_well)
         if self.delivery:
             self.delivery.close()
         self._is_closed = True

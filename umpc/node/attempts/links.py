@@ -15,6 +15,7 @@ from umpc.node.attempts.peers import PeerLink, peer_stream
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.transport.authority import Identity
+from umpc.transport.kept import KeptConnections
 from umpc.transport.patience import time_limit
 from umpc.transport.services import Context, node_stub, read
 from umpc.transport.status import status_of
@@ -48,10 +49,14 @@ class Meeting:
 
 
 class Links:
-    """All links of this node to other nodes: it serves their calls and dials them."""
+    """All links of this node to other nodes: it serves their calls and dials them.
 
-    def __init__(self, identity: Identity):
+    Args: kept: the connections of ended runs.
+    """
+
+    def __init__(self, identity: Identity, kept: KeptConnections | None = None):
         self.identity = identity
+        self.kept = kept
         self._pumps: set[asyncio.Task[None]] = set()
         self._meetings: dict[Place, Meeting] = {}
         self._dialling = asyncio.Semaphore(DIALS_AT_ONCE)
@@ -138,7 +143,8 @@ class Links:
         stream = peer_stream(node.name)
         try:
             async with self._dialling:
-                await stream.connect(self.identity, "node", node.address, study.seconds_per_step)
+                patience = study.seconds_per_step
+                await stream.connect(self.identity, "node", node.address, patience, self.kept)
             stream.begin(node_stub(stream.channel).Peer())
             await stream.write(pb.PeerMessage(hello=pb.PeerHello(attempt=meeting_id)))
             await stream.next("prepare")

@@ -18,6 +18,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
+from umpc.transport.kept import KeptConnections
 from umpc.transport.services import dealer_stub
 from umpc.transport.stream import RpcStream, as_received
 
@@ -71,9 +72,14 @@ class MaterialReader:
             early_end="ended before all material had come",
         )
 
-    async def open(self, identity: Identity) -> None:
-        """Connect and ask for the material. Raises: PeerUnavailable, CertificateError."""
-        await self._stream.connect(identity, "dealer", self._address, self._patience)
+    async def open(self, identity: Identity, kept: KeptConnections | None = None) -> None:
+        """Connect and ask for the material.
+
+        Args: kept: as of `RpcStream.connect`.
+
+        Raises: PeerUnavailable, CertificateError.
+        """
+        await self._stream.connect(identity, "dealer", self._address, self._patience, kept)
         self._stream.begin(dealer_stub(self._stream.channel).Deal(self._request.first))
 
     async def _tell(self) -> None:
@@ -164,10 +170,10 @@ class MaterialReader:
         if self.violation is not None:
             alarm(self.violation)
 
-    def close(self) -> None:
-        """Hang up; the channel closes in the background."""
+    def close(self, *, keep: bool = False) -> None:
+        """Hang up; the connection ends in the background. Args: as of `RpcStream.cancel`."""
         self._alarm = None
-        self._stream.cancel()
+        self._stream.cancel(keep=keep)
 
     async def _read(self) -> Frame:
         frame = await self._stream.next("prepare")

@@ -190,11 +190,14 @@ class PeerLink:
         """End all waiting with this error, unless another error came first."""
         self._mailbox.fail(error)
 
-    def close(self) -> None:
-        """End the link and its stream; the channel closes in the background."""
+    def close(self, *, keep: bool = False) -> None:
+        """End the link and its stream; the connection ends in the background.
+
+        Args: keep: the run ended well, so the node that dialled may keep the connection.
+        """
         self._alarm = None
         self.fail(lost(self.peer, self.step))
-        self._stream.cancel()
+        self._stream.cancel(keep=keep)
 
     async def pump(self) -> None:
         """Move frames to the mailbox until the stream ends; then callers that wait get the reason.

@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from umpc.dp.events import Event
 from umpc.errors import LocalProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner, Site
@@ -36,6 +37,7 @@ from umpc.node.budget.budget_limits import exact_delta
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import decode_study, protocol_of
 from umpc.study import messages as m
+from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 
 log = logging.getLogger("umpc.node")
@@ -93,6 +95,7 @@ class StudyRun(CoordinatorStream):
         try:
             async with asyncio.timeout(self.site.ledger.hold_seconds) as whole:
                 await self._runner.guard.run(self._steps(whole))
+            self._runner.ended_well = True
         except TimeoutError as error:
             raise self._reserved_too_long() if whole.expired() else self._timeout() from error
         except UmpcError:
@@ -237,12 +240,7 @@ class StudyRun(CoordinatorStream):
         begin = await self.expect(m.Begin)
         self.step = "prepare"
         failpoint("before-prepare")
-        await self._runner.in_thread(side.check_agreed, begin.signatures)
-        attempt = await self._runner.in_thread(side.begin, begin.openings)
-        delta = exact_delta(await self._runner.in_thread(lambda: side.delta))
-        await asyncio.to_thread(self.site.permit_delta, delta)
-        protocol = protocol_of(self.study)
-        events = await self._runner.in_thread(lambda: protocol.events(attempt.sizes))
+        attempt, delta, events = await self._runner.in_thread(self._begin, side, begin)
         # Not in a thread, as epsilon.
         self.site.ledger.reserve_delta(self.study.whole.hash, delta, events)
         failpoint("after-reserve-delta")
@@ -251,6 +249,17 @@ class StudyRun(CoordinatorStream):
         signature = side.sign_attempt()
         await self.send(m.Prepared(attempt.id, self._runner.bytes_offline, signature=signature))
         return delta
+
+    def _begin(self, side: NodeSide, begin: m.Begin) -> tuple[Attempt, Fraction, tuple[Event, ...]]:
+        """Check what all nodes signed, derive the attempt, and ask the site's rules for its δ.
+
+        Returns: the attempt, and the δ and the mechanism that are to be reserved.
+        """
+        side.check_agreed(begin.signatures)
+        attempt = side.begin(begin.openings)
+        delta = exact_delta(side.delta)
+        self.site.permit_delta(delta)
+        return attempt, delta, protocol_of(self.study).events(attempt.sizes)
 
     async def _park(self, delta: Fraction) -> None:
         """Leave the prepared attempt, and its reservation, to a later run."""

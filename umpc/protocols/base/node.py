@@ -51,6 +51,11 @@ class MeshSide(Protocol):
         """The nodes with which this node exchanges messages."""
         ...
 
+    @property
+    def tosses_early(self) -> bool:
+        """Whether `set_up` and `toss` may come before the seed, which the dealer sends."""
+        ...
+
     def receive_seed(self, node_seed: bytes) -> None:
         """The seed of all that this node keeps secret in its cells."""
         ...

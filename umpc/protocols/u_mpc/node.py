@@ -29,7 +29,7 @@ from umpc.crypto.signing import Credentials
 from umpc.crypto.zero_shares import zero_shares
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.backends import Cells, backend_of
+from umpc.mpc.backends import Cells, backend_of, tosses_apart, transfers_of
 from umpc.mpc.chunks import AHEAD, Chunk
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
@@ -105,6 +105,8 @@ class UMpcNode(NodeSide):
         self._drawn = {chunk: self._random_words(chunk.count) for chunk in own_coins}
         # The coins' own seed: the dealer, who may know the other seed, never sees this one.
         self._coin_seed = self._entropy(SEED_BYTES) if attempt.tosses(self.index) else b""
+        # They use that seed, or the cells do.
+        self._transfers = transfers_of(self.study, attempt, self.index, self._coin_seed)
         names = [member.name for member in attempt.members]
         masked_with = set(attempt.zero_share_peers(self.index))
         keys = [
@@ -135,6 +137,11 @@ class UMpcNode(NodeSide):
         """The nodes with which this node exchanges messages."""
         return self.attempt.peers(self.index)
 
+    @property
+    def tosses_early(self) -> bool:
+        """Whether `set_up` and `toss` may come before the seed, which the dealer sends."""
+        return self.attempt.needs_dealer and tosses_apart(self.study)
+
     def receive_seed(self, node_seed: bytes) -> None:
         """The seed of all that this node keeps secret in its cells.
 
@@ -156,13 +163,18 @@ class UMpcNode(NodeSide):
 
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The messages between this node and a peer that go before all data, if any."""
-        return self.cells.set_up(peer)
+        if self._transfers is not None:
+            return self._transfers.set_up(peer)
+        return None if self.tosses_early else self.cells.set_up(peer)
 
     def toss(self) -> Mesh[None] | None:
         """The committee's noise from transfers, once, after every set-up."""
         if self._toss_begun:
             raise LocalProtocolError("the committee's coins were tossed before")
-        protocol = self.cells.toss()
+        if self._transfers is not None:
+            protocol = self._transfers.toss()
+        else:
+            protocol = None if self.tosses_early else self.cells.toss()
         self._toss_begun = True
         return None if protocol is None else self._add_tossed(protocol)
 

@@ -1,0 +1,49 @@
+"""The transfers of one committee member, which need no seed and no material of the dealer's.
+
+They come from a seed of the member's own, which the dealer never sees. So they go on while the
+dealer still deals.
+"""
+
+from __future__ import annotations
+
+from umpc.crypto.mesh import Mesh
+from umpc.crypto.prg import derive
+from umpc.crypto.rounds import Protocol
+from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.transfers.coins_from_transfers import toss
+from umpc.mpc.transfers.committee_links import CommitteeLinks
+
+
+class CommitteeTransfers:
+    """Channels to the other members, and the committee's coins over them.
+
+    Args:
+        node: a member of the attempt's committee.
+        coin_seed: 32 uniform bytes of this node's own, for this attempt alone.
+    """
+
+    def __init__(self, attempt: SharedAttempt, node: int, coin_seed: bytes):
+        committee = attempt.committee
+        names = [attempt.members[member].name for member in committee]
+        self._attempt = attempt
+        self._coin_seed = coin_seed
+        self._links = CommitteeLinks(committee.index(node), names, attempt.id, coin_seed)
+
+    def __repr__(self) -> str:
+        return "CommitteeTransfers(<redacted>)"
+
+    def set_up(self, peer: int) -> Protocol[None] | None:
+        """The rounds that make the channel to another node; None where the two toss no coins."""
+        if not self._attempt.tosses(peer):
+            return None
+        return self._links.set_up(self._attempt.committee.index(peer))
+
+    def toss(self) -> Mesh[list[int]] | None:
+        """This member's part in the committee's coins, after all set-ups.
+
+        Coins that are made of the dealer's material are chunks like others.
+        """
+        plan = self._attempt.toss_plan
+        if plan is None:
+            return None
+        return toss(plan, self._links.seat(), derive(self._coin_seed, "toss"))
