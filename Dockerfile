@@ -11,10 +11,13 @@ COPY deploy/requirements.txt ./
 RUN python -m pip --python /opt/umpc/bin/python install --no-compile --require-hashes --only-binary :all: \
       --requirement requirements.txt
 
-# The wheel. hatchling stays in this stage.
+# The wheel, with the compiled sign gate. The compiler and hatchling stay in this stage.
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev \
+ && rm -rf /var/lib/apt/lists/*
 COPY pyproject.toml README.md ./
+COPY native native
 COPY umpc umpc
-RUN python -m pip wheel --quiet --no-deps --wheel-dir /wheel . \
+RUN UMPC_BUILD_NATIVE=1 python -m pip wheel --quiet --no-deps --wheel-dir /wheel . \
  && python -m pip --python /opt/umpc/bin/python install --no-compile --no-deps /wheel/*.whl \
 # Nothing runs the libraries' own tests, and no compiler reads their headers.
  && cd /opt/umpc/lib/python3.11/site-packages \

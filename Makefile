@@ -9,22 +9,30 @@ PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -
 # One more than cores: a third of the system tests' time is waiting for processes that hang.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
+# Debian's packages for `make native-emulated`: an emulator, and a compiler for 64-bit ARM.
+EMULATION_PACKAGES := qemu-user gcc libc6-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+
 # Debian's packages of R that `make test-r` needs.
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
-.PHONY: help demo test test-r long cluster-demo test-cluster compose-test netns-test upgrade-test test-sql test-pages audit crash bench pictures figures profile native oracles \
+.PHONY: help demo test test-r long cluster-demo test-cluster compose-test netns-test upgrade-test \
+        test-sql test-pages audit crash bench peers pictures figures profile native native-emulated \
+        oracles \
         requirements sbom test-wheel lint docs tutorial architecture settings proto install clean
 
 help:  ## print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-# Each stamp installs again when the project's metadata changes. The code is used in place.
-$(VENV)/.demo: pyproject.toml
+# Each stamp installs again when the project's metadata or the compiled gate changes. The code is
+# used in place. Where there is no C compiler, the installation has no gate and is otherwise complete.
+GATE := $(wildcard native/*.[ch]) native/build_hook.py
+
+$(VENV)/.demo: pyproject.toml $(GATE)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml
+$(VENV)/.dev: pyproject.toml $(GATE)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,dev]'
 	@touch $(VENV)/.demo $@
@@ -97,9 +105,12 @@ audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) 
 crash: $(VENV)/.dev  ## kill processes at 200 moments after the first charge, and finish each study
 	$(BIN)/python -m tests.system.crash --moments 200
 
-bench: $(VENV)/.dev  ## print every figure next to its target; compile the sign gate first if there is a compiler
-	@if command -v cc > /dev/null; then $(MAKE) --no-print-directory native; fi
+bench: $(VENV)/.dev  ## print every figure next to its target
 	$(BIN)/python -m bench
+
+# SPU=PYTHON: a Python that has SPU, whose figures are then printed, too.
+peers: $(VENV)/.dev  ## print umpc's figures on a job that other systems can run, too (docs/peers.md)
+	$(BIN)/python -m bench.peers $(if $(SPU),--spu '$(SPU)')
 
 pictures: $(VENV)/.bench  ## draw what jobs take as they grow, into bench/pictures
 	$(BIN)/python -m bench.scaling
@@ -113,9 +124,14 @@ profile: $(VENV)/.demo  ## show where the time of a complete job goes, by proces
 	$(BIN)/python -m bench.profile
 	$(BIN)/python -m bench.steps
 
-# Needs a C compiler, which nothing else here does.
-native: $(VENV)/.demo  ## optional: compile the sign gate for this processor (UMPC_NATIVE=0 turns it off)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps ./native
+native: $(VENV)/.demo  ## compile the sign gate again, in place; an error where there is no C compiler
+	$(BIN)/python native/build_hook.py
+	$(BIN)/umpc --version --verbose
+
+native-emulated: $(VENV)/.dev  ## run the compiled gate on emulated processors, ARM's among them; installs Debian's packages
+	@command -v qemu-aarch64 > /dev/null && command -v aarch64-linux-gnu-gcc > /dev/null || \
+	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends $(EMULATION_PACKAGES)
+	$(BIN)/python -m pytest -n 0 -rA tests/emulated
 
 oracles: $(VENV)/.dev  ## compare accounting, frames and c-index with other libraries, in an environment of its own
 	test -x $(VENV)-oracles/bin/python || $(PYTHON) -m venv $(VENV)-oracles
@@ -136,6 +152,9 @@ test-wheel: $(VENV)/.demo  ## build a wheel, and run the demo from it in an empt
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv build/wheel-env
 	build/wheel-env/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/umpc-*.whl)[demo]"
+	@ls build/wheel && cd / && "$(CURDIR)/build/wheel-env/bin/umpc" --version --verbose
+	@if command -v cc > /dev/null && test "$$UMPC_BUILD_NATIVE" != 0; then cd / && \
+	  "$(CURDIR)/build/wheel-env/bin/python" -c 'from umpc.native.library import LIBRARY; assert LIBRARY, "the wheel has no gate"'; fi
 	folder="$$(mktemp -d)" && cd "$$folder" && "$(CURDIR)/build/wheel-env/bin/umpc" demo && rmdir "$$folder"
 
 lint: $(VENV)/.dev  ## check style and types
@@ -172,4 +191,4 @@ install: $(VENV)/.demo  ## link the command `umpc` into PREFIX/bin, with complet
 	@echo "umpc is $(PREFIX)/bin/umpc, a link into this folder; it needs $(PREFIX)/bin on your PATH"
 
 clean:  ## remove what these commands made
-	rm -rf $(VENV) $(VENV)-oracles build dist *.egg-info native/build native/*.egg-info
+	rm -rf $(VENV) $(VENV)-oracles build dist *.egg-info umpc/native/_gate.abi3.so

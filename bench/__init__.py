@@ -46,6 +46,7 @@
 | `trail.py` | an audit trail of a million rows: seconds and memory to verify it |
 | `limits.py` | this machine's AES limit |
 | `table.py` | print tables, and figures beside their targets |
+| `peers/` | `make peers`: a job that other systems can run, too |
 | `figures/` | `make figures`: the papers' figures and tables, each with its claim |
 | `baselines/` | mechanisms of the literature that no command of umpc uses |
 | `pictures/` | pictures and CSV files of these measurements |

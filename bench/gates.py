@@ -1,4 +1,4 @@
-"""Sign gates a second and core, beside the AES limit: in numpy, and compiled if `native/` is there.
+"""Sign gates a second and core, beside the AES limit: in numpy, and compiled, kind by kind.
 
 The widths are those of an age, a balance and a 40-bit number. The limit, evaluation and generation
 take turns, so a busy machine slows all of them. The compared figures are medians of the ratios

@@ -36,6 +36,7 @@ PACKAGES = (
     "ustat",
     "dp",
     "crypto",
+    "native",
     "study",
     "api",
     "deployment",

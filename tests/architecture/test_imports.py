@@ -40,7 +40,8 @@ MAY_IMPORT = {
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
     "umpc/study/": ("msgspec", *BELOW_STUDY),
     "umpc/mpc/": ("numpy", "cryptography", "nacl", "umpc.mpc", *BELOW_STUDY),
-    "umpc/mpc/masked/native.py": ("umpc_native",),
+    "umpc/mpc/masked/native.py": ("umpc.native",),
+    "umpc/native/": ("numpy", "umpc.native", "umpc.errors"),
     "umpc/planning/reference_table.py": ("numpy", *BELOW_STUDY),
     "umpc/protocols/": (
         "numpy",
@@ -153,6 +154,7 @@ MAY_IMPORT = {
         "umpc.coordinator.studyfile",
         "umpc.node.records",
     ),
+    "umpc/cli/version.py": ("click", "cryptography.hazmat.backends", "umpc"),
     "umpc/cli/": ("numpy", "click", "rich", "cryptography.x509", "umpc"),
 }
 """Folder or file → its imports beside the standard library; the longest entry that fits counts."""

@@ -5,23 +5,10 @@ They need no kernel.
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-PATH = Path(__file__).parents[2] / "native" / "umpc_native" / "checks.py"
-
-
-def load():
-    spec = importlib.util.spec_from_file_location("native_checks", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-CHECKS = load()
+from umpc.native import checks
 
 
 def blocks(*shape: int) -> np.ndarray:
@@ -65,15 +52,15 @@ BAD = [
 
 
 def test_arguments_that_fit_are_taken():
-    assert CHECKS.check_evaluate(**GOOD) == 7
-    assert CHECKS.check_generate(bytes(16), 9, GOOD["masked"], blocks(2, 7)) == 7
+    assert checks.check_evaluate(**GOOD) == 7
+    assert checks.check_generate(bytes(16), 9, GOOD["masked"], blocks(2, 7)) == 7
 
 
 @pytest.mark.parametrize("number", range(len(BAD)))
 def test_an_evaluation_with_one_wrong_argument_is_refused(number):
     name, value = BAD[number]
     with pytest.raises(ValueError):
-        CHECKS.check_evaluate(**{**GOOD, name: value})
+        checks.check_evaluate(**{**GOOD, name: value})
 
 
 @pytest.mark.parametrize(
@@ -81,7 +68,7 @@ def test_an_evaluation_with_one_wrong_argument_is_refused(number):
 )
 def test_a_generation_with_a_wrong_mask_is_refused(mask):
     with pytest.raises(ValueError):
-        CHECKS.check_generate(bytes(16), 9, mask, blocks(2, 7))
+        checks.check_generate(bytes(16), 9, mask, blocks(2, 7))
 
 
 @pytest.mark.parametrize(
@@ -89,10 +76,10 @@ def test_a_generation_with_a_wrong_mask_is_refused(mask):
 )
 def test_a_generation_with_wrong_roots_is_refused(roots):
     with pytest.raises(ValueError):
-        CHECKS.check_generate(bytes(16), 9, GOOD["masked"], roots)
+        checks.check_generate(bytes(16), 9, GOOD["masked"], roots)
 
 
 def test_levels_are_those_of_the_numpy_path():
     from umpc.mpc.masked.dcf_tree import levels
 
-    assert all(CHECKS.levels(width) == levels(width) for width in range(2, 65))
+    assert all(checks.levels(width) == levels(width) for width in range(2, 65))

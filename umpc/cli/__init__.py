@@ -3,6 +3,7 @@
 | file | what it is |
 |---|---|
 | `main.py` | the root command: one line and an exit code for each failure |
+| `version.py` | `umpc --version`: the versions, the sign gate that runs, the libraries |
 | `enrol.py` | `umpc enrol`: a site gets its certificate by an invitation |
 | `enrol_listen.py` | `umpc enrol listen`, `decline` and `members`: at the authority |
 | `enrol_files.py` | the texts that its commands read, and the node.toml that it writes |

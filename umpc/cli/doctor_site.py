@@ -49,16 +49,14 @@ By default four studies may wait that were prepared ahead, and each may have 100
 
 def check_version() -> Iterator[Finding]:
     """Show the versions, and whether the compiled sign gate is used."""
-    from umpc.mpc.masked.native import KERNEL
+    from umpc.native.choice import CHOSEN, status
 
     versions = f"umpc {__version__}, protocol {PROTOCOL}, Python {platform.python_version()}"
     yield Finding("version", versions)
-    if KERNEL is None:
-        yield neutral(
-            "native gate", "not in use, so comparisons take longer; `make native` builds it"
-        )
+    if CHOSEN is None:
+        yield neutral("native gate", f"not in use, so comparisons take longer: {status()}")
     else:
-        yield Finding("native gate", "in use")
+        yield Finding("native gate", status())
 
 
 def check_table(config: NodeConfig) -> Iterator[Finding]:

@@ -14,9 +14,8 @@ from typing import NoReturn
 
 import click
 
-from umpc import __version__
+from umpc.cli.version import show_version
 from umpc.errors import UmpcError
-from umpc.protocol_version import PROTOCOL
 
 INTERRUPTED = 130
 INSIDE_A_DEMO = "--inside-a-demo"
@@ -57,10 +56,20 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(
-    __version__, prog_name="umpc", message=f"%(prog)s, version %(version)s, protocol {PROTOCOL}"
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    callback=show_version,
+    help="Show the version and exit.",
 )
-def umpc() -> None:
+@click.option(
+    "--verbose",
+    is_flag=True,
+    is_eager=True,  # so that --version knows it, whichever comes first
+    help="With --version: also which sign gate runs, and the libraries' versions.",
+)
+def umpc(verbose: bool) -> None:
     """Compute statistics over pairs of records of several sites, without sharing the records.
 
     Each site runs a node over its own table. A study names a statistic. The nodes compute it
@@ -77,6 +86,8 @@ def umpc() -> None:
     Ask more of its report:       umpc infer report.json --level 0.9
     Train a model:                umpc train train.toml --model model.json
     """
+    if verbose:
+        raise click.UsageError("--verbose needs --version; commands log more by UMPC_LOG_LEVEL")
 
 
 def main() -> None:

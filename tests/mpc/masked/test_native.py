@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from types import SimpleNamespace
-
 import numpy as np
-import pytest
 
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import FixedKeyHash, Stream
@@ -20,13 +16,8 @@ HASH = FixedKeyHash(seed_of("tree"))
 class Recorder:
     """A kernel that computes in numpy, and remembers that it was asked."""
 
-    KEY_FORMAT = native.KEY_FORMAT
-
     def __init__(self):
         self.calls = []
-
-    def enabled(self) -> bool:
-        return True
 
     def generate(self, key, width, mask, roots):
         self._record("generate", key, mask, roots)
@@ -62,24 +53,8 @@ def test_a_kernel_is_asked_and_its_answer_is_the_same(monkeypatch):
     )
 
 
-def installed(monkeypatch, module) -> object:
-    monkeypatch.setitem(sys.modules, "umpc_native", module)
-    return native.find()
-
-
-def test_one_that_fits_is_found(monkeypatch):
-    kernel = Recorder()
-    assert installed(monkeypatch, kernel) is kernel
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        None,
-        SimpleNamespace(KEY_FORMAT=native.KEY_FORMAT, enabled=lambda: False),
-        SimpleNamespace(KEY_FORMAT=native.KEY_FORMAT + 1, enabled=lambda: True),
-    ],
-    ids=["not installed", "turned off, or the processor cannot", "of another version"],
-)
-def test_one_that_does_not_fit_is_not(monkeypatch, module):
-    assert installed(monkeypatch, module) is None
+def test_the_gate_is_used_where_one_is_chosen(monkeypatch):
+    monkeypatch.setattr(native.native, "CHOSEN", "AES-NI")
+    assert native.find() is native.native
+    monkeypatch.setattr(native.native, "CHOSEN", None)
+    assert native.find() is None

@@ -10,7 +10,7 @@
 | `lookup_comparison.py` | comparison of a number that three or more owners make |
 | `dcf.py` | the sign gate: keys of the distributed comparison function |
 | `dcf_tree.py` | the sign gate's tree in numpy |
-| `native.py` | the sign gate's tree compiled, if `native/` is installed |
+| `native.py` | the sign gate's tree compiled, where `umpc/native/` has it |
 | `masks.py` | masked wires and arithmetic on them |
 | `material.py` | the dealer's material for a chunk, and what owners expand from seeds |
 | `dealing.py` | the dealer's computation for a chunk |

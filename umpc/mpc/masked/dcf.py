@@ -36,8 +36,8 @@ A block is 128 bits: a seed in the upper 125, and three low bits.
 
 So a correction word needs no bits beside its block. A key is w−6 blocks and a 12-byte leaf, and it
 is the same for both parties; their roots come from seeds of their own. Each key serves one mask
-and one use. This file has the keys. `dcf_tree.py` walks the tree in numpy; where the optional
-`native/` is installed, it walks the tree with the same bytes as result.
+and one use. This file has the keys. `dcf_tree.py` walks the tree in numpy. The compiled
+gate of `umpc/native/` walks it where it was built, with the same bytes as result.
 
 The half-tree (Guo et al., eprint 2022/1431) would take two AES blocks of the dealer where this
 takes four. But its right child is H(s) ⊕ s, and with H(s) = π(s) ⊕ s that is π(s), which anyone

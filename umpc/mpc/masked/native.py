@@ -1,25 +1,19 @@
-"""The compiled sign gate (`native/`, optional), if one is installed that fits.
+"""The compiled sign gate (`umpc/native/`), where it can run.
 
-It must fit this version and this processor. It gives the same bytes as `dcf_tree.py`, which is used
-without it. UMPC_NATIVE=0 in the environment turns it off.
+It gives the same bytes as `dcf_tree.py`, which is used without it. UMPC_NATIVE=0 in the environment
+turns it off (`umpc/native/choice.py`).
 """
 
 from __future__ import annotations
 
-import importlib
 from types import ModuleType
 
-KEY_FORMAT = 1
-"""The version of the comparison keys that `dcf.py` describes."""
+from umpc import native
 
 
 def find() -> ModuleType | None:
-    """The compiled module, or None where it is missing, too old, or turned off."""
-    try:
-        module = importlib.import_module("umpc_native")
-    except ImportError:
-        return None
-    return module if module.KEY_FORMAT == KEY_FORMAT and module.enabled() else None
+    """The compiled gate; None where it was not built, cannot run, or is turned off."""
+    return native if native.CHOSEN is not None else None
 
 
 KERNEL = find()

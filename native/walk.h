@@ -10,7 +10,8 @@
  * Needs:
  *   NAME(x), TARGET, VEC, LANES;
  *   GROUP_EVALUATED and GROUP_GENERATED: registers in flight;
- *   LOAD, STORE, AND, OR, XOR, AESENC, AESENCLAST;
+ *   LOAD, STORE, AND, OR, XOR;
+ *   AES_FIRST, AES_ROUND for rounds 1 to 9, AES_LAST: AES-128 with the keys of all rounds;
  *   PAIR(low, high): a block with these halves, in every block of the register;
  *   WORD(values, half): 32 bits of each of LANES uint64, repeated over its block;
  *   FIRST32: a block's first 32 bits, repeated over it;
@@ -35,12 +36,12 @@ TARGET static inline __attribute__((always_inline)) void NAME(hash)(const NAME(k
 {
     VEC y[8];
     for (int i = 0; i < count; i++)
-        y[i] = XOR(x[i], keys->round[0]);
+        y[i] = AES_FIRST(x[i], keys->round);
     for (int r = 1; r < 10; r++)
         for (int i = 0; i < count; i++)
-            y[i] = AESENC(y[i], keys->round[r]);
+            y[i] = AES_ROUND(y[i], keys->round, r);
     for (int i = 0; i < count; i++)
-        x[i] = XOR(x[i], AESENCLAST(y[i], keys->round[10]));
+        x[i] = XOR(x[i], AES_LAST(y[i], keys->round));
 }
 
 /* All ones in the blocks of gates whose number has its bit `place` set. */
@@ -198,8 +199,9 @@ TARGET static void NAME(generate)(const block *expanded, int width, size_t count
 #undef AND
 #undef OR
 #undef XOR
-#undef AESENC
-#undef AESENCLAST
+#undef AES_FIRST
+#undef AES_ROUND
+#undef AES_LAST
 #undef FIRST32
 #undef SHIFT_LEFT
 #undef SHIFT_RIGHT
