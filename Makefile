@@ -17,8 +17,8 @@ R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
 .PHONY: help demo test test-r long cluster-demo test-cluster compose-test netns-test upgrade-test \
         test-sql test-pages audit crash bench peers pictures figures profile native native-emulated \
-        oracles \
-        requirements sbom test-wheel lint docs tutorial architecture settings proto install clean
+        oracles requirements sbom test-wheel lint docs tutorial architecture settings proto \
+        install clean
 
 help:  ## print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14

@@ -17,7 +17,6 @@ import pytest
 from scipy import stats
 
 from tests.audit.auditor import MORE, Tables, Verdict, broken_by, loss_bound
-from tests.audit.mutants import half_the_range
 from tests.support.bell import (
     EQUAL,
     bell_study,
@@ -54,6 +53,15 @@ class Case:
 def whole_epsilon_for_every_pair(patch: Patch) -> None:
     """ε0 = ε for any number of a record's pairs. Loss: that number times ε."""
     patch.setattr(noise_binding, "epsilon_of_pair", lambda epsilon, delta, degree: epsilon)
+
+
+def half_the_range_of_a_pair(patch: Patch) -> None:
+    """Δ of a pair's noise is half of the kernel's range. Loss 2ε."""
+
+    def half(epsilon, width: int, *rest) -> PairLaplace:
+        return PairLaplace(epsilon, width // 2, *rest)
+
+    patch.setattr(noise_binding, "PairLaplace", half)
 
 
 def no_noise_inside_a_node(patch: Patch) -> None:
@@ -108,7 +116,7 @@ AUDITS = {
         whole_epsilon_for_every_pair: BOTH
     },
     Case("pair_laplace, range 2", bell_study(KENDALL, epsilon="3/2", **WIDE), FALLING, 150): {
-        half_the_range: MANY
+        half_the_range_of_a_pair: MANY
     },
     Case(
         "pair_laplace, inside a node", bell_study(EQUAL, epsilon="3/2", edges="2p"), INSIDE, 130
