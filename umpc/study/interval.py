@@ -86,15 +86,36 @@ def estimated(study: Study, sums: Sequence[MeanAndErrors], sets: int) -> tuple[E
     )
     if result.value is None:
         return result, NOTHING
-    statistic = statistic_of(study, sums)
+    covering = _covering(study, tuple(_released(study, sums)), sets)
+    if covering is NOTHING:
+        return Estimate(None, None, None, None, None, UNBOUNDED), NOTHING
+    return result, covering
+
+
+@lru_cache(maxsize=256)
+def _covering(study: Study, released: tuple[ReleasedSum, ...], sets: int) -> Covering:
+    """The interval of these released sums; `NOTHING` where it has no end.
+
+    The last ones are kept: an audit runs one study many times, and few values come back often.
+    """
+    statistic = _statistic(study, released)
     low, high = covering_interval(study.estimator, statistic, sets)
     if not (isfinite(low) and isfinite(high)):
-        return Estimate(None, None, None, None, None, UNBOUNDED), NOTHING
-    return result, Covering(low, high, sampling_std(study.estimator, statistic, sets))
+        return NOTHING
+    return Covering(low, high, sampling_std(study.estimator, statistic, sets))
 
 
 def statistic_of(study: Study, sums: Sequence[MeanAndErrors]) -> ReleasedStatistic:
     """The released means with the ranges of their kernels; without a sum that gives a variance."""
+    return _statistic(study, tuple(_released(study, sums)))
+
+
+def _statistic(study: Study, released: tuple[ReleasedSum, ...]) -> ReleasedStatistic:
+    return ReleasedStatistic(released, _points(study, len(released)))
+
+
+def _released(study: Study, sums: Sequence[MeanAndErrors]) -> list[ReleasedSum]:
+    """The sums that the interval is about."""
     released = [
         ReleasedSum(
             mean=entry.mean,
@@ -105,8 +126,7 @@ def statistic_of(study: Study, sums: Sequence[MeanAndErrors]) -> ReleasedStatist
         )
         for entry, kernel in zip(sums, study.parsed_kernels, strict=True)
     ]
-    count = 1 if study.estimator == WITH_VARIANCE else len(released)
-    return ReleasedStatistic(released[:count], _points(study, count))
+    return released[:1] if study.estimator == WITH_VARIANCE else released
 
 
 @lru_cache(maxsize=16)
