@@ -18,7 +18,9 @@ from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.crypto.ring import RINGS
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.garbled import piece_tables
-from umpc.mpc.garbled.circuits import evaluate_circuit
+from umpc.mpc.garbled.bit_sums import weighted
+from umpc.mpc.garbled.circuit_builder import CircuitBuilder
+from umpc.mpc.garbled.circuits import InputBit, evaluate_circuit
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.mpc.garbled.outputs import outputs_of
 from umpc.mpc.garbled.piece_tables import (
@@ -34,6 +36,7 @@ from umpc.mpc.garbled.pieces import (
     EQUAL,
     LESS,
     PIECE,
+    Comparisons,
     LookedUp,
     Piece,
     cut,
@@ -103,6 +106,14 @@ def test_only_the_owners_own_numbers_are_looked_up():
         assert not pieces_of(circuit(kernel, x=(0, 63), y=(0, 63))), kernel
     assert not pieces_of(circuit("a.x < b.x", x=(0, 3)))
     assert pieces_of(circuit("2 * a.x < 2 * b.x", x=(0, 63)))
+
+
+def test_a_difference_whose_lowest_bit_has_no_weight_is_made_of_gates():
+    gates = CircuitBuilder()
+    wires = {(r, bit): gates.input(InputBit(r, "x", bit)) for r in (0, 1) for bit in (1, 2, 3)}
+    number = weighted((wire, (1 - 2 * r) << bit) for (r, bit), wire in wires.items())
+    assert Comparisons(gates).below_and_zero(number) is None
+    assert len(gates.gates) == 1 + len(wires), "no input is made on the way"
 
 
 def test_a_pair_of_kendalls_tau_takes_few_gates_and_bytes():

@@ -158,6 +158,8 @@ class Comparisons:
         width = len(places[0])
         if number.constant or len(fields) != 1 or width < LEAST_WIDTH or places[0] != places[1]:
             return None
+        if 0 not in places[0]:
+            return None
         (field,) = fields
         unit = number.terms[self._gates.input(InputBit(0, field, 0)) >> 1]
         weights = [places[0].get(place) for place in range(width)]
