@@ -92,7 +92,9 @@ class FixedKeyHash:
 
     This is the Matyas–Meyer–Oseas construction. It suits trees whose seeds are independent of each
     other (Guo et al. 2020, eprint 2019/074, section 4: with an ideal permutation it is a
-    correlation-robust hash). Garbling needs a stronger hash and must not use this one.
+    correlation-robust hash). Garbled gates need a stronger hash and must not use this one. The
+    tables of pieces (`mpc/garbled/piece_tables.py`) may: inputs of a record's rows differ by
+    nonzero multiples of Δ, and what their pads hide does not depend on Δ, so nothing is circular.
 
     Args: key: its first 16 bytes are the AES key. The key is public. It differs between attempts,
     so attempts do not share a permutation.

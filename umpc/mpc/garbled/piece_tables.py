@@ -21,14 +21,22 @@ Kumaresan 2013, eprint 2013/491; Roy 2022).
 **Reveals.** c Δ is as uniform as Δ, since a nonzero c is invertible, and rows are independent of Δ.
 So it takes H that is correlation robust, with all nonzero multiples of Δ as offsets: here
 H(x, i) = π(x ⊕ i) ⊕ x ⊕ i with a fixed-key AES-128 of its own, for an ideal π (Guo et al. 2020,
-eprint 2019/074, section 7.2), where no (x, i) is asked for twice. Then all rows but that of y are
+eprint 2019/074, section 7.2), where no x ⊕ i is asked for twice. Then all rows but that of y are
 pseudorandom to the evaluator. That row is f ⊕ r with a fresh uniform r, which stands nowhere else
 that the evaluator sees but in labels. So its view is uniform bits. The garbler gets nothing here,
 and then the extension of the transfers, which is pseudorandom. Semi-honest, as all of this backend.
 
+**Repeated inputs.** It is not enough that no (x, i) is asked for twice. Two keys with
+K ⊕ K' = i ⊕ i' have one pad, because H reads only the sum of its arguments. The evaluator's labels
+come from an extension that both parties do honestly. So the keys of two records are uniform and
+independent. Two rows of one record differ by a nonzero multiple of Δ, or by their tweaks alone. So
+two hashes have one input with probability at most 2^−127, since Δ has 127 uniform bits, and some
+two of the N hashes of a link with probability at most about N²/2^128. That is birthday-like, as
+the bound of the gates' hash (`garbling.py`).
+
 **Tweaks.** i is (the number of the chunk's first edge, the piece and the block). Edges of one
 record share a block: each takes two bits of it, and the next LANES edges take those of the next
-block. So no pad is used twice.
+block. So no (x, i) is asked for twice, and no part of a pad is used twice.
 
 Cost an edge: 2^(b+1) bits for a piece of b bits, and a transfer for each bit that is looked up.
 An AES block for each row and record of a chunk.
