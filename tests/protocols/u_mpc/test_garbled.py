@@ -21,7 +21,7 @@ from tests.protocols.u_mpc.test_library import (
     tables_of,
 )
 from tests.support.garbled import garbled_study, without_dealer, without_points
-from tests.support.limits import small_garbled_messages
+from tests.support.limits import small_garbled_chunks, small_garbled_messages
 from tests.support.studies import (
     AUC,
     GINI,
@@ -166,6 +166,23 @@ def test_many_chunks_and_messages_give_the_same_as_one(monkeypatch, kernel):
     assert many.report.sums == one.report.sums
     assert len(many.transcript.online) > 2 * len(one.transcript.online)
     assert max(len(frame.payload) for *_, frame in many.transcript.online) <= 4000
+
+
+def test_comparisons_by_pieces_are_exact_in_both_cells_of_two_samples(monkeypatch):
+    """The garbler has argument a in one cell, and argument b in the other."""
+    small_garbled_chunks(monkeypatch, 15)
+    study = garbled_study(AUC, 2, sampling="two_sample", x=("-100", "100"), epsilon=LOUD)
+    tables = random_tables([12, 11], "both cells", -100, 100)
+    for each, cases in zip(tables, (5, 7), strict=True):
+        each["label"] = np.repeat([0, 1], [cases, len(each["x"]) - cases])
+    run = simulate(study, tables, Entropy("both cells"))
+    (plan,) = set(run.attempt.program.plans.values())
+    cells = Link.of(run.attempt, 0, 1).cells
+    assert len(plan.pieces) == 2 and set(cells) == {(0, 1), (1, 0)}
+    assert all(cell.count > plan.chunk_edges for cell in cells.values())
+    expected = clear_sums(study, tables, run.attempt.hypergraph)
+    assert noisy_sums(run.transcript.shares, 1) == expected
+    check_cost(run)
 
 
 def test_no_message_is_larger_than_a_frame_and_no_edge_has_the_number_of_another():
