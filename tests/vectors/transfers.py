@@ -44,7 +44,10 @@ def base(inputs: Values) -> Values:
 
 
 def correlated(inputs: Values) -> Values:
-    """Set both sides up and make one batch. `batch` replaces the batch's number in its message."""
+    """Set both sides up and make one batch. `batch` replaces the batch's number in its message.
+
+    `forks` holds the labels of a fork, of a fork of this fork, and so on; the last makes the batch.
+    """
     session, fold = bytes.fromhex(inputs["session"]), inputs["fold"]
     delta = fresh_delta(bytes.fromhex(inputs["delta_seed"]))
     parties: list[Protocol[Any]] = [
@@ -52,6 +55,8 @@ def correlated(inputs: Values) -> Values:
         open_receiver(bytes.fromhex(inputs["receiver_seed"]), session, "sender", fold),
     ]
     (sender, receiver), transcript = run_in_memory(changed(parties, inputs))
+    for labels in inputs.get("forks", []):
+        sender, receiver = sender.fork(*labels), receiver.fork(*labels)
     choices = np.array(inputs["choices"], dtype=np.uint8)
     mine, message = receiver.extend(choices)
     payload = bytes.fromhex(inputs["extension"]) if "extension" in inputs else message.payload
@@ -161,6 +166,11 @@ PARTS = {
         {
             "ten_transfers_of_fold_2": CORRELATED,
             "one_transfer_of_fold_1": {**CORRELATED, "fold": 1, "choices": [1]},
+            "ten_transfers_of_a_fork": {**CORRELATED, "forks": [["coins", 0, 1, 2]]},
+            "ten_transfers_of_a_fork_of_a_fork": {
+                **CORRELATED,
+                "forks": [["coins", 0, 1, 2], ["coins", 0, 1, 2]],
+            },
         },
         {
             "extension_one_byte_short": Bad(
