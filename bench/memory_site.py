@@ -42,7 +42,7 @@ class MemoryStream:
     def violation(self, action: str) -> UmpcError:
         raise AssertionError(action)
 
-    def cancel(self) -> None:
+    def cancel(self, keep: bool = False) -> None:
         self._inbox.put_nowait(None)
 
 
@@ -59,7 +59,7 @@ class MemoryReader(MaterialReader):
         self.bytes_received += frame.wire_bytes
         return frame
 
-    def close(self) -> None:
+    def close(self, keep: bool = False) -> None:
         self._alarm = None
 
 

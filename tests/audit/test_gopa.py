@@ -33,7 +33,7 @@ def eight_times_epsilon(patch) -> None:
     patch.setattr(
         messages,
         "calibrate_pairwise",
-        lambda epsilon, *rest: calibrate_pairwise(8 * epsilon, *rest),
+        lambda epsilon, *rest, **named: calibrate_pairwise(8 * epsilon, *rest, **named),
     )
 
 

@@ -16,6 +16,7 @@ from umpc.compute.executor import Executor, InlineExecutor
 from umpc.crypto.rounds import Message
 from umpc.dealer import in_order
 from umpc.mpc.masked import plan
+from umpc.mpc.masked.compiler import program_of
 from umpc.mpc.masked.tasks import Heard, OwnerTask, Said, TaskRounds
 from umpc.node.attempts import rounds
 from umpc.node.attempts.peers import Mailbox
@@ -24,12 +25,14 @@ from umpc.study.frames import Frame
 
 @contextmanager
 def small_chunks(material: int = 2000) -> Iterator[None]:
-    """Chunks of few edges, all of which are given away."""
+    """Chunks of few edges, all of which are given away. A program has its sizes from its start."""
+    program_of.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "MATERIAL_BYTES", material)
         patch.setattr(rounds, "SMALLEST_TASK", 1)
         patch.setattr(in_order, "SMALLEST_TASK", 1)
         yield
+    program_of.cache_clear()
 
 
 @dataclass(frozen=True)

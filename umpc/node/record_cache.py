@@ -47,11 +47,11 @@ IDLE_SECONDS = 3600
 REST = 9
 """How many times as long as a reading by the watch took, it then rests."""
 ENTRY_BYTES = 4096
-"""What a request takes beside its arrays, at most."""
+"""The bytes that a request takes beside its arrays, at most."""
 NARROW = (np.int8, np.int16, np.int32)
 """Types of columns in memory, where the public bounds of a field fit."""
 SOURCES = ("file", "memory", "background", "dropped")
-"""What happened to a request: it was parsed from the file, found in memory, parsed by the watch, or
+"""The outcomes of a request: it was parsed from the file, found in memory, parsed by the watch, or
 dropped because others needed the room."""
 
 

@@ -38,7 +38,7 @@ from umpc.mpc.garbled.pieces import (
     PIECE,
     Comparisons,
     LookedUp,
-    Piece,
+    NumberPiece,
     cut,
     input_values,
     pieces_of,
@@ -134,7 +134,7 @@ class Tables:
 
     def __init__(self, label: str, size: int, index, *, is_first=True, offset=0, repeated=None):
         rng = np.random.default_rng(len(label))
-        self.piece = Piece(0, size, offset, "x")
+        self.piece = NumberPiece(0, size, offset, "x")
         self.pieces = (LookedUp(self.piece, ((LESS, 0), (EQUAL, 1))),)
         self.index = np.asarray(index)
         self.is_first = is_first

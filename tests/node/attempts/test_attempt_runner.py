@@ -161,8 +161,10 @@ def test_a_node_tosses_coins_while_the_dealer_deals_where_they_need_no_seed(earl
         study=SimpleNamespace(seconds_per_step=20, shufflers=()), mesh=mesh, signatures=()
     )
 
+    site: Any = SimpleNamespace(open_material=open_material, workers=None)
+
     async def scenario() -> None:
-        runner = AttemptRunner(SimpleNamespace(open_material=open_material), tell)  # type: ignore[arg-type]
+        runner = AttemptRunner(site, tell)
         try:
             await runner.ready(side, ())
         finally:

@@ -40,7 +40,7 @@ LESS, EQUAL = 0, 1
 
 
 @dataclass(frozen=True)
-class Piece:
+class NumberPiece:
     """Bits `low` … `low + size − 1` of a field, to which `offset` is added."""
 
     low: int
@@ -53,7 +53,7 @@ class Piece:
         return InputBit(PIECES, f"{self.low}.{self.size}.{self.offset}.{self.field}", kind)
 
     @classmethod
-    def of(cls, bit: InputBit) -> Piece:
+    def of(cls, bit: InputBit) -> NumberPiece:
         """The inverse of `input`."""
         low, size, offset, field = bit.field.split(".", 3)
         return cls(int(low), int(size), int(offset), field)
@@ -86,17 +86,17 @@ class Piece:
 class LookedUp:
     """A piece of a circuit. wires: (kind, input wire) of the bits that the circuit needs."""
 
-    piece: Piece
+    piece: NumberPiece
     wires: tuple[tuple[int, int], ...]
 
 
 @lru_cache(maxsize=64)
 def pieces_of(circuit: Circuit) -> tuple[LookedUp, ...]:
     """The pieces of a circuit, in the order of its inputs."""
-    found: dict[Piece, list[tuple[int, int]]] = {}
+    found: dict[NumberPiece, list[tuple[int, int]]] = {}
     for wire in circuit.inputs_of(PIECES):
         bit = circuit.inputs[wire]
-        found.setdefault(Piece.of(bit), []).append((bit.bit, wire))
+        found.setdefault(NumberPiece.of(bit), []).append((bit.bit, wire))
     return tuple(LookedUp(piece, tuple(wires)) for piece, wires in found.items())
 
 
@@ -139,7 +139,7 @@ class Comparisons:
         """[x < y] and [x = y] for x of record 0 and y of record 1."""
         less, equal = 0, 1
         for low, size in cut(width):
-            piece = Piece(low, size, offset, field)
+            piece = NumberPiece(low, size, offset, field)
             below, same = (self._gates.input(piece.input(kind)) for kind in (LESS, EQUAL))
             less = self._gates.xor(less, self._gates.conjunction(equal, below))
             equal = self._gates.conjunction(equal, same)
@@ -177,7 +177,7 @@ def cut(width: int) -> Sequence[tuple[int, int]]:
     return [(low, high - low) for low, high in pairwise(lows)][::-1]
 
 
-def rows_of_piece(piece: Piece, kinds: Sequence[int], first_is_row: bool) -> np.ndarray:
+def rows_of_piece(piece: NumberPiece, kinds: Sequence[int], first_is_row: bool) -> np.ndarray:
     """The bits of a table by own value and row: (rows, rows) uint8, bit `kind` of each.
 
     Args: first_is_row: whether the row is record 0's value, and the own value record 1's.
@@ -202,7 +202,7 @@ def input_values(circuit: Circuit, records: Sequence[Columns]) -> BitArray:
         if bit.record != PIECES:
             row[:] = records[bit.record][bit.field] >> bit.bit & 1
             continue
-        piece = Piece.of(bit)
+        piece = NumberPiece.of(bit)
         x, y = (piece.rows_of(columns[piece.field]) ^ piece.turned for columns in records[:2])
         row[:] = x < y if bit.bit == LESS else x == y
     return bits
