@@ -46,7 +46,7 @@ def fast():
 
 @dataclass
 class Seen:
-    """What both sides of a link make and read, chunk after chunk.
+    """Tables, bits, labels and messages of both sides of a link, chunk after chunk.
 
     tables: their payloads, and the places of their edges. own: the evaluator's row of the first
     piece. bits: those that the evaluator finds, (4, n), in the order of wires. masks: the garbler's
@@ -148,8 +148,7 @@ def of_evaluator(seen: Seen) -> dict[str, np.ndarray]:
 
 def of_garbler(seen: Seen) -> dict[str, np.ndarray]:
     rows = np.unpackbits(np.array(seen.extensions[1:]), axis=2, bitorder="little")
-    masks = np.array(seen.masks)
-    turned = rows[1:] ^ rows[:-1]
+    masks, turned = np.array(seen.masks), rows[1:] ^ rows[:-1]
     return {
         "extension": joint(*(rows[:, row] for row in (0, 1, 2, 31))),
         "extension and masks": joint(rows[:, 0], rows[:, 31], masks, rows[:, 1]),
@@ -169,7 +168,7 @@ def test_all_labels_and_masks_of_a_link_differ_in_whatever_chunk_and_cell_they_a
 
 
 def repeated(seed: str) -> set[str]:
-    """What occurs twice on a link of two cells with several chunks each."""
+    """Return what occurs twice on a link of two cells with several chunks each."""
     study = garbled_study(AUC, 2, sampling="two_sample", x=("-100", "100"), epsilon=LOUD)
     tables = random_tables([20, 20], "every chunk", -100, 100)
     for each in tables:
@@ -182,8 +181,7 @@ def repeated(seed: str) -> set[str]:
     return {name for name, is_repeated in found.items() if is_repeated}
 
 
-# --- power: the same tests find every protection that is left out
-# -----------------------------------------
+# --- power: the same tests find every protection that is left out ---------------------------------
 
 
 def no_masks(patch: pytest.MonkeyPatch) -> None:
@@ -203,15 +201,18 @@ def one_tweak_for_all_chunks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sides, "read_tables", lambda *a: read(*a[:-1], 0))
 
 
+def without(left_out: slice, labels: tuple) -> list:
+    kept = list(labels)
+    del kept[left_out]
+    return kept
+
+
 def masks_without(left_out: slice):
     """Masks whose seed lacks some of the labels ("rows", two owners, number of the chunk)."""
 
     def mutate(patch: pytest.MonkeyPatch) -> None:
         def derived(seed, *labels):
-            kept = list(labels)
-            if labels[0] == "rows":
-                del kept[left_out]
-            return derive(seed, *kept)
+            return derive(seed, *(without(left_out, labels) if labels[0] == "rows" else labels))
 
         patch.setattr(sides, "derive", derived)
 
@@ -223,13 +224,7 @@ def forks_without(left_out: slice):
 
     def mutate(patch: pytest.MonkeyPatch) -> None:
         real = sides.Side.fork
-
-        def fork(side, *labels):
-            kept = list(labels)
-            del kept[left_out]
-            return real(side, *kept)
-
-        patch.setattr(sides.Side, "fork", fork)
+        patch.setattr(sides.Side, "fork", lambda side, *a: real(side, *without(left_out, a)))
 
     return mutate
 
@@ -248,10 +243,7 @@ def no_hash(patch: pytest.MonkeyPatch) -> None:
 def one_pad_for_all_lanes(patch: pytest.MonkeyPatch) -> None:
     class Repeated(FixedKeyHash):
         def into(self, blocks, room):
-            pads = super().into(blocks, room)
-            pads &= np.uint64(3)
-            pads *= np.uint64(0x5555555555555555)
-            return pads
+            return (super().into(blocks, room) & np.uint64(3)) * np.uint64(0x5555555555555555)
 
     patch.setattr(sides, "FixedKeyHash", Repeated)
 
@@ -298,14 +290,9 @@ def test_power_the_views_show_a_protection_left_out():
 
 
 def test_power_labels_and_masks_that_occur_twice_are_found():
-    mutants = [
-        (forks_without(NUMBER), "labels"),
-        (forks_without(OWNERS), "labels"),
-        (one_tag, "labels"),
-        (masks_without(NUMBER), "masks"),
-        (masks_without(OWNERS), "masks"),
-    ]
-    for mutate, finder in mutants:
+    labels = [forks_without(NUMBER), forks_without(OWNERS), one_tag]
+    masks = [masks_without(NUMBER), masks_without(OWNERS)]
+    for mutate in labels + masks:
         with pytest.MonkeyPatch.context() as patch:
             mutate(patch)
-            assert repeated("power") == {finder}, finder
+            assert repeated("power") == {"labels" if mutate in labels else "masks"}
