@@ -1,4 +1,4 @@
-"""What a container of docker-compose.yml does: certificates, hub, dealer, node or coordinator.
+"""The programs of a container: certificates, hub, dealer, node and coordinator.
 
 `container.py ROLE` types what that role's administrator would type, command by command. Only the
 waiting for each other is automatic (board.py). No container is told the number of nodes. The
