@@ -16,7 +16,7 @@ from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import evaluate
 from umpc.mpc.masked.masks import PlaceValues, linear_value, modulus, top_bit
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
-from umpc.mpc.masked.one_hot import above, at, below, moved, piece_of
+from umpc.mpc.masked.one_hot import above_and_at, moved, piece_of
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
     CoinBit,
@@ -64,6 +64,7 @@ class BitShares:
         self._material = material
         self._packed: dict[int, BitArray] = {}
         self._differences: dict[Linear, WordArray] = {}
+        self._compared_pieces: dict[int, tuple[BitArray, BitArray]] = {}
         self._compared: dict[int, tuple[BitArray, BitArray]] = {}
 
     def share(self, number: int) -> BitArray:
@@ -105,17 +106,22 @@ class BitShares:
 
     def _lookup_bit(self, lookup: LookupBit) -> BitArray:
         """The share of [d̂_i < r_i] or [d̂_i = r_i]."""
-        rows = self._material.tables[lookup.table]
-        piece = self._piece(lookup.table, self.plan.tables[lookup.table].difference)
-        return above(rows, piece) if lookup.kind == "less" else at(rows, piece)
+        number = lookup.table
+        if number not in self._compared_pieces:
+            piece = self._piece(number, self.plan.tables[number].difference)
+            self._compared_pieces[number] = above_and_at(self._material.tables[number], piece)
+        return self._compared_pieces[number][0 if lookup.kind == "less" else 1]
 
     def _coin_bit(self, number: int, kind: str) -> BitArray:
         """The share of [u < c] or [u = c] for pieces of u = û ⊕ r and of the threshold c."""
         table = self.plan.tables[number]
         masked = self._piece(number, table.difference)
         threshold = piece_of(table, self.inputs.coins_of_noise().thresholds)
-        rows = moved(self._material.tables[number], table.size, masked)
-        return below(rows, threshold) if kind == "less" else at(rows, threshold)
+        # [u < c] is the parity of the places below c, in the order of u: all of them above ~u.
+        backwards = (1 << table.size) - 1
+        rows = moved(self._material.tables[number], table.size, masked ^ np.uint64(backwards))
+        less, equal = above_and_at(rows, threshold ^ np.uint64(backwards))
+        return less if kind == "less" else equal
 
     def _logic(self, function: Logic) -> BitArray:
         """The share of a function of bits b = m ⊕ s, with m public and s shared: (count,) uint8."""

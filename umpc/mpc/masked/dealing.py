@@ -111,10 +111,9 @@ def _bit_masks(
 def _products(plan: Plan, bit_masks: BitArray, masks: PlaceValues, count: int) -> RingArray:
     """Every element's product of masks: (elements, count) of the ring."""
     kind = plan.ring.dtype
-    products = np.ones((len(plan.elements), count), dtype=kind)
+    products = np.empty((len(plan.elements), count), dtype=kind)
     for row, (bits, factors) in zip(products, plan.elements, strict=True):
-        for bit in bits:
-            row *= bit_masks[bit]
+        row[:] = np.bitwise_and.reduce(bit_masks[list(bits)], axis=0) if bits else 1
         for form in factors:
             row *= linear_value(form, masks).astype(kind)
     return products

@@ -50,31 +50,31 @@ def piece_of(table: LookupTable, values: WordArray) -> WordArray:
     return piece
 
 
-def at(rows: Rows, piece: WordArray) -> BitArray:
-    """The bit of each row at a place. Args: piece: (n,) uint64 below the length of a row."""
-    kind = rows.dtype
-    words = rows[0]
+def above_and_at(rows: Rows, piece: WordArray) -> tuple[BitArray, BitArray]:
+    """The parity of each row's bits above a place, and the bit at the place: two (n,) uint8.
+
+    Args: piece: (n,) uint64 below the length of a row.
+    """
+    chosen, higher = rows[0], None
     if len(rows) > 1:
-        word = piece >> np.uint64(6)
-        words = np.bitwise_xor.reduce([row & _all_if(word == n) for n, row in enumerate(rows)])
-    shifted = words >> (piece.astype(kind) & kind.type(WORD_BITS - 1))
-    return shifted.astype(np.uint8) & np.uint8(1)
-
-
-def above(rows: Rows, piece: WordArray) -> BitArray:
-    """The parity of each row's bits above a place. Args: as for `at`."""
+        chosen, higher = _chosen(rows, piece >> np.uint64(6))
     kind = rows.dtype
-    # All bits of a word but the lowest, shifted up: the places above.
-    higher = np.left_shift(
-        kind.type(2 ** (8 * kind.itemsize) - 2), piece.astype(kind) & kind.type(WORD_BITS - 1)
-    )
-    if len(rows) == 1:
-        return parity(rows[0] & higher)
-    word = piece >> np.uint64(6)
-    total = rows[0] & (higher & _all_if(word == 0))
+    shifted = chosen >> (piece.astype(kind, copy=False) & kind.type(WORD_BITS - 1))
+    equal = shifted.astype(np.uint8) & np.uint8(1)
+    if higher is not None:
+        shifted ^= higher
+    # The shifted word has the bits from the place on, so its parity counts the place's bit, too.
+    return parity(shifted) ^ equal, equal
+
+
+def _chosen(rows: Rows, word: WordArray) -> tuple[WordArray, WordArray]:
+    """The word of each row with this number, and the exclusive or of all higher words."""
+    chosen = rows[0] & _all_if(word == 0)
+    higher = np.zeros_like(chosen)
     for number, row in enumerate(rows[1:], start=1):
-        total ^= row & (higher & _all_if(word == number) | _all_if(word < number))
-    return parity(total)
+        chosen |= row & _all_if(word == number)
+        higher ^= row & _all_if(word < number)
+    return chosen, higher
 
 
 def moved(rows: Rows, size: int, masked: WordArray) -> Rows:
@@ -91,14 +91,6 @@ def moved(rows: Rows, size: int, masked: WordArray) -> Rows:
         chosen = _all_if((masked >> np.uint64(number)) & np.uint64(1) == 1).astype(kind)
         words = words ^ (words ^ exchanged) & chosen
     return words[None]
-
-
-def below(rows: Rows, threshold: WordArray) -> BitArray:
-    """The parity of each row's bits below a place. Only for rows of one word."""
-    (words,) = rows
-    kind = words.dtype
-    lower = np.left_shift(kind.type(1), threshold.astype(kind)) - kind.type(1)
-    return parity(words & lower)
 
 
 def parity(words: NDArray[np.unsignedinteger[Any]]) -> BitArray:
