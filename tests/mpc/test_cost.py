@@ -173,10 +173,10 @@ def test_an_edge_of_kendall_costs_eight_bits_online():
 
 
 def test_a_comparison_of_three_owners_opens_as_many_bits_as_it_has_pieces():
-    """x + x' + x'' − 4 in −4..5 takes 4 bits: a piece of three, the top bit, then the result."""
+    """x + x' + x'' − 4 in −4..5 takes 4 bits: a piece of three, whose bit is the result."""
     study = make_study("a.x + b.x + c.x < 4", 3, degree=3)
     run = simulate(study, random_tables([8, 2, 2], "bits of three"), Entropy("bits of three"))
     opened = [f for _, _, f in run.transcript.online if f.step == "open" and f.owners == (0, 1, 2)]
     (plan,) = [plan for pattern, plan in run.attempt.program.plans.items() if pattern == (0, 1, 2)]
-    assert {f.width for f in opened} == {1, 2} and len(plan.layers) == 2
-    assert sum(len(f.payload) for f in opened) == 3 * 2 * (32 * 2 + 32) // 8
+    assert {f.width for f in opened} == {1} and len(plan.layers) == 1
+    assert sum(len(f.payload) for f in opened) == 3 * 2 * 32 // 8

@@ -23,10 +23,20 @@ from tests.support.mpc_studies import (
 from tests.support.studies import generator
 from umpc.mpc.masked.dcf import evaluate
 from umpc.mpc.masked.masks import linear_value, modulus
-from umpc.mpc.masked.plan_items import Compared, Comparison, LookupTable
+from umpc.mpc.masked.plan_items import (
+    Bit,
+    Compared,
+    Comparison,
+    Logic,
+    LookupBit,
+    LookupTable,
+    TopBit,
+)
 
 Part = tuple[np.ndarray, int]
 """A small number with that many bits per edge."""
+Gate = Comparison | LookupTable | TopBit
+"""What has a masked difference."""
 
 
 class Coalition:
@@ -51,12 +61,25 @@ class Coalition:
         yield from map(self.key, range(len(self.plan.comparisons)))
         for number, bit in enumerate(self.plan.bits):
             yield [*self.bit(number), *(self.bit(number + 1) if number + 1 in self.bits else [])]
-            if isinstance(bit, Compared):
-                yield [*self.bit(number), *self.difference(self.plan.comparisons[bit.comparison])]
+            gate = self.compared_in(bit)
+            if gate is not None:
+                yield [*self.bit(number), *self.difference(gate)]
         if self.honest != self.plan.parties - 1:
             yield from self.products()
 
-    def difference(self, gate: Comparison | LookupTable) -> list[Part]:
+    def compared_in(self, bit: Bit) -> Gate | None:
+        """Return the comparison that a bit tells of, together with the masked difference."""
+        match bit:
+            case Compared(gate):
+                return self.plan.comparisons[gate]
+            case LookupBit(table):
+                return self.plan.tables[table]
+            case Logic(top=top):
+                return top
+            case _:
+                return None
+
+    def difference(self, gate: Gate) -> list[Part]:
         masked = linear_value(gate.difference, self.places)
         stripped = masked - linear_value(gate.difference.mask, self.masks)
         return [(value & modulus(gate.width) & np.uint64(7), 3) for value in (masked, stripped)]
@@ -111,9 +134,7 @@ class Coalition:
         ]
         elements = sum((part.elements for part in known), start=last.elements)
         mine = shared_rows(self.plan, last, EDGES)
-        rows = reduce(
-            np.bitwise_xor, (shared_rows(self.plan, part, EDGES) for part in known), mine
-        )
+        rows = reduce(np.bitwise_xor, (shared_rows(self.plan, part, EDGES) for part in known), mine)
         for (bits, factors), alone, element in zip(
             self.plan.elements, last.elements, elements, strict=True
         ):

@@ -51,9 +51,7 @@ DEALT = [name for name, case in CASES.items() if case.name not in NOT_DEALT]
 class Dealing:
     """One chunk of a plan: all expanded and dealt parts, and the masks, put together anew."""
 
-    def __init__(
-        self, name: str, ring, count: int = COUNT, masked: bool = True, few: bool = False
-    ):
+    def __init__(self, name: str, ring, count: int = COUNT, masked: bool = True, few: bool = False):
         pattern = CASES[name].pattern
         self.count = count
         program = program_of(CASES[name].kernel, ring, pattern, few)

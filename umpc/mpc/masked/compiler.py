@@ -1,11 +1,11 @@
 """The compiler: from the kernels' normal forms to the plan of each pattern of owners.
 
 Each monomial is split by who owns its records. One party's records make a factor that this party
-computes alone and sends masked. A factor that mixes parties becomes an opened bit. It is compared by
-tables of its mask, which are shared among all owners (`lookup_comparison.py`). In a study of few
-edges, a wide number that two parties make goes to a comparison key of these two, which saves a
-round. A number that three or more parties make must not: two of them together could read its mask
-off their keys.
+computes alone and sends masked. A factor that mixes parties becomes an opened bit. Numbers are
+compared by tables of their masks, which are shared among all owners (`lookup_comparison.py`). In a
+study of few edges, a wide number that two parties make goes to a comparison key of these two, which
+saves a round. A number that three or more parties make must not: two of them together could read
+its mask off their keys.
 """
 
 from __future__ import annotations

@@ -90,9 +90,7 @@ def _last_shares(
     return Shares(elements, tuple(tables), bits)
 
 
-def _bit_masks(
-    plan: Plan, parts: Sequence[SeededPart], masks: PlaceValues, count: int
-) -> BitArray:
+def _bit_masks(plan: Plan, parts: Sequence[SeededPart], masks: PlaceValues, count: int) -> BitArray:
     """The mask under which each bit is opened: (bits, count) uint8.
 
     A sign is opened under msb(r) as well.

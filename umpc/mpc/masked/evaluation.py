@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.prg import FixedKeyHash
+from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
@@ -184,14 +185,14 @@ class PartyChunk:
         A pair is (public, share), or (public, None) for a summand that is public itself. With
         b = m ⊕ s = m + (1 − 2m)s for every bit and X = X̂ − R for every linear form, a term is a sum
         over subsets of its bits and factors: public coefficient × product of masks. The products of
-        masks are shared. For one and two factors this is Beaver 1991. A public factor that bits make
-        alone is small, and is computed in the narrowest type.
+        masks are shared. For one and two factors this is Beaver 1991. A public factor that only
+        bits make is small, and is computed in a narrow type.
         """
         values: dict[Linear, RingArray] = {}
         for form in {form for term in polynomial.terms for form in term.factors}:
             values[form] = linear_value(form, self.places).astype(self.plan.ring.dtype)
         coefficients: dict[tuple[Element, Kind], NDArray[np.integer[Any]]] = {}
-        narrow = _narrowest(polynomial.terms)
+        narrow = _narrowest(polynomial.terms, self.plan.ring)
         for term in polynomial.terms:
             kind = self.plan.ring.dtype if term.factors else narrow
             if self.party == 0:
@@ -220,11 +221,11 @@ class PartyChunk:
         """The public factor of one product of masks in a term: (count,) of a kind."""
         bits, factors = element
         sign = -1 if len(factors) % 2 else 1
-        if kind == self.plan.ring.dtype:
-            coefficient = self.plan.ring.scalar(sign * term.coefficient)
-        else:
-            coefficient = kind.type(sign * term.coefficient)
-        product = np.full(self.count, coefficient)
+        ring = self.plan.ring
+        coefficient = sign * term.coefficient
+        if kind == ring.dtype:
+            coefficient = ring.encode(coefficient)
+        product: NDArray[np.integer[Any]] = np.full(self.count, coefficient, dtype=kind)
         for bit in term.bits:
             product *= self._factor(bit, signed=bit in bits).astype(kind, copy=False)
         for form in term.factors:
@@ -240,11 +241,13 @@ class PartyChunk:
         return self._factors[bit, signed]
 
 
-def _narrowest(terms: Iterable[Term]) -> Kind:
-    """The narrowest signed type that holds the public factors of terms without numbers."""
+def _narrowest(terms: Iterable[Term], ring: Ring) -> Kind:
+    """A type of few bits that holds the public factors of terms without numbers, or the ring's."""
     most = sum(abs(term.coefficient) for term in terms if not term.factors)
-    bits = next((bits for bits in (8, 16, 32) if most < 1 << (bits - 1)), 64)
-    return np.dtype(f"i{bits // 8}")
+    for kind in (np.dtype(np.int8), np.dtype(np.int16)):
+        if most <= np.iinfo(kind).max:
+            return kind
+    return ring.dtype
 
 
 def shares_of_products(dealt: DealtPart, seeded: SeededPart) -> Shares:

@@ -3,7 +3,7 @@
 All owners know d̂ = d + r mod 2^w, and |d| < 2^(w−1). The low w−1 bits of r are cut into pieces.
 The dealer shares, among all owners, the one-hot row of every piece. Shares of [d̂_i < r_i] and
 [d̂_i = r_i] of a piece are sums of the row's shares at public places, so they need no message
-(`one_hot.py`). With msb(d̂), which is public, and msb(r), which goes into the mask of the opened bit:
+(`one_hot.py`). With msb(d̂), which is public, and msb(r), which goes into the opened bit's mask:
 
     borrow = lt_1 ⊕ eq_1·lt_2 ⊕ eq_1·eq_2·lt_3 ⊕ …      [d < 0] = msb(d̂) ⊕ msb(r) ⊕ borrow
     [d = 0] = Π eq_i
@@ -21,6 +21,7 @@ uniform. So a table may serve any number of owners. A comparison key serves two 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Protocol, TypeAlias
 
 from umpc.mpc.masked.plan_items import Linear, LookupTable, TopBit
@@ -78,7 +79,7 @@ def pieces(bits: int) -> list[tuple[int, int]]:
     """(low, size) of every piece of the low bits, the highest first; sizes differ by 1 at most."""
     count = 1 if bits <= ONE_PIECE else min(MOST_PIECES, -(-bits // PIECE))
     ends = [bits * number // count for number in range(count + 1)]
-    return [(low, high - low) for low, high in zip(ends, ends[1:], strict=False)][::-1]
+    return [(low, high - low) for low, high in pairwise(ends)][::-1]
 
 
 def combine(builder: LogicBuilder, less: Sequence[int], equal: Sequence[int]) -> Conjunctions:

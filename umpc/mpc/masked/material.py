@@ -6,10 +6,10 @@
 | dealt | its keys | | corrected shares of the products of masks |
 
 The products of masks are the plan's elements, its bit elements and the rows of its tables. The mask
-σ under which a bit is opened is the exclusive or of its contributors' masks, and of msb(r) where the
-bit is the sign of a difference. The mask of a word is the sum of its contributors' masks. The seeds fix these masks, so no
-mask is sent. Every piece is bound to (attempt, cell, chunk) through the labels that its seed is
-derived with, and is used once.
+σ under which a bit is opened is the exclusive or of its contributors' masks, and of msb(r) if the
+bit is the sign of a difference. The mask of a word is the sum of its contributors' masks. The seeds
+fix these masks, so no mask is sent. Every piece is bound to (attempt, cell, chunk) through the
+labels that its seed is derived with, and is used once.
 """
 
 from __future__ import annotations

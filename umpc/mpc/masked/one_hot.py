@@ -37,9 +37,10 @@ def one_hot(table: LookupTable, mask: WordArray, count: int) -> Rows:
     """The rows of the masks' pieces. Args: mask: (count,) or () uint64."""
     kind, words = row_type(table), row_words(table)
     piece = np.broadcast_to(piece_of(table, mask), (count,))
+    place: NDArray[np.unsignedinteger[Any]]
     place = np.left_shift(kind.type(1), piece.astype(kind) & kind.type(WORD_BITS - 1))
     if words == 1:
-        return place[None]
+        return place.reshape(1, count)
     word = piece >> np.uint64(6)
     return np.stack([place & _all_if(word == number) for number in range(words)])
 
@@ -82,7 +83,7 @@ def moved(rows: Rows, size: int, masked: WordArray) -> Rows:
 
     Only for rows of one word: a bit of û exchanges two halves of every block of places.
     """
-    (words,) = rows
+    words: NDArray[np.unsignedinteger[Any]] = rows[0]
     kind, length = words.dtype, 8 * words.dtype.itemsize
     for number in range(size):
         half = 1 << number
@@ -90,13 +91,14 @@ def moved(rows: Rows, size: int, masked: WordArray) -> Rows:
         exchanged = ((words >> kind.type(half)) & lower) | ((words & lower) << kind.type(half))
         chosen = _all_if((masked >> np.uint64(number)) & np.uint64(1) == 1).astype(kind)
         words = words ^ (words ^ exchanged) & chosen
-    return words[None]
+    return words.reshape(1, -1)
 
 
 def parity(words: NDArray[np.unsignedinteger[Any]]) -> BitArray:
     """Whether the number of set bits is odd: (n,) uint8."""
     if hasattr(np, "bitwise_count"):
-        return np.bitwise_count(words) & np.uint8(1)
+        odd: BitArray = np.bitwise_count(words) & np.uint8(1)
+        return odd
     return folded_parity(words)
 
 

@@ -61,9 +61,7 @@ class PlanBuilder:
         """The number of a bit of a table, with a top bit added to it."""
         return self.add_bit(LookupBit(self.add_table(table), kind, top), layer)
 
-    def add_logic(
-        self, conjunctions: Sequence[tuple[int, ...]], top: TopBit | None = None
-    ) -> int:
+    def add_logic(self, conjunctions: Sequence[tuple[int, ...]], top: TopBit | None = None) -> int:
         """The number of the exclusive or of conjunctions of bits, and of a top bit."""
         literals = tuple(tuple(Literal((bit,)) for bit in bits) for bits in conjunctions)
         return self.add_function(Logic(literals, constant=False, top=top))
