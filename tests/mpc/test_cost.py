@@ -16,6 +16,7 @@ from tests.support.studies import (
     make_study,
     random_tables,
 )
+from umpc.mpc import attempt
 from umpc.mpc.cost import predict
 from umpc.simulation import simulate
 from umpc.ustat.statistics import LIBRARY
@@ -122,6 +123,17 @@ def test_noise_of_a_committee_costs_what_was_predicted(nodes, coins):
     study = make_study(kernels, nodes, estimator="ratio", noise="in_mpc", coins=coins)
     with without_points():
         check(study, NODES[nodes])
+
+
+@pytest.mark.parametrize("few", [0, 1000])
+@pytest.mark.parametrize("nodes", [2, 4])
+def test_wide_fields_cost_what_was_predicted_by_pieces_and_by_keys(monkeypatch, nodes, few):
+    """A study above FEW_EDGES has one round more."""
+    monkeypatch.setattr(attempt, "FEW_EDGES", few)
+    study = make_study(KENDALL, nodes, x=("0", "127"), y=("0", "131071"), edges="2n")
+    check(study, [3, 5, 2, 7][:nodes])
+    run = simulate(study, random_tables([3] * nodes, "wide"), Entropy("wide"))
+    assert run.attempt.program.rounds == (2 if few else 3)
 
 
 def test_many_chunks_cost_what_was_predicted(monkeypatch):

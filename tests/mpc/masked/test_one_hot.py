@@ -36,7 +36,9 @@ def bits_of(rows: np.ndarray) -> np.ndarray:
 def test_a_row_has_a_one_at_the_place_of_the_masks_piece_only(size):
     masks = np.arange(1 << (size + LOW + 1), dtype=np.uint64)
     rows = one_hot.one_hot(table(size), masks, len(masks))
-    assert rows.shape == (row_words(table(size)), len(masks)) and rows.dtype == row_type(table(size))
+    assert rows.shape == (row_words(table(size)), len(masks)) and rows.dtype == row_type(
+        table(size)
+    )
     bits = bits_of(rows)
     assert bits.shape[1] == table(size).bits and (bits.sum(axis=1) == 1).all()
     assert np.array_equal(bits.argmax(axis=1), piece_of(table(size), masks).astype(np.int64))
