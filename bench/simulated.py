@@ -23,7 +23,7 @@ from bench.work import Work, measure
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
 from umpc.crypto.signing import SIGNATURE_BYTES
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.masked.compiler import compile_program
+from umpc.mpc.masked.compiler import FEW_EDGES, compile_program
 from umpc.mpc.masked.fields import fields_frames
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.node.attempts.links import DIALS_AT_ONCE as DIALS
@@ -108,7 +108,8 @@ class Simulated:
         ]
         self.attempt: SharedAttempt = shared_attempt(study, members, [opening] * self.nodes)
         ring = self.attempt._sums_ring
-        self.program = compile_program(study.parsed_kernels, ring, {(0, 1)})
+        few = self.attempt.sizes.edges <= FEW_EDGES
+        self.program = compile_program(study.parsed_kernels, ring, {(0, 1)}, few=few)
         (self.plan,) = self.program.plans.values()
         self.seed = seed or self.attempt.seed
         self._draw()

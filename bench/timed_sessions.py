@@ -79,10 +79,10 @@ def read_once(study: Study) -> Iterator[None]:
     """
     programs: dict[tuple[Any, ...], Any] = {}
 
-    def compile_once(kernels: Any, ring: Ring, patterns: Iterable[Any]) -> Any:
-        key = ring, frozenset(patterns)
+    def compile_once(kernels: Any, ring: Ring, patterns: Iterable[Any], *, few: bool) -> Any:
+        key = ring, frozenset(patterns), few
         if key not in programs:
-            programs[key] = compile_program(kernels, ring, key[1])
+            programs[key] = compile_program(kernels, ring, key[1], few=few)
         return programs[key]
 
     with ExitStack() as stack:

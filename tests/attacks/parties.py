@@ -141,7 +141,7 @@ def random_material(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes
     elements = memoryview(os.urandom(size * kind.itemsize)).cast(kind.char)
     changed = part.shares.elements.copy()
     changed.flat[:] = list(elements)
-    return DealtPart(part.keys, Shares(changed, part.shares.bits)).encode()
+    return DealtPart(part.keys, replace(part.shares, elements=changed)).encode()
 
 
 def one_bit(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> bytes:
@@ -155,7 +155,7 @@ def one_bit(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> byt
     changed = part.shares.elements.copy()
     for edge in range(chunk.count):
         changed[0, edge] ^= changed.dtype.type(1 << 12 + edge % 16)
-    return DealtPart(part.keys, Shares(changed, part.shares.bits)).encode()
+    return DealtPart(part.keys, replace(part.shares, elements=changed)).encode()
 
 
 def silent_coins(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> bytes:
@@ -166,13 +166,12 @@ def silent_coins(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -
         return payload
     part = DealtPart.decode(plan, payload, party, chunk.count)
     assert part.shares is not None
-    bits = part.shares.bits.copy()
-    rows = slice(len(plan.bit_elements), None)
-    bits[rows] = 0
+    tables = [rows * 0 for rows in part.shares.tables]
     for other in chunk.parties[:-1]:
         seed = dealer.attempt.chunk_seed(dealer._seeds[other], chunk)
-        bits[rows] ^= Shares.expand(plan, seed, chunk.count).bits[rows]
-    return DealtPart(part.keys, Shares(part.shares.elements, bits)).encode()
+        for rows, known in zip(tables, Shares.expand(plan, seed, chunk.count).tables, strict=True):
+            rows ^= known
+    return DealtPart(part.keys, replace(part.shares, tables=tuple(tables))).encode()
 
 
 LIES = {"random": random_material, "bit": one_bit, "silent": silent_coins}

@@ -54,10 +54,9 @@ def test_a_kernel_is_explained_with_range_sensitivity_and_cost(tmp_path, monkeyp
     for words in (
         "range         [0, 1000], in steps of 1/2",
         "sensitivity   1000 per edge",
-        "owners AB: 3 rounds",
-        "compared    by two owners: 9 bits, 9 bits, 12 bits; by three or more: 0",
-        "numbers re-masked: 0",
-        "opened      4 + 4 bits an edge",
+        "owners AB: 4 rounds",
+        "compared    9 bits, 9 bits, 12 bits; numbers re-masked: 0",
+        "opened      7 + 7 bits an edge",
     ):
         assert words in output, output
 
@@ -105,13 +104,9 @@ def test_a_field_that_cannot_be_read_is_refused(tmp_path, monkeypatch, field):
 def test_a_statistic_is_explained_for_every_spread_over_owners(tmp_path, monkeypatch):
     output = explain(tmp_path, monkeypatch, "triples_skewness", "--field", "age=0:100").output
     assert "range         [-1/3, 1/3]" in output
-    for owners, compared in (
-        ("AAB", "by three or more: 0"),
-        ("ABB", "by three or more: 0"),
-        ("ABC", "or more: 3"),
-    ):
+    for owners in ("AAB", "ABB", "ABC"):
         (block,) = re.findall(f"owners {owners}: .*\\n(.*)\\n", output)
-        assert compared in block
+        assert "compared    9 bits, 9 bits, 9 bits; numbers re-masked: 0" in block
 
 
 def shown_hash(output: str) -> str:

@@ -16,6 +16,7 @@ from tests.support.studies import (
     make_study,
     random_tables,
 )
+from umpc.mpc import attempt
 from umpc.mpc.cost import predict
 from umpc.simulation import simulate
 from umpc.ustat.statistics import LIBRARY
@@ -124,6 +125,17 @@ def test_noise_of_a_committee_costs_what_was_predicted(nodes, coins):
         check(study, NODES[nodes])
 
 
+@pytest.mark.parametrize("few", [0, 1000])
+@pytest.mark.parametrize("nodes", [2, 4])
+def test_wide_fields_cost_what_was_predicted_by_pieces_and_by_keys(monkeypatch, nodes, few):
+    """A study above FEW_EDGES has one round more."""
+    monkeypatch.setattr(attempt, "FEW_EDGES", few)
+    study = make_study(KENDALL, nodes, x=("0", "127"), y=("0", "131071"), edges="2n")
+    check(study, [3, 5, 2, 7][:nodes])
+    run = simulate(study, random_tables([3] * nodes, "wide"), Entropy("wide"))
+    assert run.attempt.program.rounds == (2 if few else 3)
+
+
 def test_many_chunks_cost_what_was_predicted(monkeypatch):
     small_chunks(monkeypatch, field_bytes=20)
     check(make_study(KENDALL, 3), [9, 30, 5])
@@ -173,10 +185,10 @@ def test_an_edge_of_kendall_costs_eight_bits_online():
 
 
 def test_a_comparison_of_three_owners_opens_as_many_bits_as_it_has_pieces():
-    """x + x' + x'' − 4 in −4..5 takes 4 bits: a piece of three, the top bit, then the result."""
+    """x + x' + x'' − 4 in −4..5 takes 4 bits: a piece of three, whose bit is the result."""
     study = make_study("a.x + b.x + c.x < 4", 3, degree=3)
     run = simulate(study, random_tables([8, 2, 2], "bits of three"), Entropy("bits of three"))
     opened = [f for _, _, f in run.transcript.online if f.step == "open" and f.owners == (0, 1, 2)]
     (plan,) = [plan for pattern, plan in run.attempt.program.plans.items() if pattern == (0, 1, 2)]
-    assert {f.width for f in opened} == {1, 2} and len(plan.layers) == 2
-    assert sum(len(f.payload) for f in opened) == 3 * 2 * (32 * 2 + 32) // 8
+    assert {f.width for f in opened} == {1} and len(plan.layers) == 1
+    assert sum(len(f.payload) for f in opened) == 3 * 2 * 32 // 8

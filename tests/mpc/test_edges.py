@@ -67,13 +67,14 @@ def test_patterns_are_all_ways_to_share_out_records_in_order(degree):
     assert all(list(p) == sorted(p) and set(p) == set(range(p[-1] + 1)) and p[-1] for p in found)
 
 
-@pytest.mark.parametrize("wanted", [0, 1], ids=["ring32", "ring64"])
+@pytest.mark.parametrize(("wanted", "few"), [(0, True), (1, False)], ids=["ring32", "ring64"])
 @pytest.mark.parametrize(("degree", "name", "pattern"), CASES, ids=str)
-def test_shares_sum_to_the_kernel_in_the_clear(degree, name, pattern, wanted):
+def test_shares_sum_to_the_kernel_in_the_clear(degree, name, pattern, wanted, few):
+    """few: two owners compare wide numbers by keys, and by pieces otherwise."""
     kernel, label = BY_DEGREE[degree][name], f"edges {name} {pattern}"
     records = some_edges(degree, label)
     ring = ring_of(kernel, pattern, wanted)
-    run = run_chunk(kernel, ring, records, 120, label, pattern)
+    run = run_chunk(kernel, ring, records, 120, label, pattern, few)
     assert run.totals == [clear_total(kernel, ring, records)], f"{kernel.text}, seed {label!r}"
 
 
@@ -91,10 +92,9 @@ def shapes_of(plan: Plan) -> set[str]:
 def test_the_kernels_above_have_every_shape_of_plan():
     """So that a shape that is left out of the lists above is noticed."""
     found: Counter[str] = Counter()
-    for degree, name, pattern in CASES:
-        found.update(
-            shapes_of(program_of(BY_DEGREE[degree][name], RINGS[1], pattern).plans[pattern])
-        )
+    for (degree, name, pattern), few in product(CASES, (False, True)):
+        program = program_of(BY_DEGREE[degree][name], RINGS[1], pattern, few)
+        found.update(shapes_of(program.plans[pattern]))
     expected = {RecordPlace, EdgePlace, WordPlace, LookupTable, Logic}
     names = {kind.__name__ for kind in expected} | {"Comparison", "Compared", "LookupBit", "Local"}
     assert found.keys() >= names | {f"{n} factors" for n in range(1, 5)} | {
@@ -127,7 +127,7 @@ def test_sums_share_what_they_have_in_common():
     both, one = (
         program_of(group, RINGS[0], (0, 1, 2)).plans[0, 1, 2] for group in (kernels, kernels[:1])
     )
-    assert len(both.comparisons) == len(one.comparisons) == 6 and both.bits == one.bits
+    assert len(both.tables) == len(one.tables) == 6 and both.bits == one.bits
 
 
 def leaning(bits: int, scale: int, owners: int) -> tuple[Kernel, list[dict[str, np.ndarray]]]:

@@ -45,6 +45,8 @@ def kernel(text: str, degree: int) -> Kernel:
 
 CASES: dict[str, tuple[Kernel, Pattern]] = {
     "kendall": (kernel("sign(a.x - b.x) * sign(a.y - b.y)", 2), (0, 1)),
+    "total in pieces": (kernel("sign(a.x + 2 * a.y - b.x - 2 * b.y)", 2), (0, 1)),
+    "leaning in pieces": (kernel("sign(a.x + b.x - 2 * c.x)", 3), (0, 1, 2)),
     "gini": (kernel("abs(a.x - b.x)", 2), (0, 1)),
     "product": (kernel("a.x * b.x", 2), (1, 0)),
     "distance": (kernel("abs(a.x - b.x - b.y) < c.x + c.y", 3), (0, 0, 1)),
@@ -56,6 +58,7 @@ CASES: dict[str, tuple[Kernel, Pattern]] = {
     "order": (kernel("(a.x < b.x) & (b.x == c.x) & (a.y < c.y)", 3), (0, 1, 2)),
     "two and one": (kernel("(a.x < b.x) & (b.y == c.y) & (a.x < c.x)", 3), (0, 1, 1)),
 }
+IN_PIECES = {"total in pieces", "leaning in pieces"}
 THEIRS = ({"x": 0, "y": 0}, {"x": 1, "y": 1})
 """The two data sets of the honest owner: all its records are one of these."""
 MINE = ({"x": 1, "y": 0}, {"x": 0, "y": 1}, {"x": 1, "y": 1}, {"x": 0, "y": 0})
@@ -63,7 +66,21 @@ MINE = ({"x": 1, "y": 0}, {"x": 0, "y": 1}, {"x": 1, "y": 1}, {"x": 0, "y": 0})
 
 
 def runs(name: str, honest: int, label: str) -> list[ChunkRun]:
-    """The chunk over both data sets of the honest owner, with randomness of its own."""
+    """The chunk over both data sets of the honest owner, with randomness of its own.
+
+    In the cases in pieces, several pieces of one bit make a comparison, as of wide numbers.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if name in IN_PIECES:
+            patch.setattr(compiler.tables, "ONE_PIECE", 1)
+            patch.setattr(compiler.tables, "PIECE", 1)
+        compiler.program_of.cache_clear()
+        found = _runs(name, honest, label)
+    compiler.program_of.cache_clear()
+    return found
+
+
+def _runs(name: str, honest: int, label: str) -> list[ChunkRun]:
     kernel, pattern = CASES[name]
     found = []
     for number, theirs in enumerate(THEIRS):
@@ -137,7 +154,9 @@ def without(what: str, number: int | None = None, party: int | None = None):
 
     def zero(part: SeededPart) -> SeededPart:
         if what == "shares":
-            return replace(part, shares=Shares(part.shares.elements * 0, part.shares.bits * 0))
+            bits = part.shares.bits * 0
+            tables = tuple(rows * 0 for rows in part.shares.tables)
+            return replace(part, shares=Shares(part.shares.elements * 0, tables, bits))
         masks = part.bit_masks if what == "bit" else part.place_masks
         for found, mask in masks.items():
             mask[:] = mask * (number is not None and found != number)
@@ -163,8 +182,11 @@ def without_the_shares_pad(monkeypatch) -> None:
         parts = real(plan, masks, seeds, count, tree_hash)
         for party, seed in enumerate(seeds[:-1]):
             pad = SeededPart.expand(plan, seed, party, count).shares
-            parts[-1].shares.elements[:] += pad.elements
-            parts[-1].shares.bits[:] ^= pad.bits
+            last = parts[-1].shares
+            last.elements[:] += pad.elements
+            last.bits[:] ^= pad.bits
+            for rows, known in zip(last.tables, pad.tables, strict=True):
+                rows[:] ^= known
         return parts
 
     monkeypatch.setattr(studies, "deal_chunk", deal)
@@ -172,7 +194,6 @@ def without_the_shares_pad(monkeypatch) -> None:
 
 def with_keys_of_two(monkeypatch) -> None:
     monkeypatch.setattr(compiler.tables, "compare", compare_with_keys)
-    monkeypatch.setattr(compiler, "program_of", compiler.program_of.__wrapped__)  # compile anew
 
 
 @pytest.mark.parametrize(
@@ -188,6 +209,14 @@ def with_keys_of_two(monkeypatch) -> None:
         (without("bit", 0), "gini", 0),
         (without("bit", 3), "kendall", 0),
         (without("bit", None, 1), "leaning", 1),
+        (without_masks, "total in pieces", 1),
+        (without("bit"), "total in pieces", 1),
+        (without("bit", 0), "total in pieces", 0),
+        (without("bit", 1), "total in pieces", 1),
+        (without("bit", None, 1), "leaning in pieces", 1),
+        (without("shares", None, 0), "total in pieces", 0),
+        (without("shares", None, 0), "kendall", 0),
+        (without_the_shares_pad, "total in pieces", 0),
         (without("bit", None, 2), "order", 2),
         (without("bit", None, 0), "two and one", 0),
         (without("place", None, 0), "distance", 0),

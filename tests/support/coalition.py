@@ -11,14 +11,32 @@ from itertools import combinations
 
 import numpy as np
 
-from tests.support.mpc_studies import EDGES, ChunkRun, opened, sent_shares, tree_hash_of
+from tests.support.mpc_studies import (
+    EDGES,
+    ChunkRun,
+    opened,
+    sent_shares,
+    shared_rows,
+    table_starts,
+    tree_hash_of,
+)
 from tests.support.studies import generator
 from umpc.mpc.masked.dcf import evaluate
 from umpc.mpc.masked.masks import linear_value, modulus
-from umpc.mpc.masked.plan_items import Compared, Comparison, LookupTable
+from umpc.mpc.masked.plan_items import (
+    Bit,
+    Compared,
+    Comparison,
+    Logic,
+    LookupBit,
+    LookupTable,
+    TopBit,
+)
 
 Part = tuple[np.ndarray, int]
 """A small number with that many bits per edge."""
+Gate = Comparison | LookupTable | TopBit
+"""What has a masked difference."""
 
 
 class Coalition:
@@ -43,12 +61,25 @@ class Coalition:
         yield from map(self.key, range(len(self.plan.comparisons)))
         for number, bit in enumerate(self.plan.bits):
             yield [*self.bit(number), *(self.bit(number + 1) if number + 1 in self.bits else [])]
-            if isinstance(bit, Compared):
-                yield [*self.bit(number), *self.difference(self.plan.comparisons[bit.comparison])]
+            gate = self.compared_in(bit)
+            if gate is not None:
+                yield [*self.bit(number), *self.difference(gate)]
         if self.honest != self.plan.parties - 1:
             yield from self.products()
 
-    def difference(self, gate: Comparison | LookupTable) -> list[Part]:
+    def compared_in(self, bit: Bit) -> Gate | None:
+        """Return the comparison that a bit tells of, together with the masked difference."""
+        match bit:
+            case Compared(gate):
+                return self.plan.comparisons[gate]
+            case LookupBit(table):
+                return self.plan.tables[table]
+            case Logic(top=top):
+                return top
+            case _:
+                return None
+
+    def difference(self, gate: Gate) -> list[Part]:
         masked = linear_value(gate.difference, self.places)
         stripped = masked - linear_value(gate.difference.mask, self.masks)
         return [(value & modulus(gate.width) & np.uint64(7), 3) for value in (masked, stripped)]
@@ -102,7 +133,8 @@ class Coalition:
             self.run.seeded[party].shares for party in self.others if party != self.plan.parties - 1
         ]
         elements = sum((part.elements for part in known), start=last.elements)
-        rows = reduce(np.bitwise_xor, (part.bits for part in known), last.bits)
+        mine = shared_rows(self.plan, last, EDGES)
+        rows = reduce(np.bitwise_xor, (shared_rows(self.plan, part, EDGES) for part in known), mine)
         for (bits, factors), alone, element in zip(
             self.plan.elements, last.elements, elements, strict=True
         ):
@@ -111,12 +143,12 @@ class Coalition:
                 low(np.broadcast_to(f, EDGES)) for f in forms
             ]
             yield from ([low(share), *values[:5]] for share in (alone, element))
-        for literals, alone, row in zip(self.plan.bit_elements, last.bits, rows, strict=False):
+        for literals, alone, row in zip(self.plan.bit_elements, mine, rows, strict=False):
             values = [(self.bits[number], 1) for numbers in literals for number in numbers]
             yield from ([(share, 1), *values[:8]] for share in (alone, row))
-        for table, start in zip(self.plan.tables, self.plan.table_rows, strict=False):
+        for table, start in zip(self.plan.tables, table_starts(self.plan), strict=False):
             stop = start + min(6, 1 << table.size)
-            for shares in (last.bits, rows):
+            for shares in (mine, rows):
                 yield [*((row, 1) for row in shares[start:stop]), *self.difference(table)]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import accumulate, product
 
 import numpy as np
 from scipy import stats
@@ -22,7 +22,8 @@ from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.masks import masked_wires, modulus, wire_masks
-from umpc.mpc.masked.material import DealtPart, SeededPart
+from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
+from umpc.mpc.masked.one_hot import row_type
 from umpc.mpc.masked.openings import LayerShares, read_open
 from umpc.mpc.masked.plan import Pattern, Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
@@ -80,10 +81,40 @@ class ChunkRun:
 
 
 def program_of(
-    kernels: Kernel | Sequence[Kernel], ring: Ring, pattern: Pattern = (0, 1)
+    kernels: Kernel | Sequence[Kernel], ring: Ring, pattern: Pattern = (0, 1), few: bool = False
 ) -> Program:
-    """Compile the program of one pattern alone."""
-    return compile_program([kernels] if isinstance(kernels, Kernel) else kernels, ring, [pattern])
+    """Compile the program of one pattern alone. Args: few: as for a study of few edges."""
+    kernels = [kernels] if isinstance(kernels, Kernel) else kernels
+    return compile_program(kernels, ring, [pattern], few=few)
+
+
+def shared_rows(plan: Plan, shares: Shares, count: int) -> np.ndarray:
+    """Return all shared bits, a row each: bit elements, then the places of every table."""
+    rows = [np.unpackbits(shares.bits, axis=1, count=count, bitorder="little")]
+    for table, words in zip(plan.tables, shares.tables, strict=True):
+        octets = np.ascontiguousarray(words.T).view(np.uint8).reshape(count, -1)
+        bits = np.unpackbits(octets, axis=1, bitorder="little")
+        rows.append(bits[:, : 1 << table.size].T)
+    return np.concatenate(rows)
+
+
+def table_starts(plan: Plan) -> list[int]:
+    """Return the first row of each table in `shared_rows`, and the number of all rows."""
+    sizes = (1 << table.size for table in plan.tables)
+    return list(accumulate(sizes, initial=len(plan.bit_elements)))
+
+
+def shares_of_rows(plan: Plan, elements: np.ndarray, rows: np.ndarray) -> Shares:
+    """Return the shares that have these rows; unused bits of tables are 0."""
+    count = elements.shape[1]
+    bits = np.packbits(rows[: len(plan.bit_elements)], axis=1, bitorder="little")
+    tables = []
+    for table, start in zip(plan.tables, table_starts(plan), strict=False):
+        padded = np.zeros((count, table.bits), dtype=np.uint8)
+        padded[:, : 1 << table.size] = rows[start : start + (1 << table.size)].T
+        octets = np.packbits(padded, axis=1, bitorder="little")
+        tables.append(np.ascontiguousarray(octets.view(row_type(table)).T))
+    return Shares(elements, tuple(tables), bits)
 
 
 def run_chunk(
@@ -93,13 +124,14 @@ def run_chunk(
     count: int,
     label: str = "chunk",
     pattern: Pattern = (0, 1),
+    few: bool = False,
 ) -> ChunkRun:
     """Deal and evaluate one chunk, in which edge j is row j of every slot's table.
 
     Every record has its own masks. The material goes through its encoding.
     """
     program, seed, tree_hash = (
-        program_of(kernels, ring, pattern),
+        program_of(kernels, ring, pattern, few),
         seed_of(label),
         tree_hash_of(label),
     )

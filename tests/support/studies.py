@@ -56,10 +56,10 @@ def compiled_once() -> Iterator[None]:
     programs, graphs, sizes = {}, {}, {}
     sizes_of, laws = Sizes.of, cache(noise_binding.noise_of_sums)
 
-    def compile_once(kernels, ring, patterns):
-        key = tuple(kernel.hash for kernel in kernels), ring, frozenset(patterns)
+    def compile_once(kernels, ring, patterns, *, few):
+        key = tuple(kernel.hash for kernel in kernels), ring, frozenset(patterns), few
         if key not in programs:
-            programs[key] = compile_program(kernels, ring, patterns)
+            programs[key] = compile_program(kernels, ring, patterns, few=few)
         return programs[key]
 
     def edges_once(study, seed, classes):

@@ -64,7 +64,8 @@ def chunk(inputs: Values) -> Values:
         [number_field(name, *bounds).schema() for name, bounds in inputs["fields"].items()]
     )
     ring, pattern = Ring(inputs["ring_bits"]), (0, 1)
-    program = compile_program([Kernel.from_text(inputs["kernel"], schema)], ring, [pattern])
+    kernel = Kernel.from_text(inputs["kernel"], schema)
+    program = compile_program([kernel], ring, [pattern], few=inputs.get("few", False))
     plan = program.plans[pattern]
     count = len(next(iter(inputs["records"][0].values())))
     tree_hash = FixedKeyHash(bytes.fromhex(inputs["hash_key"]))
@@ -167,6 +168,14 @@ def _opened() -> bytes:
 
 
 OPENED = _opened()
+WIDE = {
+    "fields": {"x": ["0", "7"], "y": ["0", "131071"]},
+    "records": [
+        {"x": [1, 7, 3], "y": [131071, 4096, 70000]},
+        {"x": [6, 7, 2], "y": [0, 4096, 70001]},
+    ],
+}
+"""Differences of 4 and of 18 bits."""
 
 PARTS = {
     "comparison_keys": Part(
@@ -201,10 +210,17 @@ PARTS = {
     ),
     "masked_chunk": Part(
         "One chunk of edges between two nodes, from the dealer's material to the shares of the "
-        "sum (Sinh and Ramon 2025, protocol 3.1). The product needs no round; Kendall's kernel "
-        "opens bits in one.",
+        "sum (Sinh and Ramon 2025, protocol 3.1). The product needs no round. Kendall's kernel "
+        "opens bits in one: of one table for each difference, of 4 bits here. Wider fields than 8 "
+        "bits are compared by pieces, in two rounds, or by keys where `few` says that the study "
+        "has few edges.",
         chunk,
-        {"product_of_two_records": small(PRODUCT), "kendall": small(TAU)},
+        {
+            "product_of_two_records": small(PRODUCT),
+            "kendall": small(TAU),
+            "kendall_in_pieces": small(TAU, **WIDE),
+            "kendall_by_a_key": small(TAU, **WIDE, few=True),
+        },
         {
             "material_one_byte_short": Bad(broken_material(slice(0, -4)), EncodingError),
             "material_one_byte_long": Bad(broken_material(slice(None)), EncodingError),

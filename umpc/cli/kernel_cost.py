@@ -47,10 +47,9 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
     """One plan: its comparisons, the bits that each owner opens, the bytes dealt to each."""
     from umpc.mpc.masked.plan_items import WordPlace
 
-    by_two = ", ".join(f"{gate.width} bits" for gate in plan.comparisons) or "none"
-    by_more = len({(table.difference, table.width) for table in plan.tables})
+    numbers = dict.fromkeys((table.difference, table.width) for table in plan.tables)
+    compared = ", ".join(f"{width} bits" for _, width in numbers) or "nothing"
     words = sum(isinstance(place, WordPlace) for place in plan.places)
-    compared = f"by two owners: {by_two}; by three or more: {by_more}"
     yield f"compared    {compared}; numbers re-masked: {words}"
     layers = range(len(plan.layers))
     opened = [sum(plan.open_width(layer, party) for layer in layers) for party in plan.everybody]

@@ -17,7 +17,7 @@ from umpc.mpc.chunks import AFTER, Chunk, ChunkPlan, ChunkProgram, pattern_of, r
 from umpc.mpc.garbled.pair_noise import PairNoise
 from umpc.mpc.garbled.plan import garbled_program
 from umpc.mpc.masked.committee_coins import CoinToss, committee_size, noise_plan
-from umpc.mpc.masked.compiler import compile_program
+from umpc.mpc.masked.compiler import FEW_EDGES, compile_program
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.transfers.toss_plan import TossPlan
@@ -94,9 +94,10 @@ class SharedAttempt(Attempt):
             return garbled_program(kernels, self._sums_ring, patterns, self.pair_noise)
         if self.study.backend == "triples":
             return triples_program(kernels, self._sums_ring, patterns)
-        program = compile_program(kernels, self._sums_ring, patterns)
+        few = self.sizes.edges <= FEW_EDGES
+        program = compile_program(kernels, self._sums_ring, patterns, few=few)
         if program.word_bits > self._sums_ring.bits:
-            program = compile_program(kernels, RINGS[-1], patterns)
+            program = compile_program(kernels, RINGS[-1], patterns, few=few)
         return program
 
     @property

@@ -12,12 +12,12 @@ from umpc.mpc.masked.compiler import LONGEST, compile_program
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.masked.plan import MAX_CHUNK, Plan, Program
 from umpc.mpc.masked.plan_items import (
-    Compared,
     EdgePlace,
     Local,
     Logic,
     LookupBit,
     RecordPlace,
+    TopBit,
     WordPlace,
 )
 from umpc.study.frames import MAX_PAYLOAD
@@ -27,35 +27,36 @@ from umpc.ustat.tracing import sign, trace
 SMALL, LARGE = RINGS
 
 
-def program(kernel, ring=SMALL, pattern=(0, 1), **fields) -> Program:
+def program(kernel, ring=SMALL, pattern=(0, 1), few=False, **fields) -> Program:
     """The program of a kernel, not necessarily symmetric."""
     schema = make_schema(**fields) if fields else SCHEMA
-    return program_of(Kernel(trace(kernel), schema, len(pattern), symmetric=False), ring, pattern)
+    kernel = Kernel(trace(kernel), schema, len(pattern), symmetric=False)
+    return program_of(kernel, ring, pattern, few)
 
 
-def plan_of(kernel, ring=SMALL, pattern=(0, 1), **fields) -> Plan:
-    return program(kernel, ring, pattern, **fields).plans[pattern]
+def plan_of(kernel, ring=SMALL, pattern=(0, 1), few=False, **fields) -> Plan:
+    return program(kernel, ring, pattern, few, **fields).plans[pattern]
 
 
 def kinds(plan: Plan) -> list[str]:
     return [type(bit).__name__ for bit in plan.bits]
 
 
-def test_kendall_is_two_comparisons_four_bits_and_eight_products_of_masks():
+def test_kendall_of_narrow_fields_is_two_tables_four_bits_and_eight_products_of_masks():
     """docs/protocol.md: masked fields (round 1), 4 bits per edge (round 2)."""
     found = program_of(KERNELS["kendall_tau"], SMALL)
     plan = found.plans[0, 1]
     assert [wire.width for wire in found.wires] == [4, 5]  # x in 0..5, y in -4..4 halves
-    assert [(gate.width, gate.holders) for gate in plan.comparisons] == [(4, (0, 1)), (5, (0, 1))]
-    assert sorted((bit.comparison, bit.kind) for bit in plan.bits) == [
+    assert [(table.width, table.low, table.size) for table in plan.tables] == [(4, 0, 3), (5, 0, 4)]
+    assert sorted((bit.table, bit.kind) for bit in plan.bits) == [
         (0, "equal"),
         (0, "less"),
         (1, "equal"),
         (1, "less"),
     ]
     assert (len(plan.layers), found.rounds, found.needs_dealer) == (1, 2, True)
-    assert len(plan.elements) == 8 and plan.shared_bits == 0 and not plan.tables
-    assert (plan.dealt_bits(0), plan.dealt_bits(1)) == (2 * 96, 2 * 96 + 8 * 32)
+    assert len(plan.elements) == 8 and plan.shared_bits == 8 + 16 and not plan.comparisons
+    assert (plan.dealt_bits(0), plan.dealt_bits(1)) == (0, 8 + 16 + 8 * 32)
     assert all(not factors and 1 <= len(bits) <= 2 for bits, factors in plan.elements)
 
 
@@ -63,14 +64,16 @@ def test_a_distance_opens_one_bit_and_sends_its_wire_at_the_rings_width():
     found = program_of(KERNELS["gini_mean_difference"], LARGE)
     plan = found.plans[0, 1]
     assert [wire.width for wire in found.wires] == [64]
-    assert (plan.bits, found.rounds, len(plan.elements)) == ((Compared(0, "less"),), 2, 2)
+    (bit,), (table,) = plan.bits, plan.tables
+    assert bit == LookupBit(0, "less", TopBit(table.difference, table.width))
+    assert (found.rounds, len(plan.elements)) == (2, 2)
 
 
 def test_a_width_is_what_the_domain_needs():
     """Age 0..127 is compared with 8 bits."""
     for upper, width in ((1, 2), (127, 8), (128, 9), (2**40, 42)):
         plan = plan_of(lambda a, b: a.age == b.age, age=("0", str(upper)))
-        assert plan.comparisons[0].width == width
+        assert {table.width for table in plan.tables} == {width}
 
 
 def test_products_alone_need_one_round_and_no_keys():
@@ -114,7 +117,7 @@ def test_what_every_owner_knows_alone_needs_neither_round_nor_dealer(name):
 def test_multiples_of_one_form_share_a_wire_and_one_comparison():
     found = program(lambda a, b: sign(3 * a.x - 3 * b.x) * (b.x - a.x) + (b.x == a.x))
     plan = found.plans[0, 1]
-    assert len(found.wires) == 1 and len(plan.comparisons) == 1 and len(plan.bits) == 2
+    assert len(found.wires) == 1 and len(plan.tables) == 1 and len(plan.bits) == 2
 
 
 def test_patterns_share_wires_and_a_wire_is_as_wide_as_its_widest_use():
@@ -156,15 +159,31 @@ def leans(a, b, c):
     ("pattern", "holders"),
     [((0, 0, 1), (0, 1)), ((0, 1, 1), (0, 1)), ((1, 0, 1), (0, 1)), ((0, 1, 2), None)],
 )
-def test_two_owners_compare_with_a_key_and_three_with_tables(pattern, holders):
-    plan = plan_of(leans, pattern=pattern)
+def test_of_few_edges_two_owners_compare_wide_numbers_with_a_key_and_three_with_tables(
+    pattern, holders
+):
+    plan = plan_of(leans, pattern=pattern, few=True, x=("0", "60000"))
     assert [gate.holders for gate in plan.comparisons] == ([holders] if holders else [])
     assert bool(plan.tables) == (holders is None)
     assert set(kinds(plan)) == ({"Compared"} if holders else {"LookupBit", "Logic"})
+    assert len(plan.layers) == (1 if holders else 2)
 
 
-def test_in_a_triple_each_pair_compares_with_a_key_of_its_own():
-    plan = plan_of(lambda a, b, c: (a.x < b.x) + (b.x < c.x) + (a.x < c.x), pattern=(0, 1, 2))
+@pytest.mark.parametrize("pattern", [(0, 0, 1), (0, 1, 1), (1, 0, 1), (0, 1, 2)])
+@pytest.mark.parametrize(("few", "upper"), [(False, "60000"), (True, "60"), (False, "60")])
+def test_otherwise_all_owners_compare_with_tables(pattern, few, upper):
+    plan = plan_of(leans, pattern=pattern, few=few, x=("0", upper))
+    assert plan.tables and not plan.comparisons
+    assert len(plan.layers) == (2 if len(upper) > 2 else 1)
+
+
+def test_in_a_triple_of_few_each_pair_compares_with_a_key_of_its_own():
+    plan = plan_of(
+        lambda a, b, c: (a.x < b.x) + (b.x < c.x) + (a.x < c.x),
+        pattern=(0, 1, 2),
+        few=True,
+        x=("0", "60000"),
+    )
     assert (
         sorted(gate.holders for gate in plan.comparisons) == [(0, 1), (0, 2), (1, 2)]
         and not plan.tables
@@ -177,7 +196,7 @@ def test_in_a_triple_each_pair_compares_with_a_key_of_its_own():
 
 def test_comparisons_inside_one_owner_are_its_own_bits():
     plan = plan_of(lambda a, b, c: ((a.x < b.x) & (b.y < 1)) * (a.x < c.x), pattern=(0, 0, 1))
-    assert kinds(plan).count("Local") == 1 and kinds(plan).count("Compared") == 1
+    assert kinds(plan).count("Local") == 1 and kinds(plan).count("LookupBit") == 1
     assert {bit.party for bit in plan.bits if isinstance(bit, Local)} == {0}
     assert plan_of(lambda a, b: (a.x < 2) * 3, pattern=(0, 1)).bits == ()
 
@@ -187,9 +206,7 @@ def test_several_records_of_one_owner_in_a_nonlinear_comparison_are_one_place():
     plan = plan_of(lambda a, b, c: abs(a.x - b.x) < c.x, pattern=(0, 0, 1))
     edges = [place for place in plan.places if isinstance(place, EdgePlace)]
     assert (
-        [place.party for place in edges] == [0]
-        and len(plan.layers) == 2
-        and len(plan.comparisons) == 1
+        [place.party for place in edges] == [0] and len(plan.layers) == 2 and len(plan.tables) == 1
     )
     assert plan.opened_places(0, 0) and not plan.opened_places(0, 1) and not plan.opened_bits(0, 0)
 
@@ -205,24 +222,28 @@ def test_a_comparison_of_what_two_owners_made_is_nested():
 
 
 @pytest.mark.parametrize(
-    ("upper", "layers"), [("3", 2), ("2000", 2), ("60000", 3), ("4503599627370496", 3)]
+    ("upper", "count"),
+    [("3", 1), ("127", 1), ("128", 2), ("2000", 2), ("60000", 3), ("4503599627370496", 8)],
 )
-def test_tables_take_a_round_more_for_every_factor_of_four_pieces(upper, layers):
+def test_several_pieces_take_one_round_more(upper, count):
+    """a + b − 2c has one bit more than c."""
     plan = plan_of(leans, pattern=(0, 1, 2), x=("0", upper))
-    assert len(plan.layers) == layers and all(
-        bit.table < len(plan.tables) for bit in plan.bits if isinstance(bit, LookupBit)
+    assert (
+        len(plan.tables) == count
+        and len(plan.layers) == (2 if count > 1 else 1)
+        and all(bit.table < len(plan.tables) for bit in plan.bits if isinstance(bit, LookupBit))
     )
 
 
 def test_logic_over_more_than_two_comparisons_is_one_bit_in_a_round_of_its_own():
-    plan = plan_of(lambda a, b: (a.x == b.x) & (a.y == b.y) & (a.z == b.z))
+    plan = plan_of(lambda a, b: (a.x == b.x) & (a.y == b.y) & (a.z == b.z), few=True)
     assert kinds(plan).count("Logic") == 1 and len(plan.layers) == 2
     assert len(plan.elements) == 1 and len(plan.bit_elements) == 7
 
 
 def test_literals_of_one_owner_in_a_conjunction_are_one_bit():
     plan = plan_of(lambda a, b: (a.x < b.x) & (a.y < 1) & (a.z < 0) & (b.y < 1) & (b.label == 1))
-    assert kinds(plan).count("Local") == 2 and kinds(plan).count("Compared") == 1
+    assert kinds(plan).count("Local") == 2 and kinds(plan).count("LookupBit") == 1
     (logic,) = [bit for bit in plan.bits if isinstance(bit, Logic)]
     assert [len(conjunction) for conjunction in logic.conjunctions] == [3]
 

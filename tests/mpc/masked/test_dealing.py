@@ -8,14 +8,30 @@ import numpy as np
 import pytest
 
 from tests.support.kernels import KERNELS, QUADRUPLE_KERNELS, TRIPLE_KERNELS, Case
-from tests.support.mpc_studies import ALPHA, homogeneity, program_of, seed_of, uniformity
+from tests.support.mpc_studies import (
+    ALPHA,
+    homogeneity,
+    program_of,
+    seed_of,
+    shared_rows,
+    table_starts,
+    uniformity,
+)
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import RINGS
 from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.masks import linear_value, modulus, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.plan import Plan
-from umpc.mpc.masked.plan_items import Compared, RecordPlace, WordPlace
+from umpc.mpc.masked.plan_items import (
+    Compared,
+    Comparison,
+    Logic,
+    LookupBit,
+    RecordPlace,
+    TopBit,
+    WordPlace,
+)
 
 COUNT = 40
 CASES = {name: Case(KERNELS, name, (0, 1)) for name in KERNELS}
@@ -35,9 +51,10 @@ DEALT = [name for name, case in CASES.items() if case.name not in NOT_DEALT]
 class Dealing:
     """One chunk of a plan: all expanded and dealt parts, and the masks, put together anew."""
 
-    def __init__(self, name: str, ring, count: int = COUNT, masked: bool = True):
+    def __init__(self, name: str, ring, count: int = COUNT, masked: bool = True, few: bool = False):
         pattern = CASES[name].pattern
-        program = program_of(CASES[name].kernel, ring, pattern)
+        self.count = count
+        program = program_of(CASES[name].kernel, ring, pattern, few)
         self.plan: Plan = program.plans[pattern]
         wires = [
             wire_masks(program, seed_of(f"{name} {slot}"), count) for slot in range(len(pattern))
@@ -67,21 +84,31 @@ class Dealing:
     @property
     def shared(self) -> np.ndarray:
         return reduce(
-            np.bitwise_xor, [part.shares.bits for part in (*self.parts[:-1], self.dealt[-1])]
+            np.bitwise_xor,
+            [
+                shared_rows(self.plan, part.shares, self.count)
+                for part in (*self.parts[:-1], self.dealt[-1])
+            ],
         )
 
     def bit_mask(self, number: int) -> np.ndarray:
-        """A bit's mask from all parts; for a less bit, with the top bit of the number's mask."""
-        bit = self.plan.bits[number]
+        """A bit's mask from all parts; for a sign, with the top bit of the number's mask."""
         mask = reduce(
             np.bitwise_xor,
             [part.bit_masks[number] for part in self.parts if number in part.bit_masks],
         )
-        if isinstance(bit, Compared) and bit.kind == "less":
-            gate = self.plan.comparisons[bit.comparison]
-            difference = linear_value(gate.difference.mask, self.masks) & modulus(gate.width)
-            mask = mask ^ (difference >> np.uint64(gate.width - 1)).astype(np.uint8)
+        top = self.sign_of(number)
+        if top is not None:
+            difference = linear_value(top.difference.mask, self.masks) & modulus(top.width)
+            mask = mask ^ (difference >> np.uint64(top.width - 1)).astype(np.uint8)
         return mask
+
+    def sign_of(self, number: int) -> Comparison | TopBit | None:
+        """The difference whose sign a bit is; None if it is no sign."""
+        bit = self.plan.bits[number]
+        if isinstance(bit, Compared):
+            return self.plan.comparisons[bit.comparison] if bit.kind == "less" else None
+        return bit.top if isinstance(bit, LookupBit | Logic) else None
 
 
 def test_the_dealer_deals_for_all_kernels_but_those():
@@ -91,9 +118,9 @@ def test_the_dealer_deals_for_all_kernels_but_those():
 
 
 @pytest.mark.parametrize("name", DEALT)
-@pytest.mark.parametrize("ring", RINGS, ids=lambda ring: ring.bits)
-def test_element_shares_add_up_to_products_of_masks(name, ring):
-    dealing = Dealing(name, ring)
+@pytest.mark.parametrize(("ring", "few"), zip(RINGS, (False, True), strict=True), ids=str)
+def test_element_shares_add_up_to_products_of_masks(name, ring, few):
+    dealing = Dealing(name, ring, few=few)
     assert (
         all(part.shares is None for part in dealing.dealt[:-1]) and dealing.parts[-1].shares is None
     )
@@ -112,13 +139,13 @@ def test_element_shares_add_up_to_products_of_masks(name, ring):
 def test_bit_shares_add_up_to_conjunctions_of_masks_and_one_hot_rows(name):
     dealing = Dealing(name, RINGS[0])
     plan, rows = dealing.plan, dealing.shared
-    assert len(rows) == plan.shared_bits
+    assert len(rows) == table_starts(plan)[-1]
     for literals, row in zip(plan.bit_elements, rows, strict=False):
         masks = [
             reduce(np.bitwise_xor, [dealing.bit_mask(bit) for bit in bits]) for bits in literals
         ]
         assert np.array_equal(row, reduce(np.bitwise_and, masks))
-    for table, start in zip(plan.tables, plan.table_rows, strict=False):
+    for table, start in zip(plan.tables, table_starts(plan), strict=False):
         mask = linear_value(table.difference.mask, dealing.masks) & modulus(table.width)
         one_hot = rows[start : start + (1 << table.size)]
         assert (one_hot.sum(axis=0) == 1).all()
@@ -126,9 +153,10 @@ def test_bit_shares_add_up_to_conjunctions_of_masks_and_one_hot_rows(name):
         assert np.array_equal(one_hot.argmax(axis=0).astype(np.uint64), piece)
 
 
-@pytest.mark.parametrize("name", ["kendall_tau", "spearman (0, 1, 2)", "leaning (0, 1, 2)"])
+@pytest.mark.parametrize("name", ["wide_sign", "spearman (0, 1, 2)", "leaning (0, 1, 2)"])
 def test_both_holders_get_the_same_keys_and_nobody_anything_of_anothers_seed(name):
-    dealing = Dealing(name, RINGS[0])
+    dealing = Dealing(name, RINGS[0], few=True)
+    assert bool(dealing.plan.comparisons) == (name == "wide_sign")
     for number, gate in enumerate(dealing.plan.comparisons):
         holding = [party for party in dealing.plan.everybody if number in dealing.dealt[party].keys]
         assert tuple(holding) == gate.holders
@@ -138,25 +166,36 @@ def test_both_holders_get_the_same_keys_and_nobody_anything_of_anothers_seed(nam
     assert everything and all(seed not in everything for seed in dealing.seeds)
 
 
-@pytest.mark.parametrize(("name", "what"), [("product", "elements"), ("leaning (0, 1, 2)", "bits")])
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("product", "elements"),
+        ("kendall_tau", "bits"),
+        ("wide_sign", "bits"),
+        ("leaning (0, 1, 2)", "bits"),
+    ],
+)
 def test_dealt_shares_are_uniform_whatever_the_masks(name, what):
     """With masks of 0 and with any masks, the last owner sees the same law."""
     count, shares = 8000, []
     for masked in (False, True):
-        dealt = getattr(Dealing(name, RINGS[0], count, masked).dealt[-1].shares, what)
+        dealing = Dealing(name, RINGS[0], count, masked)
+        dealt = dealing.dealt[-1].shares
+        bits = shared_rows(dealing.plan, dealt, count)[-4:]
         rows = (
-            [dealt[0] & 15]
+            [dealt.elements[0] & 15]
             if what == "elements"
-            else [row << place for place, row in enumerate(dealt[-4:])]
+            else [row << place for place, row in enumerate(bits)]
         )
         shares.append(sum(rows))
     p = min(homogeneity(*shares), *(uniformity(share, 16) for share in shares))
     assert p > ALPHA, f"p = {p:.1e}, N = {count}"
 
 
-def test_power_shares_without_a_pad_are_found(monkeypatch):
+@pytest.mark.parametrize("name", ["kendall_tau", "wide_sign", "leaning (0, 1, 2)"])
+def test_power_shares_without_a_pad_are_found(name):
     """The rows of a table themselves are one-hot."""
-    dealing = Dealing("leaning (0, 1, 2)", RINGS[0], 8000)
+    dealing = Dealing(name, RINGS[0], 8000)
     assert (
         uniformity(sum(row << place for place, row in enumerate(dealing.shared[-4:])), 16) < ALPHA
     )

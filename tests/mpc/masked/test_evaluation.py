@@ -85,7 +85,13 @@ LAYERS = {
     "nested_comparison": 3,  # the comparison in |x − y|, the distance, its comparison
     "equality_of_counts": 3,  # the comparisons, what they add up to, whether that is zero
     "all_three_agree": 2,
-    "logic_of_three": 2,
+    "logic_of_three": 3,  # pieces, the wide comparison, the logic
+    "minimum": 2,  # pieces of a wide comparison
+    "auc": 2,
+    "select_by_tie": 2,
+    "local_bits_and_a_comparison": 2,
+    "wide_sign": 2,
+    "wide_distance": 2,
     "logic_with_local_parts": 2,
 }
 NONE = ("product", "product_of_products", "covariance", "separable", "constant", "zero")
@@ -211,7 +217,7 @@ def small_run(name: str) -> ChunkRun:
 @pytest.mark.parametrize("sender", [0, 2])
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_message_of_a_wrong_length_is_refused_and_names_its_sender(sender, change):
-    run = small_run("leaning")
+    run = small_run("wide_leaning")
 
     def changed(layer, other, message):
         hit = (layer, other) == (1, sender)

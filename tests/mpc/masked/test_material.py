@@ -11,13 +11,24 @@ from scipy import stats
 from tests.support.kernels import (
     KERNELS,
     QUADRUPLE_KERNELS,
+    SCHEMA,
     TRIPLE_KERNELS,
     Case,
     corner_edges,
     take,
 )
 from tests.support.limits import small_chunks
-from tests.support.mpc_studies import ALPHA, LEANING, ChunkRun, program_of, run_chunk, seed_of
+from tests.support.mpc_studies import (
+    ALPHA,
+    LEANING,
+    ChunkRun,
+    program_of,
+    run_chunk,
+    seed_of,
+    shared_rows,
+    shares_of_rows,
+    table_starts,
+)
 from tests.support.studies import Entropy, make_attempt, make_study
 from umpc.crypto.ring import RINGS
 from umpc.dealer.session import DealerSession
@@ -26,9 +37,11 @@ from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.masks import wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares, dealt_bytes
 from umpc.mpc.masked.plan import MAX_CHUNK
+from umpc.ustat.kernel import Kernel
 
 PLAN = program_of(KERNELS["kendall_tau"], RINGS[1]).plans[0, 1]
-TABLES = program_of(TRIPLE_KERNELS["leaning"], RINGS[0], (0, 1, 2)).plans[0, 1, 2]
+TABLES = program_of(TRIPLE_KERNELS["wide_leaning"], RINGS[0], (0, 1, 2)).plans[0, 1, 2]
+KEYS = program_of(KERNELS["wide_sign"], RINGS[1], few=True).plans[0, 1]
 CASES = {name: Case(KERNELS, name, (0, 1)) for name in KERNELS}
 CASES |= {f"{name} of three": Case(TRIPLE_KERNELS, name, (0, 1, 2)) for name in TRIPLE_KERNELS}
 CASES |= {
@@ -38,17 +51,17 @@ CASES |= {
 }
 
 
-def run_of(name: str, ring=RINGS[1], count: int = 49) -> ChunkRun:
+def run_of(name: str, ring=RINGS[1], count: int = 49, few: bool = False) -> ChunkRun:
     pattern = CASES[name].pattern
     edges = [take(slot, slice(0, count)) for slot in corner_edges(len(pattern))]
-    return run_chunk(CASES[name].kernel, ring, edges, count, pattern=pattern)
+    return run_chunk(CASES[name].kernel, ring, edges, count, pattern=pattern, few=few)
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("ring", RINGS, ids=lambda ring: ring.bits)
-def test_material_takes_the_bytes_it_says_and_comes_back(name, ring):
+@pytest.mark.parametrize(("ring", "few"), zip(RINGS, (False, True), strict=True), ids=str)
+def test_material_takes_the_bytes_it_says_and_comes_back(name, ring, few):
     """Keys to their holders, shares to the last; `run_of` has decoded what was encoded."""
-    run = run_of(name, ring)
+    run = run_of(name, ring, few=few)
     plan, last = run.plan, run.plan.parties - 1
     for party, dealt in enumerate(run.dealt):
         data = dealt.encode()
@@ -65,8 +78,10 @@ def test_material_takes_the_bytes_it_says_and_comes_back(name, ring):
 def equal_shares(first: Shares | None, second: Shares | None) -> bool:
     if first is None or second is None:
         return first is second
-    return np.array_equal(first.elements, second.elements) and np.array_equal(
-        first.bits, second.bits
+    return (
+        np.array_equal(first.elements, second.elements)
+        and np.array_equal(first.bits, second.bits)
+        and all(map(np.array_equal, first.tables, second.tables))
     )
 
 
@@ -77,10 +92,12 @@ def test_shares_of_any_bits_and_elements_come_back():
     """
     rng, count = np.random.default_rng(5), 3
     elements = rng.integers(0, 2**32, (len(TABLES.elements), count), dtype=np.uint32)
-    bits = rng.integers(0, 2, (TABLES.shared_bits, count), dtype=np.uint8)
-    data = DealtPart({}, Shares(elements, bits)).encode()
+    rows = rng.integers(0, 2, (table_starts(TABLES)[-1], count), dtype=np.uint8)
+    shares = shares_of_rows(TABLES, elements, rows)
+    assert np.array_equal(shared_rows(TABLES, shares, count), rows)
+    data = DealtPart({}, shares).encode()
     assert len(data) == dealt_bytes(TABLES, 2, count) and TABLES.shared_bits * count % 8
-    assert equal_shares(DealtPart.decode(TABLES, data, 2, count).shares, Shares(elements, bits))
+    assert equal_shares(DealtPart.decode(TABLES, data, 2, count).shares, shares)
     with pytest.raises(EncodingError, match="padding"):
         DealtPart.decode(TABLES, data[:-1] + bytes([data[-1] | 128]), 2, count)
 
@@ -88,8 +105,8 @@ def test_shares_of_any_bits_and_elements_come_back():
 @pytest.mark.parametrize("change", [-1, 1])
 @pytest.mark.parametrize(
     ("plan", "party"),
-    [(PLAN, 0), (PLAN, 1), (TABLES, 0), (TABLES, 1), (TABLES, 2)],
-    ids=["0/2", "1/2", "0/3", "1/3", "2/3"],
+    [(PLAN, 0), (PLAN, 1), (KEYS, 0), (KEYS, 1), (TABLES, 0), (TABLES, 1), (TABLES, 2)],
+    ids=["0/2", "1/2", "key 0/2", "key 1/2", "0/3", "1/3", "2/3"],
 )
 def test_material_of_a_wrong_length_is_refused(plan, party, change):
     size = dealt_bytes(plan, party, 3) + change
@@ -131,7 +148,8 @@ def test_a_party_expands_what_it_opens_and_all_but_the_last_their_shares(name):
         assert (part.shares is None) == (party == plan.parties - 1)
         if part.shares is not None:
             assert part.shares.elements.shape == (len(plan.elements), 5)
-            assert part.shares.bits.shape == (plan.shared_bits, 5)
+            assert part.shares.bits.shape == (len(plan.bit_elements), 1)
+            assert shared_rows(plan, part.shares, 5).shape == (table_starts(plan)[-1], 5)
 
 
 def test_chunk_seeds_differ_by_node_cell_chunk_and_purpose():
@@ -193,7 +211,12 @@ def test_a_chunk_is_no_longer_than_the_plan_allows():
     assert PLAN.chunk_edges <= MAX_CHUNK and TABLES.chunk_edges <= MAX_CHUNK
 
 
-NARROW = "distance_against_a_third"
+DRAWN = (
+    TRIPLE_KERNELS["distance_against_a_third"],
+    TRIPLE_KERNELS["product_of_three"],
+    Kernel.from_text("a.big < c.big", SCHEMA, 3, symmetric=False),
+)
+"""Kernels that together draw everything that there is."""
 
 
 def drawn(count: int, cut: int = 0) -> dict[str, np.ndarray]:
@@ -201,9 +224,7 @@ def drawn(count: int, cut: int = 0) -> dict[str, np.ndarray]:
 
     cut: bits that are lost.
     """
-    program = program_of(
-        [TRIPLE_KERNELS[NARROW], TRIPLE_KERNELS["product_of_three"]], RINGS[1], (0, 1, 2)
-    )
+    program = program_of(DRAWN, RINGS[1], (0, 1, 2), few=True)
     plan = program.plans[0, 1, 2]
     part = SeededPart.expand(plan, seed_of("balanced"), 0, count)
     words = {f"place {n}": (mask, plan.place_width(n)) for n, mask in part.place_masks.items()}
@@ -214,7 +235,8 @@ def drawn(count: int, cut: int = 0) -> dict[str, np.ndarray]:
     words |= {f"root {n}": (root.reshape(-1), 64) for n, root in part.roots.items()}
     words |= {f"element {n}": (row, 64) for n, row in enumerate(part.shares.elements)}
     words |= {f"bit {n}": (mask.astype(np.uint64), 1) for n, mask in part.bit_masks.items()}
-    words |= {f"row {n}": (row.astype(np.uint64), 1) for n, row in enumerate(part.shares.bits)}
+    rows = shared_rows(plan, part.shares, count)
+    words |= {f"row {n}": (row.astype(np.uint64), 1) for n, row in enumerate(rows)}
     return {
         name: values >> np.uint64(cut) << np.uint64(64 - width)
         for name, (values, width) in words.items()
@@ -235,9 +257,7 @@ def worst(words: dict[str, np.ndarray], widths: dict[str, int]) -> float:
 
 def test_every_bit_of_every_mask_and_share_is_drawn():
     """The highest bits too: a mask that is one bit short hides all but the sign."""
-    program = program_of(
-        [TRIPLE_KERNELS[NARROW], TRIPLE_KERNELS["product_of_three"]], RINGS[1], (0, 1, 2)
-    )
+    program = program_of(DRAWN, RINGS[1], (0, 1, 2), few=True)
     plan, words = program.plans[0, 1, 2], drawn(4000)
     widths = {name: 64 if name.split()[0] in ("root", "element") else 1 for name in words}
     widths |= {f"wire {n}": wire.width for n, wire in enumerate(program.wires)}
@@ -254,12 +274,14 @@ def test_every_bit_of_every_mask_and_share_is_drawn():
 
 def pieces(part: SeededPart) -> list[np.ndarray]:
     found = [*part.roots.values(), *part.bit_masks.values(), *part.place_masks.values()]
-    return found + ([] if part.shares is None else [part.shares.elements, part.shares.bits])
+    if part.shares is None:
+        return found
+    return [*found, part.shares.elements, *part.shares.tables, part.shares.bits]
 
 
 def wide_pieces(part: SeededPart) -> list[np.ndarray]:
     """The pieces as their streams' own bytes; elements of 32 bits pair up into words."""
     found = [*part.roots.values(), *(np.packbits(mask) for mask in part.bit_masks.values())]
     if part.shares is not None:
-        found += [part.shares.elements, *(np.packbits(row) for row in part.shares.bits)]
+        found += [part.shares.elements, *part.shares.tables, part.shares.bits]
     return [piece for piece in found if piece.size]

@@ -33,6 +33,7 @@ from umpc.errors import LocalProtocolError
 from umpc.mpc.cost import predict
 from umpc.mpc.masked import dealing
 from umpc.mpc.masked.committee_transfers import CommitteeTransfers
+from umpc.mpc.masked.plan_items import CoinPlace
 from umpc.planning.seconds import LINK_SECONDS, Machine, Network, predict_seconds
 from umpc.protocols.registry import checked, delta_of, protocol_of
 from umpc.protocols.u_mpc.sums import noisy_sums
@@ -160,9 +161,14 @@ def test_people_read_what_the_noise_depends_on(changes, coins, trusted, told):
 
 
 def all_rows_zero(patch: pytest.MonkeyPatch) -> None:
-    """Rows that are one-hot nowhere: no comparison with a dealt row holds, so no coin falls."""
+    """Coins' rows are one-hot nowhere: no comparison with a dealt row holds, so no coin falls."""
     real = dealing.one_hot_rows
-    patch.setattr(dealing, "one_hot_rows", lambda *given: [row * 0 for row in real(*given)])
+
+    def rows(plan, masks, count):
+        factor = 0 if isinstance(plan.places[0], CoinPlace) else 1
+        return [row * row.dtype.type(factor) for row in real(plan, masks, count)]
+
+    patch.setattr(dealing, "one_hot_rows", rows)
 
 
 def known_seeds(patch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,8 @@ noise.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
+from operator import xor
 
 import numpy as np
 import pytest
@@ -28,6 +29,8 @@ from tests.support.studies import (
 )
 from umpc.crypto.ring import Ring
 from umpc.dp.calibration import DistributedLaplace
+from umpc.mpc import attempt
+from umpc.mpc.masked import compiler, lookup_comparison
 from umpc.mpc.masked.masks import wire_masks
 from umpc.mpc.masked.material import SeededPart
 from umpc.protocols.u_mpc.sums import noisy_sums
@@ -143,13 +146,13 @@ def test_power_a_study_without_a_protection_is_found(monkeypatch, mutate, finder
     assert p[finder] < ALPHA, f"the mutant passes with p = {p[finder]:.1e}, N = {RUNS}"
 
 
-# --- the same among three owners
+# --- the same where comparisons are in pieces, of two and of three owners
 # ------------------------------------------------------------------------------
 
 
-def observe_triple(run: Simulated) -> dict[str, int]:
-    """node-1's view of node-0 in an edge of all three nodes: its masked record, and each round's
-    bits, opened.
+def observe_rounds(run: Simulated) -> dict[str, int]:
+    """node-1's view of node-0 in an edge of all nodes: its masked record, and each round's bits,
+    opened.
     """
     seen, opened = {}, {}
     for sender, receiver, frame in run.transcript.online:
@@ -162,47 +165,62 @@ def observe_triple(run: Simulated) -> dict[str, int]:
         elif (sender, receiver) == ("node-0", "node-1"):
             seen["masked field"] = frame.payload[0] & 15
     for round, payloads in opened.items():
-        assert len(payloads) == 3
-        seen[f"round {round}, opened"] = payloads[0][0] ^ payloads[1][0] ^ payloads[2][0]
+        assert len(payloads) == len(run.attempt.study.nodes)
+        seen[f"round {round}, opened"] = reduce(xor, (payload[0] for payload in payloads))
     last = run.transcript.shares[0]
     return seen | {"share, low": last[0] & 15, "share, high": last[-1] >> 4}
 
 
-def triple_views(seed: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """The views of one triple that leans right (0, 1, 3) or left (3, 1, 3) with node-0's record."""
-    study = make_study(SKEWNESS, 3, degree=3, x=("0", "3"))
+def views_in_pieces(owners: int, seed: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The views of one edge, compared by pieces of one bit: node-0's record is one of two.
+
+    Other comparisons are ties: of the pair (1, 1) or (3, 1), of the triple (0, 1, 2) or (3, 1, 2).
+    """
+    if owners == 3:
+        study = make_study(SKEWNESS, 3, degree=3, x=("0", "3"))
+    else:
+        study = make_study(KENDALL, 2, x=("0", "3"), y=("0", "3"))
     samples = []
-    for number, mine in enumerate((0, 3)):
-        entropy, tables = Entropy(f"{seed} {number}"), [table([x], [0]) for x in (mine, 1, 3)]
-        samples.append([observe_triple(simulate(study, tables, entropy)) for _ in range(RUNS)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attempt, "FEW_EDGES", 0)
+        patch.setattr(lookup_comparison, "ONE_PIECE", 1)
+        patch.setattr(lookup_comparison, "PIECE", 1)
+        compiler.program_of.cache_clear()
+        for number, mine in enumerate((1 if owners == 2 else 0, 3)):
+            entropy = Entropy(f"{seed} {number}")
+            tables = [table([x], [0]) for x in (mine, 1, 2)[:owners]]
+            samples.append([observe_rounds(simulate(study, tables, entropy)) for _ in range(RUNS)])
+        compiler.program_of.cache_clear()
     return {
         name: tuple(np.array([s[name] for s in sample]) for sample in samples)
         for name in samples[0][0]
     }
 
 
-def test_what_others_see_of_a_triple_does_not_depend_on_a_nodes_record():
-    found = triple_views("triple")
+@pytest.mark.parametrize("owners", [2, 3])
+def test_what_others_see_of_pieces_does_not_depend_on_a_nodes_record(owners):
+    found = views_in_pieces(owners, "pieces")
     assert {
-        f"round {number}, {what}" for number in (1, 2, 3) for what in ("sent", "opened")
+        f"round {number}, {what}" for number in (1, 2) for what in ("sent", "opened")
     } < found.keys()
     for name, p in p_of(found).items():
         assert p > ALPHA, (
-            f"{name} tells the data sets apart: p = {p:.1e}, N = {RUNS} per data set, seed 'triple'"
+            f"{name} tells the data sets apart: p = {p:.1e}, N = {RUNS} per data set, seed 'pieces'"
         )
-    for name in ("masked field", "share, low", "share, high", "round 1, sent", "round 2, sent"):
+    for name in ("share, low", "share, high", "round 1, sent", "round 2, sent"):
         p = min(uniformity(sample, 16) for sample in found[name])
         assert p > ALPHA, (
-            f"{name} is not uniform: p = {p:.1e}, N = {RUNS} per data set, seed 'triple'"
+            f"{name} is not uniform: p = {p:.1e}, N = {RUNS} per data set, seed 'pieces'"
         )
 
 
+@pytest.mark.parametrize("owners", [2, 3])
 @pytest.mark.parametrize(
-    ("mutate", "finder"), [(no_masks, "masked field"), (no_sigma, "round 3, opened")]
+    ("mutate", "finder"), [(no_masks, "masked field"), (no_sigma, "round 2, opened")]
 )
-def test_power_a_triple_without_a_protection_is_found(monkeypatch, mutate, finder):
+def test_power_pieces_without_a_protection_are_found(monkeypatch, mutate, finder, owners):
     mutate(monkeypatch)
-    p = p_of(triple_views("power"))
+    p = p_of(views_in_pieces(owners, "power"))
     assert p[finder] < ALPHA, f"the mutant passes with p = {p[finder]:.1e}, N = {RUNS}"
 
 
@@ -261,7 +279,7 @@ def test_no_material_goes_to_two_nodes_or_into_two_chunks(monkeypatch):
         f.payload[i : i + 12]
         for _, r, f in run.transcript.offline
         for i in range(0, len(f.payload) - 11, 12)
-        if f.step == "material" and r == run.attempt.study.nodes[f.owners[0]].name
+        if f.step == "material" and r == run.attempt.study.nodes[f.owners[-1]].name
     ]
     assert len(set(blocks)) == len(blocks) > 200
 

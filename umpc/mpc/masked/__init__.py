@@ -7,10 +7,11 @@
 | `plan_builder.py` | a plan in the making, with every item numbered once |
 | `compiler.py` | from kernels' normal forms to the plan of each pattern of owners |
 | `literals.py` | a Boolean function in the literals that make it short |
-| `lookup_comparison.py` | comparison of a number that three or more owners make |
-| `dcf.py` | the sign gate: keys of the distributed comparison function |
-| `dcf_tree.py` | the sign gate's tree in numpy |
-| `native.py` | the sign gate's tree compiled, where `umpc/native/` has it |
+| `lookup_comparison.py` | comparison by shared tables of the mask |
+| `one_hot.py` | rows of tables as machine words |
+| `dcf.py` | keys of the distributed comparison function, for studies of few edges |
+| `dcf_tree.py` | the keys' tree in numpy |
+| `native.py` | the keys' tree compiled, where `umpc/native/` has it |
 | `masks.py` | masked wires and arithmetic on them |
 | `material.py` | the dealer's material for a chunk, and what owners expand from seeds |
 | `dealing.py` | the dealer's computation for a chunk |

@@ -11,20 +11,22 @@ from collections.abc import Mapping
 import numpy as np
 
 from umpc.crypto.prg import FixedKeyHash
-from umpc.mpc.arrays import BitArray, IntArray, WordArray
+from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import evaluate
-from umpc.mpc.masked.masks import PlaceValues, linear_value, modulus
+from umpc.mpc.masked.masks import PlaceValues, linear_value, modulus, top_bit
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
+from umpc.mpc.masked.one_hot import above_and_at, moved, piece_of
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
-    BitElement,
     CoinBit,
     Compared,
+    Conjunction,
+    Linear,
     Local,
     Logic,
     LookupBit,
-    subsets,
+    TopBit,
 )
 from umpc.ustat.local import evaluate_local
 
@@ -61,6 +63,8 @@ class BitShares:
         self.bits = bits
         self._material = material
         self._packed: dict[int, BitArray] = {}
+        self._differences: dict[Linear, WordArray] = {}
+        self._compared_pieces: dict[int, tuple[BitArray, BitArray]] = {}
         self._compared: dict[int, tuple[BitArray, BitArray]] = {}
 
     def share(self, number: int) -> BitArray:
@@ -70,12 +74,18 @@ class BitShares:
                 return evaluate_local(polynomial, self.inputs.records, self.count).astype(np.uint8)
             case Compared(gate, kind):
                 return self._comparison(gate)[0 if kind == "less" else 1]
-            case LookupBit(table, kind):
-                return self._lookup_bit(table, kind)
+            case LookupBit() as lookup:
+                return self._with_top(self._lookup_bit(lookup), lookup.top)
             case CoinBit(table, kind):
                 return self._coin_bit(table, kind)
             case Logic() as function:
-                return self._logic(function)
+                return self._with_top(self._logic(function), function.top)
+
+    def _with_top(self, share: BitArray, top: TopBit | None) -> BitArray:
+        """The share of a bit ⊕ msb(d̂), which party 0 adds."""
+        if top is None or self.party > 0:
+            return share
+        return share ^ top_bit(top.difference, top.width, self.places)
 
     def _comparison(self, number: int) -> tuple[BitArray, BitArray]:
         """The shares of [d < 0] and of [d = 0], but for msb(r): Eval< of the party's key."""
@@ -88,75 +98,55 @@ class BitShares:
             self._compared[number] = evaluate(side, keys, masked, roots, self.tree_hash)
         return self._compared[number]
 
-    def _table(self, number: int) -> BitArray:
-        """This party's shares of a table's one-hot rows: (2^size, count) uint8."""
-        start = self.plan.table_rows[number]
-        return self._material.bits[start : start + (1 << self.plan.tables[number].size)]
+    def _piece(self, number: int, difference: Linear) -> WordArray:
+        """The bits of a masked difference that a table covers: (count,) uint64."""
+        if difference not in self._differences:
+            self._differences[difference] = linear_value(difference, self.places)
+        return piece_of(self.plan.tables[number], self._differences[difference])
 
-    def _piece(self, number: int, values: WordArray) -> IntArray:
-        """The bits of these numbers that a table covers: (count,) int64."""
-        table = self.plan.tables[number]
-        return ((values >> np.uint64(table.low)) & modulus(table.size)).astype(np.int64)
-
-    def _lookup_bit(self, number: int, kind: str) -> BitArray:
-        """The share of [d̂_i < r_i] or [d̂_i = r_i].
-
-        It is the sum of the table's rows above the public place, or the row at the public place.
-        """
-        table = self.plan.tables[number]
-        rows = self._table(number)
-        masked = linear_value(table.difference, self.places) & modulus(table.width)
-        if kind == "less":
-            above = np.zeros_like(rows)
-            np.bitwise_xor.accumulate(rows[:0:-1], axis=0, out=above[-2::-1])
-            rows = above
-        bits: BitArray = rows[self._piece(number, masked), np.arange(self.count)]
-        return bits
+    def _lookup_bit(self, lookup: LookupBit) -> BitArray:
+        """The share of [d̂_i < r_i] or [d̂_i = r_i]."""
+        number = lookup.table
+        if number not in self._compared_pieces:
+            piece = self._piece(number, self.plan.tables[number].difference)
+            self._compared_pieces[number] = above_and_at(self._material.tables[number], piece)
+        return self._compared_pieces[number][0 if lookup.kind == "less" else 1]
 
     def _coin_bit(self, number: int, kind: str) -> BitArray:
         """The share of [u < c] or [u = c] for pieces of u = û ⊕ r and of the threshold c."""
-        rows = self._table(number)
-        coins = np.arange(self.count)
-        ((place, _),) = self.plan.tables[number].difference.terms
-        masked = self._piece(number, self.places[place])
-        threshold = self._piece(number, self.inputs.coins_of_noise().thresholds)
-        if kind == "equal":
-            equal: BitArray = rows[masked ^ threshold, coins]
-            return equal
-        total = np.zeros(self.count, dtype=np.uint8)
-        for below in range(len(rows) - 1):
-            total ^= rows[masked ^ below, coins] & (below < threshold)
-        return total
+        table = self.plan.tables[number]
+        masked = self._piece(number, table.difference)
+        threshold = piece_of(table, self.inputs.coins_of_noise().thresholds)
+        # [u < c] is the parity of the places below c, in the order of u: all of them above ~u.
+        backwards = (1 << table.size) - 1
+        rows = moved(self._material.tables[number], table.size, masked ^ np.uint64(backwards))
+        less, equal = above_and_at(rows, threshold ^ np.uint64(backwards))
+        return less if kind == "less" else equal
 
     def _logic(self, function: Logic) -> BitArray:
-        """The share of a function of bits b = m ⊕ s, with m public and s shared.
-
-        A conjunction is a sum over the subsets of its literals: the masks of the subset's literals,
-        times the public bits of the other literals.
-        """
+        """The share of a function of bits b = m ⊕ s, with m public and s shared: (count,) uint8."""
         size = (self.count + 7) // 8
         total = np.full(size, 255 * (function.constant and self.party == 0), dtype=np.uint8)
-        for element, public in self._bit_coefficients(function, size).items():
-            if element:
-                row = self.plan.bit_element_rows[element]
-                total ^= public & np.packbits(self._material.bits[row], bitorder="little")
-            elif self.party == 0:
-                total ^= public
+        for conjunction in function.conjunctions:
+            total ^= self._conjunction(conjunction, size)
         return np.unpackbits(total, count=self.count, bitorder="little")
 
-    def _bit_coefficients(self, function: Logic, size: int) -> dict[BitElement, BitArray]:
-        """The public factor of each product of masks: (size,) uint8, eight edges to a byte."""
-        coefficients: dict[BitElement, BitArray] = {}
-        for conjunction in function.conjunctions:
-            for masked in subsets(range(len(conjunction))):
-                public = np.full(size, 255, dtype=np.uint8)
-                for place, literal in enumerate(conjunction):
-                    if place not in masked:
-                        public = public & self._literal(literal.bits, literal.inverted)
-                element = tuple(sorted(conjunction[place].bits for place in masked))
-                known = coefficients.get(element)
-                coefficients[element] = public if known is None else known ^ public
-        return coefficients
+    def _conjunction(self, conjunction: Conjunction, size: int) -> BitArray:
+        """The share of Π (m_i ⊕ s_i), eight edges to a byte.
+
+        It begins with the shares of the products of every subset of the s_i. A step replaces one
+        s_i by m_i ⊕ s_i in all products that have it, and drops those without it.
+        """
+        rows = self.plan.subset_rows[conjunction]
+        products = np.empty((len(rows) + 1, size), dtype=np.uint8)
+        products[0] = 255 * (self.party == 0)
+        np.take(self._material.bits, rows, axis=0, out=products[1:], mode="clip")
+        for literal in reversed(conjunction):
+            without, with_it = np.split(products, 2)
+            public = self._literal(literal.bits, literal.inverted)
+            products = with_it ^ (without & public)
+        found: BitArray = products[0]
+        return found
 
     def _literal(self, bits: tuple[int, ...], inverted: bool) -> BitArray:
         """A literal of masked bits, eight edges to a byte."""

@@ -29,7 +29,7 @@ import numpy as np
 from umpc.crypto.ring import Ring
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.masked.chunk_inputs import Coins
-from umpc.mpc.masked.lookup_comparison import PIECE, combine
+from umpc.mpc.masked.lookup_comparison import combine
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_builder import PlanBuilder
 from umpc.mpc.masked.plan_items import (
@@ -44,6 +44,8 @@ from umpc.ustat.polynomial import constant
 
 WIDTH = 64
 """Bits of a coin's random number."""
+PIECE = 4
+"""Bits of the number in one table."""
 ALL_MEMBERS = 16
 """Up to this number of nodes, all nodes are in the committee."""
 FAILURE_BITS = 40

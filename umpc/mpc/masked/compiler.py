@@ -1,10 +1,11 @@
 """The compiler: from the kernels' normal forms to the plan of each pattern of owners.
 
 Each monomial is split by who owns its records. One party's records make a factor that this party
-computes alone and sends masked. A factor that mixes parties becomes an opened bit. A comparison of
-a number that two parties make goes to a comparison key of these two. A number that three or more
-parties make must not: two of them together could read its mask off their keys. There the mask's
-bits are dealt as shares among all owners (`lookup_comparison.py`).
+computes alone and sends masked. A factor that mixes parties becomes an opened bit. Numbers are
+compared by tables of their masks, which are shared among all owners (`lookup_comparison.py`). In a
+study of few edges, a wide number that two parties make goes to a comparison key of these two, which
+saves a round. A number that three or more parties make must not: two of them together could read
+its mask off their keys.
 """
 
 from __future__ import annotations
@@ -44,6 +45,11 @@ MAX_EXPANSIONS = 1 << 13
 """The most products of masks that the terms of a kernel expand into; every factor doubles them."""
 EXPANSIONS_OF_A_SUM = 8
 """The products of masks for each sum of a vector: those of two or three factors."""
+FEW_EDGES = 1000
+"""Up to this number of a study's edges, the bytes of comparison keys cost less than a round.
+
+Keys for 18 bits take 400 bytes an edge more than tables. A line of 100 megabits a second sends 400
+kB in 32 ms, and the delay between distant sites is about 20 ms."""
 LONGEST = 8
 """The most literals of a conjunction. A longer one is made of conjunctions, in one more round."""
 
@@ -53,22 +59,30 @@ ScaledPlace: TypeAlias = tuple[int, int]
 """(place, coefficient)"""
 
 
-def compile_program(kernels: Sequence[Kernel], ring: Ring, patterns: Iterable[Pattern]) -> Program:
+def compile_program(
+    kernels: Sequence[Kernel], ring: Ring, patterns: Iterable[Pattern], *, few: bool = False
+) -> Program:
     """The plans of these patterns for kernels over one schema.
 
     A process keeps its last programs, because attempts and plans ask for the same ones again.
 
+    Args: few: whether the study has FEW_EDGES or fewer.
+
     Raises: KernelError where the material of 8 edges would not fit a frame; RangeError where a
         value is too wide.
     """
-    return program_of(tuple(kernels), ring, tuple(sorted(set(patterns))))
+    return program_of(tuple(kernels), ring, tuple(sorted(set(patterns))), few)
 
 
 @lru_cache(maxsize=64)
-def program_of(kernels: tuple[Kernel, ...], ring: Ring, patterns: tuple[Pattern, ...]) -> Program:
+def program_of(
+    kernels: tuple[Kernel, ...], ring: Ring, patterns: tuple[Pattern, ...], few: bool
+) -> Program:
     """Compile, unless it is one of the last programs. Args: patterns: sorted, each once."""
     wires = _Wires()
-    plans = {pattern: _Compiler(kernels, ring, pattern, wires).compile() for pattern in patterns}
+    plans = {
+        pattern: _Compiler(kernels, ring, pattern, wires, few).compile() for pattern in patterns
+    }
     return Program(ring, wires.finished(), plans)
 
 
@@ -95,7 +109,10 @@ class _Wires:
 class _Compiler:
     """The compilation of the kernels for one pattern of owners."""
 
-    def __init__(self, kernels: Sequence[Kernel], ring: Ring, pattern: Pattern, wires: _Wires):
+    def __init__(
+        self, kernels: Sequence[Kernel], ring: Ring, pattern: Pattern, wires: _Wires, few: bool
+    ):
+        self.few = few
         self.kernels = kernels
         self.ring = ring
         self.pattern = pattern
@@ -219,11 +236,14 @@ class _Compiler:
         return self._compare(difference, width, factor.kind)
 
     def _compare(self, difference: Linear, width: int, kind: str) -> int:
-        """The number of a bit of a comparison: by keys of two holders, or by tables of more."""
+        """The number of a bit of a comparison: by tables of all parties, or keys of two holders.
+
+        Keys are for a study of few edges, and save the round that combines pieces.
+        """
         places = [place for place, _ in difference.terms]
         holders = sorted({owner for place in places for owner in self._place_owners(place)})
         layer = 1 + max(self.items.place_layers[place] for place in places)
-        if len(holders) == 2:
+        if self.few and len(holders) == 2 and len(tables.pieces(width - 1)) > 1:
             gate = Comparison(difference, width, (holders[0], holders[1]))
             return self.items.add_bit(Compared(self.items.add_comparison(gate), kind), layer)
         return tables.compare(self.items, difference, width, kind, layer)
@@ -259,7 +279,7 @@ class _Compiler:
     def _difference(self, form: Polynomial) -> tuple[Linear, int]:
         """A compared polynomial as a sum of places, and the bits that it needs."""
         low, high = bound(form, self.schema)
-        width = max(2, (max(high, -low - 1)).bit_length() + 1)
+        width = 1 + max(1, max(high, -low).bit_length())  # |form| < 2^(width − 1)
         parts: dict[int, Coefficients] = {}
         for monomial, coefficient in form.terms:
             owners = {party for factor, _ in monomial for party in self._owners(factor)}

@@ -10,10 +10,10 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.masked.dcf import ComparisonKeys, generate
-from umpc.mpc.masked.masks import PlaceValues, linear_value, modulus
+from umpc.mpc.masked.masks import PlaceValues, linear_value, modulus, top_bit
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
+from umpc.mpc.masked.one_hot import Rows, one_hot
 from umpc.mpc.masked.plan import Plan
-from umpc.mpc.masked.plan_items import Compared
 
 
 def deal_chunk(
@@ -33,8 +33,8 @@ def deal_chunk(
     """
     parts = [SeededPart.expand(plan, seed, party, count) for party, seed in enumerate(seeds)]
     masks = _all_masks(plan, record_masks, parts)
-    keys, top_bits = _keys(plan, masks, parts, tree_hash)
-    shares = _last_shares(plan, _bit_masks(plan, parts, top_bits, count), masks, parts, count)
+    keys = _keys(plan, masks, parts, tree_hash)
+    shares = _last_shares(plan, _bit_masks(plan, parts, masks, count), masks, parts, count)
     return [
         DealtPart(
             {number: keys[number] for number in plan.holds_keys(party)},
@@ -59,16 +59,14 @@ def _all_masks(
 
 def _keys(
     plan: Plan, masks: PlaceValues, parts: Sequence[SeededPart], tree_hash: FixedKeyHash
-) -> tuple[list[ComparisonKeys], list[BitArray]]:
-    """The keys of every comparison, and msb(r) of its mask, which less bits are opened under."""
+) -> list[ComparisonKeys]:
+    """The keys of every comparison."""
     keys: list[ComparisonKeys] = []
-    top_bits: list[BitArray] = []
     for number, gate in enumerate(plan.comparisons):
         mask = linear_value(gate.difference.mask, masks) & modulus(gate.width)
         roots = np.stack([parts[holder].roots[number] for holder in gate.holders])
         keys.append(generate(gate.width, mask, roots, tree_hash))
-        top_bits.append((mask >> np.uint64(gate.width - 1)).astype(np.uint8))
-    return keys, top_bits
+    return keys
 
 
 def _last_shares(
@@ -81,57 +79,64 @@ def _last_shares(
     """The last party's shares: the products of masks less all that the others expand."""
     elements = _products(plan, bit_masks, masks, count)
     tables = one_hot_rows(plan, masks, count)
-    bits = np.concatenate([_bit_products(plan, bit_masks, count), *tables])
+    bits = _bit_products(plan, bit_masks)
     for part in parts[:-1]:
         if part.shares is None:
             raise LocalProtocolError("every party but the last expands its shares from its seed")
         elements -= part.shares.elements
         bits ^= part.shares.bits
-    return Shares(elements, bits)
+        for rows, known in zip(tables, part.shares.tables, strict=True):
+            rows ^= known
+    return Shares(elements, tuple(tables), bits)
 
 
-def _bit_masks(
-    plan: Plan, parts: Sequence[SeededPart], top_bits: Sequence[BitArray], count: int
-) -> BitArray:
-    """The mask under which each bit is opened: (bits, count) uint8."""
-    masks = np.zeros((len(plan.bits), count), dtype=np.uint8)
-    for number, (bit, mask) in enumerate(zip(plan.bits, masks, strict=True)):
+def _bit_masks(plan: Plan, parts: Sequence[SeededPart], masks: PlaceValues, count: int) -> BitArray:
+    """The mask under which each bit is opened: (bits, count) uint8.
+
+    A sign is opened under msb(r) as well.
+    """
+    found = np.zeros((len(plan.bits), count), dtype=np.uint8)
+    for number, mask in enumerate(found):
         for part in parts:
             if number in part.bit_masks:
                 mask ^= part.bit_masks[number]
-        if isinstance(bit, Compared) and bit.kind == "less":
-            mask ^= top_bits[bit.comparison]
-    return masks
+        top = plan.top_bit(number)
+        if top is not None:
+            mask ^= top_bit(top.difference.mask, top.width, masks)
+    return found
 
 
 def _products(plan: Plan, bit_masks: BitArray, masks: PlaceValues, count: int) -> RingArray:
     """Every element's product of masks: (elements, count) of the ring."""
     kind = plan.ring.dtype
-    products = np.ones((len(plan.elements), count), dtype=kind)
+    products = np.empty((len(plan.elements), count), dtype=kind)
     for row, (bits, factors) in zip(products, plan.elements, strict=True):
-        for bit in bits:
-            row *= bit_masks[bit]
+        row[:] = np.bitwise_and.reduce(bit_masks[list(bits)], axis=0) if bits else 1
         for form in factors:
             row *= linear_value(form, masks).astype(kind)
     return products
 
 
-def _bit_products(plan: Plan, bit_masks: BitArray, count: int) -> BitArray:
-    """Every bit element's conjunction of masks: (bit elements, count) uint8."""
-    products = np.ones((len(plan.bit_elements), count), dtype=np.uint8)
-    for row, literals in zip(products, plan.bit_elements, strict=True):
-        for bits in literals:
-            row &= np.bitwise_xor.reduce(bit_masks[list(bits)], axis=0)
+def _bit_products(plan: Plan, bit_masks: BitArray) -> BitArray:
+    """Every bit element's conjunction of masks: (bit elements, ⌈count/8⌉) uint8, packed.
+
+    An element without its last literal is an element, too, and its row is multiplied by that
+    literal's mask. The rows that end with the same literal are computed together.
+    """
+    packed = np.packbits(bit_masks, axis=1, bitorder="little")
+    products = np.empty((len(plan.bit_elements), packed.shape[1]), dtype=np.uint8)
+    for literal, (rows, shorter) in plan.bit_element_steps.items():
+        mask = np.bitwise_xor.reduce(packed[list(literal)], axis=0)
+        products[rows] = mask
+        multiplied = shorter >= 0
+        products[rows[multiplied]] &= products[shorter[multiplied]]
     return products
 
 
-def one_hot_rows(plan: Plan, masks: PlaceValues, count: int) -> list[BitArray]:
-    """For each table (2^size, count) uint8: row v is 1 where the mask's piece is v."""
-    tables = []
-    for table in plan.tables:
-        mask = linear_value(table.difference.mask, masks) & modulus(table.width)
-        piece = (mask >> np.uint64(table.low)) & modulus(table.size)
-        values = np.arange(1 << table.size, dtype=np.uint64)[:, None]
-        rows = values == np.broadcast_to(piece, (count,))
-        tables.append(rows.astype(np.uint8))
-    return tables
+def one_hot_rows(plan: Plan, masks: PlaceValues, count: int) -> list[Rows]:
+    """For each table (words, count): the one-hot row of the mask's piece (`one_hot.py`)."""
+    differences = {
+        difference: linear_value(difference.mask, masks)
+        for difference in {table.difference for table in plan.tables}
+    }
+    return [one_hot(table, differences[table.difference], count) for table in plan.tables]

@@ -12,11 +12,14 @@ up, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.crypto.prg import FixedKeyHash
+from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
@@ -37,6 +40,9 @@ from umpc.mpc.masked.plan_items import (
     expansions,
 )
 from umpc.ustat.local import evaluate_local
+
+Kind: TypeAlias = np.dtype[np.integer[Any]]
+"""A type of integers."""
 
 
 def evaluate_chunk(
@@ -96,6 +102,7 @@ class PartyChunk:
         self.places = dict(inputs.places)
         self.masks = {**inputs.masks, **seeded.place_masks}
         self.bits: dict[int, BitArray] = {}
+        self._factors: dict[tuple[int, bool], NDArray[np.int8]] = {}
         self._bit_shares = BitShares(
             party,
             plan,
@@ -150,7 +157,9 @@ class PartyChunk:
         total: RingArray = ring.array(own)
         if self.party == 0:
             total += ring.scalar(polynomial.constant)
-        for public, share in self._expanded(polynomial):
+        for factor, share in self._expanded(polynomial):
+            # A signed factor becomes the ring element that stands for it.
+            public = factor.astype(ring.dtype, copy=False)
             total += public if share is None else public * share
         return total
 
@@ -170,27 +179,29 @@ class PartyChunk:
 
     def _expanded(
         self, polynomial: SharedPolynomial
-    ) -> Iterator[tuple[RingArray, RingArray | None]]:
+    ) -> Iterator[tuple[NDArray[np.integer[Any]], RingArray | None]]:
         """Pairs whose products add up to this party's share of the terms.
 
         A pair is (public, share), or (public, None) for a summand that is public itself. With
         b = m ⊕ s = m + (1 − 2m)s for every bit and X = X̂ − R for every linear form, a term is a sum
         over subsets of its bits and factors: public coefficient × product of masks. The products of
-        masks are shared. For one and two factors this is Beaver 1991.
+        masks are shared. For one and two factors this is Beaver 1991. A public factor that only
+        bits make is small, and is computed in a narrow type.
         """
         values: dict[Linear, RingArray] = {}
-        coefficients: dict[Element, RingArray] = {}
+        for form in {form for term in polynomial.terms for form in term.factors}:
+            values[form] = linear_value(form, self.places).astype(self.plan.ring.dtype)
+        coefficients: dict[tuple[Element, Kind], NDArray[np.integer[Any]]] = {}
+        narrow = _narrowest(polynomial.terms, self.plan.ring)
         for term in polynomial.terms:
-            for form in term.factors:
-                if form not in values:
-                    values[form] = linear_value(form, self.places).astype(self.plan.ring.dtype)
+            kind = self.plan.ring.dtype if term.factors else narrow
             if self.party == 0:
-                yield self._public(term, ((), ()), values), None
+                yield self._public(term, ((), ()), values, kind), None
             for element in expansions(term):
-                public = self._public(term, element, values)
-                known = coefficients.get(element)
-                coefficients[element] = public if known is None else known + public
-        for element, public in coefficients.items():
+                public = self._public(term, element, values, kind)
+                known = coefficients.get((element, kind))
+                coefficients[element, kind] = public if known is None else known + public
+        for (element, _), public in coefficients.items():
             yield public, self._element_share(element)
 
     def _element_share(self, element: Element) -> RingArray:
@@ -205,24 +216,38 @@ class PartyChunk:
         return known.astype(self.plan.ring.dtype)
 
     def _public(
-        self, term: Term, element: Element, values: Mapping[Linear, RingArray]
-    ) -> RingArray:
-        """The public factor of one product of masks in a term: (count,) of the ring."""
+        self, term: Term, element: Element, values: Mapping[Linear, RingArray], kind: Kind
+    ) -> NDArray[np.integer[Any]]:
+        """The public factor of one product of masks in a term: (count,) of a kind."""
         bits, factors = element
-        kind = self.plan.ring.dtype
         sign = -1 if len(factors) % 2 else 1
-        coefficient = self.plan.ring.scalar(sign * term.coefficient)
-        product: RingArray = np.full(self.count, coefficient)
+        ring = self.plan.ring
+        coefficient = sign * term.coefficient
+        if kind == ring.dtype:
+            coefficient = ring.encode(coefficient)
+        product: NDArray[np.integer[Any]] = np.full(self.count, coefficient, dtype=kind)
         for bit in term.bits:
-            opened = self.bits[bit]
-            if bit in bits:
-                product *= (1 - 2 * opened.astype(np.int8)).astype(kind)
-            else:
-                product *= opened.astype(kind)
+            product *= self._factor(bit, signed=bit in bits).astype(kind, copy=False)
         for form in term.factors:
             if form.mask not in factors:
                 product *= values[form]
         return product
+
+    def _factor(self, bit: int, *, signed: bool) -> NDArray[np.int8]:
+        """An opened bit m, or 1 − 2m: (count,) int8."""
+        if (bit, signed) not in self._factors:
+            opened = self.bits[bit].view(np.int8)
+            self._factors[bit, signed] = 1 - 2 * opened if signed else opened
+        return self._factors[bit, signed]
+
+
+def _narrowest(terms: Iterable[Term], ring: Ring) -> Kind:
+    """A type of few bits that holds the public factors of terms without numbers, or the ring's."""
+    most = sum(abs(term.coefficient) for term in terms if not term.factors)
+    for kind in (np.dtype(np.int8), np.dtype(np.int16)):
+        if most <= np.iinfo(kind).max:
+            return kind
+    return ring.dtype
 
 
 def shares_of_products(dealt: DealtPart, seeded: SeededPart) -> Shares:

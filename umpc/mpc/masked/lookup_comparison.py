@@ -1,33 +1,39 @@
-"""Comparison of a number that three or more owners make, by shared one-hot tables of its mask.
+"""Comparison of a number that two or more owners make, by shared one-hot tables of its mask.
 
-All owners know d̂ = d + r mod 2^w. The low w−1 bits of r are cut into pieces of PIECE bits. The
-dealer shares, among all owners, the one-hot row of every piece, and of msb(r). Shares of
-[d̂_i < r_i] and [d̂_i = r_i] of a piece are then sums of the row's shares at public places, so they
-need no message. The pieces' bits are opened under masks and combined:
+All owners know d̂ = d + r mod 2^w, and |d| < 2^(w−1). The low w−1 bits of r are cut into pieces.
+The dealer shares, among all owners, the one-hot row of every piece. Shares of [d̂_i < r_i] and
+[d̂_i = r_i] of a piece are sums of the row's shares at public places, so they need no message
+(`one_hot.py`). With msb(d̂), which is public, and msb(r), which goes into the opened bit's mask:
 
-    borrow = lt_1 ⊕ eq_1·lt_2 ⊕ eq_1·eq_2·lt_3 ⊕ …      [d < 0] = 1 ⊕ [top bits equal] ⊕ borrow
-    [d = 0] = Π eq_i · [top bits equal]
+    borrow = lt_1 ⊕ eq_1·lt_2 ⊕ eq_1·eq_2·lt_3 ⊕ …      [d < 0] = msb(d̂) ⊕ msb(r) ⊕ borrow
+    [d = 0] = Π eq_i
 
-A round combines FAN pieces, so the depth is logarithmic in w. Papers: lookup tables for pieces as
-in SIRNN (Rathee et al. 2021), with a dealer in place of oblivious transfer; the sign from the
-borrow as in `dcf.py`.
+No msb is needed for [d = 0], because d = −2^(w−1) does not occur. Up to ONE_PIECE bits are one
+piece: both bits are opened at once. More bits are several pieces, whose bits are opened under masks
+and combined in one more round. Papers: lookup tables for pieces as in SIRNN (Rathee et al. 2021),
+with a dealer in place of oblivious transfer; the sign from the borrow as in `dcf.py`.
 
 Reveals: every owner sees d̂, uniform to whoever lacks one owner's mask, and opened bits under masks
 to which every owner contributes. Given all that any proper subset of the owners holds, r is
-uniform. A comparison key would break that.
+uniform. So a table may serve any number of owners. A comparison key serves two only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Protocol, TypeAlias
 
-from umpc.mpc.masked.plan_items import Linear, LookupTable
+from umpc.mpc.masked.plan_items import Linear, LookupTable, TopBit
 
-PIECE = 4
-"""Bits of the mask in one table."""
+ONE_PIECE = 8
+"""The most bits that are one piece, of 32 bytes, and take no further round."""
+PIECE = 6
+"""The bits of one of several pieces: a row is a word of 64 bits."""
+MOST_PIECES = 8
+"""The most pieces: k pieces are combined by about 2^(k+1) products of masks, each of one bit."""
 FAN = 4
-"""Pieces that one round combines into one."""
+"""Pieces of coins that one round combines into one."""
 
 Conjunctions: TypeAlias = list[tuple[int, ...]]
 """Each conjunction is a tuple of numbers of bits; the function is their exclusive or."""
@@ -36,33 +42,44 @@ Conjunctions: TypeAlias = list[tuple[int, ...]]
 class LogicBuilder(Protocol):
     """A plan in the making, to which Boolean functions are added."""
 
-    def add_logic(self, conjunctions: Conjunctions, *, constant: bool = False) -> int:
-        """The number of the bit constant ⊕ the exclusive or of the conjunctions."""
+    def add_logic(self, conjunctions: Conjunctions, top: TopBit | None = None) -> int:
+        """The number of the exclusive or of the conjunctions, and of a top bit."""
         ...
 
 
 class Builder(LogicBuilder, Protocol):
     """A plan in the making, to which bits of tables are added as well."""
 
-    def lookup_bit(self, table: LookupTable, kind: str, layer: int) -> int:
+    def lookup_bit(
+        self, table: LookupTable, kind: str, layer: int, top: TopBit | None = None
+    ) -> int:
         """The number of a bit of a table, which is opened in a layer."""
         ...
 
 
 def compare(builder: Builder, difference: Linear, width: int, kind: str, layer: int) -> int:
-    """The bit [difference < 0] or [difference = 0], of a difference of w bits.
+    """The bit [difference < 0] or [difference = 0], of a difference of w bits above −2^(w−1).
 
     The difference is known masked before `layer`.
     """
-    top = builder.lookup_bit(LookupTable(difference, width, width - 1, 1), "equal", layer)
-    tables = [LookupTable(difference, width, low, size) for low, size in _pieces(width - 1)]
-    if kind == "equal":
-        equal = [builder.lookup_bit(table, "equal", layer) for table in tables]
-        return builder.add_logic([(*_all_equal(builder, equal), top)])
-    less = [builder.lookup_bit(table, "less", layer) for table in tables]
+    top = TopBit(difference, width) if kind == "less" else None
+    tables = [LookupTable(difference, width, low, size) for low, size in pieces(width - 1)]
+    if len(tables) == 1:
+        return builder.lookup_bit(tables[0], kind, layer, top)
     # The equality of the lowest piece decides nothing about the borrow.
-    equal = [builder.lookup_bit(table, "equal", layer) for table in tables[:-1]]
-    return builder.add_logic([(top,), *combine(builder, less, equal)], constant=True)
+    needed = tables if kind == "equal" else tables[:-1]
+    equal = [builder.lookup_bit(table, "equal", layer) for table in needed]
+    if kind == "equal":
+        return builder.add_logic([tuple(equal)])
+    less = [builder.lookup_bit(table, "less", layer) for table in tables]
+    return builder.add_logic(_borrow(less, equal), top)
+
+
+def pieces(bits: int) -> list[tuple[int, int]]:
+    """(low, size) of every piece of the low bits, the highest first; sizes differ by 1 at most."""
+    count = 1 if bits <= ONE_PIECE else min(MOST_PIECES, -(-bits // PIECE))
+    ends = [bits * number // count for number in range(count + 1)]
+    return [(low, high - low) for low, high in pairwise(ends)][::-1]
 
 
 def combine(builder: LogicBuilder, less: Sequence[int], equal: Sequence[int]) -> Conjunctions:
@@ -76,19 +93,6 @@ def combine(builder: LogicBuilder, less: Sequence[int], equal: Sequence[int]) ->
         equal = [_combined(builder, [tuple(equal[group])]) for group in groups[:-1]]
         less = borrows
     return _borrow(less, equal)
-
-
-def _all_equal(builder: LogicBuilder, equal: Sequence[int]) -> Sequence[int]:
-    """The conjunction of bits, as a conjunction of at most FAN bits."""
-    while len(equal) > FAN:
-        groups = [tuple(equal[start : start + FAN]) for start in range(0, len(equal), FAN)]
-        equal = [_combined(builder, [group]) for group in groups]
-    return equal
-
-
-def _pieces(bits: int) -> list[tuple[int, int]]:
-    """(low, size) of every piece of the low bits, the highest first."""
-    return [(low, min(PIECE, bits - low)) for low in range(0, bits, PIECE)][::-1]
 
 
 def _borrow(less: Sequence[int], equal: Sequence[int]) -> Conjunctions:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from umpc.crypto.prg import Stream, derive
-from umpc.mpc.arrays import WordArray
+from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.masked.plan import Program
 from umpc.mpc.masked.plan_items import Linear
 from umpc.ustat.clear import Columns
@@ -66,3 +66,9 @@ def linear_value(form: Linear, places: PlaceValues) -> WordArray:
         else:
             total = total + value * np.uint64(coefficient & (2**64 - 1))
     return total
+
+
+def top_bit(form: Linear, width: int, places: PlaceValues) -> BitArray:
+    """Bit w − 1 of a form of masked values, or of masks: (n,) or () uint8."""
+    value = linear_value(form, places)
+    return (value >> np.uint64(width - 1)).astype(np.uint8) & np.uint8(1)

@@ -6,10 +6,10 @@
 | dealt | its keys | | corrected shares of the products of masks |
 
 The products of masks are the plan's elements, its bit elements and the rows of its tables. The mask
-σ under which a bit is opened is the exclusive or of its contributors' masks, and of msb(r) for a
-less bit. The mask of a word is the sum of its contributors' masks. The seeds fix these masks, so no
-mask is sent. Every piece is bound to (attempt, cell, chunk) through the labels that its seed is
-derived with, and is used once.
+σ under which a bit is opened is the exclusive or of its contributors' masks, and of msb(r) if the
+bit is the sign of a difference. The mask of a word is the sum of its contributors' masks. The seeds
+fix these masks, so no mask is sent. Every piece is bound to (attempt, cell, chunk) through the
+labels that its seed is derived with, and is used once.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from umpc.crypto.prg import Stream, derive
-from umpc.crypto.ring import pack, packed_size, unpack
+from umpc.crypto.ring import packed_size, unpack
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.chunks import ChunkPlan
 from umpc.mpc.masked.dcf import ComparisonKeys, key_bytes
 from umpc.mpc.masked.masks import modulus
+from umpc.mpc.masked.one_hot import Rows, row_type, row_words
 from umpc.mpc.masked.plan import Plan
 
 
@@ -32,11 +33,12 @@ from umpc.mpc.masked.plan import Plan
 class Shares:
     """A party's shares of products of masks.
 
-    elements: (elements, n) of the ring. bits: (rows, n) uint8; the rows are the plan's bit
-    elements, then every table's one-hot rows.
+    elements: (elements, n) of the ring. tables: for each table (words, n) words (`one_hot.py`).
+    bits: (bit elements, ⌈n/8⌉) uint8, eight edges to a byte.
     """
 
     elements: RingArray
+    tables: tuple[Rows, ...]
     bits: BitArray
 
     def __repr__(self) -> str:
@@ -47,8 +49,36 @@ class Shares:
         """The shares of a party other than the last, from its chunk seed."""
         rows = len(plan.elements)
         elements = Stream(derive(seed, "elements")).words(rows * count, plan.ring.dtype)
-        bits = Stream(derive(seed, "bits")).bits(plan.shared_bits * count)
-        return cls(elements.reshape(rows, count), bits.reshape(plan.shared_bits, count))
+        tables = Stream(derive(seed, "tables")).bytes(_table_bytes(plan, count))
+        size = packed_size(count, 1)
+        bits = Stream(derive(seed, "bits")).bytes(len(plan.bit_elements) * size)
+        return cls(
+            elements.reshape(rows, count),
+            _read_tables(plan, memoryview(tables), count),
+            np.frombuffer(bits, dtype=np.uint8).reshape(len(plan.bit_elements), size),
+        )
+
+    def encode(self, count: int) -> bytes:
+        """The bytes on the wire: elements and tables little-endian, then bits packed."""
+        elements = self.elements.astype(self.elements.dtype.newbyteorder("<"), copy=False)
+        bits = self.bits
+        if count % 8:  # the rows follow each other without padding
+            bits = np.unpackbits(bits, axis=1, count=count, bitorder="little").reshape(-1)
+            bits = np.packbits(bits, bitorder="little")
+        return b"".join(array.tobytes() for array in (elements, *self.tables, bits))
+
+    @classmethod
+    def decode(cls, plan: Plan, data: memoryview, count: int) -> Shares:
+        """The inverse of encode, of as many bytes as are due. Raises: EncodingError."""
+        rows = len(plan.elements)
+        kind = plan.ring.dtype.newbyteorder("<")
+        tables = rows * plan.ring.bytes * count
+        bits = tables + _table_bytes(plan, count)
+        return cls(
+            np.frombuffer(data[:tables], dtype=kind).reshape(rows, count),
+            _read_tables(plan, data[tables:bits], count),
+            _read_bits(data[bits:], len(plan.bit_elements), count),
+        )
 
 
 @dataclass(frozen=True)
@@ -104,12 +134,10 @@ class DealtPart:
         return "DealtPart(<redacted>)"
 
     def encode(self) -> bytes:
-        """The bytes on the wire: keys in order, elements little-endian, bits packed."""
+        """The bytes on the wire: keys in order, then the shares."""
         parts = [keys.encode() for keys in self.keys.values()]
         if self.shares is not None:
-            elements = self.shares.elements
-            parts.append(elements.astype(elements.dtype.newbyteorder("<")).tobytes())
-            parts.append(pack(self.shares.bits.reshape(-1), 1))
+            parts.append(self.shares.encode(self.shares.elements.shape[1]))
         return b"".join(parts)
 
     @classmethod
@@ -130,17 +158,32 @@ class DealtPart:
             start = stop
         if party < plan.parties - 1:
             return cls(keys, None)
-        return cls(keys, _decode_shares(plan, view[start:], count))
+        return cls(keys, Shares.decode(plan, view[start:], count))
 
 
-def _decode_shares(plan: Plan, data: memoryview, count: int) -> Shares:
-    """The last party's shares, from the end of its material."""
-    rows = len(plan.elements)
-    split = rows * plan.ring.bytes * count
-    kind = plan.ring.dtype.newbyteorder("<")
-    elements = np.frombuffer(data[:split], dtype=kind).reshape(rows, count)
-    bits = unpack(bytes(data[split:]), plan.shared_bits * count, 1, np.uint8)
-    return Shares(elements, bits.reshape(plan.shared_bits, count))
+def _table_bytes(plan: Plan, count: int) -> int:
+    """Bytes of all tables of a chunk."""
+    return sum(table.bits for table in plan.tables) // 8 * count
+
+
+def _read_tables(plan: Plan, data: memoryview, count: int) -> tuple[Rows, ...]:
+    """The tables of a chunk, one after the other."""
+    start = 0
+    found = []
+    for table in plan.tables:
+        stop = start + table.bits // 8 * count
+        words = np.frombuffer(data[start:stop], dtype=row_type(table))
+        found.append(words.reshape(row_words(table), count))
+        start = stop
+    return tuple(found)
+
+
+def _read_bits(data: memoryview, rows: int, count: int) -> BitArray:
+    """Rows of bits, eight edges to a byte. Raises: EncodingError on set padding bits."""
+    if count % 8 == 0:
+        return np.frombuffer(data, dtype=np.uint8).reshape(rows, count // 8)
+    bits = unpack(data, rows * count, 1, np.uint8).reshape(rows, count)
+    return np.packbits(bits, axis=1, bitorder="little")
 
 
 def dealt_bytes(plan: ChunkPlan, party: int, count: int) -> int:

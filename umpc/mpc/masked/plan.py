@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import chain
+
+import numpy as np
 
 from umpc.crypto.ring import Ring, packed_size
 from umpc.crypto.rounds import Message
 from umpc.errors import LocalProtocolError
+from umpc.mpc.arrays import IndexArray
 from umpc.mpc.chunks import Pattern as Pattern  # other folders import it from here
 from umpc.mpc.masked.dcf import key_bytes
 from umpc.mpc.masked.plan_items import (
@@ -20,15 +23,18 @@ from umpc.mpc.masked.plan_items import (
     BitElement,
     Compared,
     Comparison,
+    Conjunction,
     EdgePlace,
     Element,
     InputPlace,
     Layer,
     Local,
     Logic,
+    LookupBit,
     LookupTable,
     RecordPlace,
     SharedPolynomial,
+    TopBit,
     Wire,
     WordPlace,
     expansions,
@@ -129,23 +135,56 @@ class Plan:
         return {element: row for row, element in enumerate(self.bit_elements)}
 
     @cached_property
-    def table_rows(self) -> tuple[int, ...]:
-        """The first row of each table among the shared bits."""
-        sizes = (1 << table.size for table in self.tables)
-        return tuple(accumulate(sizes, initial=len(self.bit_elements)))
+    def subset_rows(self) -> dict[Conjunction, IndexArray]:
+        """For each conjunction of k literals the rows of its subsets' bit elements: (2^k − 1,).
+
+        Subset s holds literal i where bit i of s is set; s counts from 1.
+        """
+        functions = (bit for bit in self.bits if isinstance(bit, Logic))
+        conjunctions = {part for function in functions for part in function.conjunctions}
+        return {part: np.array(self._rows_of_subsets(part)) for part in conjunctions}
+
+    def _rows_of_subsets(self, conjunction: Conjunction) -> list[int]:
+        parts: list[BitElement] = [()]
+        for literal in conjunction:
+            parts += [(*part, literal.bits) for part in parts]
+        return [self.bit_element_rows[tuple(sorted(set(part)))] for part in parts[1:]]
 
     @cached_property
     def bit_elements(self) -> tuple[BitElement, ...]:
         """The dealt conjunctions of masks of bits, in the order of the material."""
         functions = (bit for bit in self.bits if isinstance(bit, Logic))
         found = {
-            tuple(sorted(literal.bits for literal in part))
+            tuple(sorted({literal.bits for literal in part}))
             for function in functions
             for conjunction in function.conjunctions
             for part in subsets(conjunction)
             if part
         }
         return tuple(sorted(found))
+
+    @cached_property
+    def bit_element_steps(self) -> dict[tuple[int, ...], tuple[IndexArray, IndexArray]]:
+        """For each literal's bits, in order: the rows of bit elements that end with it.
+
+        The second array has the rows of these elements without that literal; −1 stands for none.
+        """
+        rows: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        for row, element in enumerate(self.bit_elements):
+            shorter = self.bit_element_rows[element[:-1]] if len(element) > 1 else -1
+            rows.setdefault(element[-1], []).append((row, shorter))
+        steps = sorted(rows.items())
+        return {bits: (np.array(found)[:, 0], np.array(found)[:, 1]) for bits, found in steps}
+
+    def top_bit(self, number: int) -> TopBit | None:
+        """The top bit of a difference that is part of a bit: of signs only."""
+        match self.bits[number]:
+            case Compared(gate, "less"):
+                return TopBit(self.comparisons[gate].difference, self.comparisons[gate].width)
+            case LookupBit(top=top) | Logic(top=top):
+                return top
+            case _:
+                return None
 
     def own_slots(self, party: int) -> frozenset[int]:
         """The records of an edge that a party reads in the clear."""
@@ -165,8 +204,8 @@ class Plan:
 
     @cached_property
     def shared_bits(self) -> int:
-        """Dealt XOR shares an edge: bit elements and the rows of tables."""
-        return len(self.bit_elements) + sum(1 << table.size for table in self.tables)
+        """Dealt XOR shares an edge: the rows of tables, and bit elements."""
+        return len(self.bit_elements) + sum(table.bits for table in self.tables)
 
     def dealt_bits(self, party: int) -> int:
         """Bits an edge that the dealer sends to a party.

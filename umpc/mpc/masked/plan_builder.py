@@ -18,6 +18,7 @@ from umpc.mpc.masked.plan_items import (
     Logic,
     LookupBit,
     LookupTable,
+    TopBit,
 )
 
 Item = TypeVar("Item")
@@ -54,14 +55,16 @@ class PlanBuilder:
         """The number of a table."""
         return _number(table, self.tables)
 
-    def lookup_bit(self, table: LookupTable, kind: str, layer: int) -> int:
-        """The number of a bit of a table."""
-        return self.add_bit(LookupBit(self.add_table(table), kind), layer)
+    def lookup_bit(
+        self, table: LookupTable, kind: str, layer: int, top: TopBit | None = None
+    ) -> int:
+        """The number of a bit of a table, with a top bit added to it."""
+        return self.add_bit(LookupBit(self.add_table(table), kind, top), layer)
 
-    def add_logic(self, conjunctions: Sequence[tuple[int, ...]], *, constant: bool = False) -> int:
-        """The number of the bit constant ⊕ the exclusive or of conjunctions of bits."""
+    def add_logic(self, conjunctions: Sequence[tuple[int, ...]], top: TopBit | None = None) -> int:
+        """The number of the exclusive or of conjunctions of bits, and of a top bit."""
         literals = tuple(tuple(Literal((bit,)) for bit in bits) for bits in conjunctions)
-        return self.add_function(Logic(literals, constant))
+        return self.add_function(Logic(literals, constant=False, top=top))
 
     def add_function(self, function: Logic) -> int:
         """The number of a function's bit, opened one layer after the last bit that it reads."""

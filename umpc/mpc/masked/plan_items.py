@@ -11,8 +11,8 @@ opened chunk by chunk, layer by layer:
 | WordPlace: polynomial of masked values | all owners', additive | Σ of all owners' |
 | Local: bit of one owner's records | that owner's, in the clear | that owner's |
 | Compared: bit of a number that two owners make | the two owners', from keys | both ⊕ msb(r) |
-| LookupBit: bit of a piece of a number of more owners | all owners', from tables | ⊕ of all |
-| Logic: Boolean function of opened bits | all owners', from products of masks | ⊕ of all |
+| LookupBit: bit of a piece of a number | all owners', from tables | ⊕ of all, and msb(r) |
+| Logic: function of opened bits | all owners', from products of masks | ⊕ of all, and msb(r) |
 | CoinPlace, CoinBit: noise (`committee_coins.py`) | all members' randomness | Σ or ⊕ of all |
 
 A sum over edges is a polynomial of places and bits: Σ coefficient · Π bits · Π linear forms. With
@@ -129,12 +129,28 @@ class Comparison:
 
 @dataclass(frozen=True)
 class LookupTable:
-    """One-hot shares, among all parties, of bits [low, low + size) of the difference's mask."""
+    """One-hot shares, among all parties, of bits [low, low + size) of the difference's mask.
+
+    `one_hot.py` has the rows, as machine words.
+    """
 
     difference: Linear
     width: int
     low: int
     size: int
+
+    @property
+    def bits(self) -> int:
+        """Bits of an edge's row. A short row is padded to a byte with bits that nobody reads."""
+        return max(8, 1 << self.size)
+
+
+@dataclass(frozen=True)
+class TopBit:
+    """The highest bit of a masked difference: public, under the highest bit of its mask."""
+
+    difference: Linear
+    width: int
 
 
 @dataclass(frozen=True)
@@ -157,11 +173,13 @@ class Compared:
 class LookupBit:
     """A bit of a table. less: [piece of the masked difference < piece of the mask].
 
-    equal: [piece of the masked difference = piece of the mask].
+    equal: [piece of the masked difference = piece of the mask]. top: a bit that is added (⊕): the
+    public part to the bit, msb(r) to the mask under which it is opened.
     """
 
     table: int
     kind: BitKind
+    top: TopBit | None = None
 
 
 @dataclass(frozen=True)
@@ -183,12 +201,17 @@ class Literal:
     inverted: bool = False
 
 
+Conjunction: TypeAlias = tuple[Literal, ...]
+"""The conjunction of literals."""
+
+
 @dataclass(frozen=True)
 class Logic:
-    """constant ⊕ the exclusive or of conjunctions of literals."""
+    """constant ⊕ the exclusive or of conjunctions of literals ⊕ a top bit, as in `LookupBit`."""
 
-    conjunctions: tuple[tuple[Literal, ...], ...]
+    conjunctions: tuple[Conjunction, ...]
     constant: bool
+    top: TopBit | None = None
 
 
 Bit: TypeAlias = Local | Compared | LookupBit | CoinBit | Logic

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from umpc.crypto.ring import RINGS
 from umpc.mpc.garbled.plan import garbled_program
-from umpc.mpc.masked.compiler import compile_program
+from umpc.mpc.masked.compiler import FEW_EDGES, compile_program
 from umpc.mpc.triples.plan import triples_program
 from umpc.study.document import Study
 from umpc.ustat.sampling import UP_TO
@@ -41,7 +41,17 @@ def bits_of_an_edge(study: Study) -> int:
     if study.backend == "triples":
         triples = triples_program(study.parsed_kernels, RINGS[-1], [everybody])
         return max(1, *(each.edge_bits for each in triples.plans.values()))
-    program = compile_program(study.parsed_kernels, RINGS[-1], [everybody])
+    bits = _dealt_and_opened(study, few=False)
+    if BUDGET_BYTES * 8 // bits > FEW_EDGES:
+        return bits
+    # so few edges are compared by keys, which take more bytes
+    return _dealt_and_opened(study, few=True)
+
+
+def _dealt_and_opened(study: Study, *, few: bool) -> int:
+    """Bits of an edge with a dealer."""
+    everybody = tuple(range(study.degree))
+    program = compile_program(study.parsed_kernels, RINGS[-1], [everybody], few=few)
     (plan,) = program.plans.values()
     dealt = sum(plan.dealt_bits(party) for party in plan.everybody)
     opened = sum(
