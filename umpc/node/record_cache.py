@@ -35,6 +35,7 @@ from umpc.errors import UmpcError
 from umpc.node.cache_watch import CacheWatch
 from umpc.node.records import Records
 from umpc.node.table.file_state import FileIdentity, FileState
+from umpc.node.table.units import narrowest
 from umpc.study.document import Study
 from umpc.study.parts import Person
 from umpc.ustat.condition import Condition
@@ -48,8 +49,6 @@ REST = 9
 """How many times as long as a reading by the watch took, it then rests."""
 ENTRY_BYTES = 4096
 """The bytes that a request takes beside its arrays, at most."""
-NARROW = (np.int8, np.int16, np.int32)
-"""Types of columns in memory, where the public bounds of a field fit."""
 SOURCES = ("file", "memory", "background", "dropped")
 """The outcomes of a request: it was parsed from the file, found in memory, parsed by the watch, or
 dropped because others needed the room."""
@@ -272,11 +271,6 @@ class RecordCache:
 
 def _narrowed(column: NDArray[np.int64], schema: FieldSchema) -> NDArray[Any]:
     """Return a copy in the narrowest type that holds the field's bounds. Nobody can write to it."""
-    fitting = (
-        kind
-        for kind in NARROW
-        if np.iinfo(kind).min <= schema.lower_units and schema.upper_units <= np.iinfo(kind).max
-    )
-    narrow = column.astype(next(fitting, np.int64))
+    narrow = column.astype(narrowest(schema))
     narrow.flags.writeable = False
     return narrow

@@ -43,21 +43,31 @@ class Column:
 
     text: str
     numbers: NumberFormat
-    whole: str = ""
-    """The column itself where its type is of whole numbers, whose text need not be parsed."""
+    raw: str = ""
+    """The column's own number as DOUBLE, where its type is of numbers: its text is not parsed."""
+    known: str = ""
+    """Where the column has a type of numbers: whether a value is there."""
     typed: str = ""
     """Where values have types of their own: the number of those that are numbers, else NaN."""
 
     @property
     def number(self) -> str:
         """The expression of the column's number, DOUBLE or NULL."""
-        if self.whole:
-            return f"CAST({self.whole} AS DOUBLE)"
-        number = self.numbers.sql(self.text)
+        return self.number_of(self.text, self.raw or self.typed)
+
+    def number_of(self, text: str, raw: str) -> str:
+        """Return the number, DOUBLE or NULL, where the text and the raw number have these names."""
+        if self.raw:
+            return raw
+        number = self.numbers.sql(text)
         if self.typed:
-            is_none = f"{self.typed} IS NULL OR isnan({self.typed})"  # DuckDB may take NaN for NULL
-            return f"CASE WHEN {is_none} THEN {number} ELSE {self.typed} END"
+            is_none = f"{raw} IS NULL OR isnan({raw})"  # DuckDB may take NaN for NULL
+            return f"CASE WHEN {is_none} THEN {number} ELSE {raw} END"
         return number
+
+    def may_be(self, words: Sequence[str]) -> bool:
+        """Return whether the column's text may be one of these words."""
+        return not self.raw or any(re.fullmatch(PLAIN.pattern, word) for word in words)
 
 
 @dataclass(frozen=True)
@@ -245,10 +255,23 @@ def _parquet_column(name: str, kind: str, numbers: NumberFormat) -> Column:
     """Return a column's text. A NaN of a column of numbers is missing, as NULL is."""
     reference = '"' + name.replace('"', '""') + '"'
     text = f"CAST({reference} AS VARCHAR)"
+    known = f"{reference} IS NOT NULL"
     if kind in ("FLOAT", "DOUBLE"):
         text = f"CASE WHEN isnan({reference}) THEN NULL ELSE {text} END"
-    whole = reference if kind in WHOLE_KINDS else ""
-    return Column(_trimmed(text), numbers if kind == "VARCHAR" else PLAIN, whole)
+        known = f"({known} AND NOT isnan({reference}))"
+    raw = f"CAST({reference} AS DOUBLE)" if _has_exact_numbers(kind) else ""
+    format = numbers if kind == "VARCHAR" else PLAIN
+    return Column(_trimmed(text), format, raw, known if raw else "")
+
+
+def _has_exact_numbers(kind: str) -> bool:
+    """Return whether a cast to DOUBLE gives what the text of a value gives.
+
+    A FLOAT's text has fewer digits than its double. A DECIMAL of 15 digits is a whole number below
+    2^53 by a power of ten that is a double, so the quotient is rounded once.
+    """
+    width = re.fullmatch(r"DECIMAL\((\d+),\d+\)", kind)
+    return kind in (*WHOLE_KINDS, "DOUBLE") or (width is not None and int(width[1]) <= 15)
 
 
 # --- databases --------------------------------------------------------------------------------
