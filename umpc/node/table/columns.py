@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -77,7 +78,7 @@ class Table:
     names: list[str]
     columns: list[Column]
     relation: str
-    parameters: dict[str, str]
+    parameters: dict[str, Any]
 
     def column(self, name: str, site: TableSite) -> Column:
         """Return the column of a name. Raises: UnknownField, DataError (name not unique)."""
@@ -116,7 +117,9 @@ def open_table(
     try:
         if source.is_csv:
             names, delimiter = _csv_header(source, site)
-            with TextPipe(source.path, source.encoding) as pipe, _cursor() as connection:
+            files = source.files()
+            text = TextPipe(files, source.encoding, delimiter)
+            with text as pipe, _cursor() as connection:
                 try:
                     yield connection, _csv_table(names, delimiter, pipe.path, source.numbers)
                 except duckdb.Error:
@@ -184,7 +187,7 @@ def _csv_header(source: TableSource, site: TableSite) -> tuple[list[str], str]:
     reason = ""
     for delimiter in [source.delimiter] if source.delimiter else DELIMITERS:
         try:
-            headers[delimiter] = read_header(source.path, source.encoding, delimiter)
+            headers[delimiter] = read_header(source.files()[0], source.encoding, delimiter)
         except (*UNREADABLE, csv.Error) as error:
             reason = f"the header with delimiter {delimiter!r}: {error}; {about}"
     if not headers:
@@ -220,11 +223,23 @@ def _parquet_table(
 
     DuckDB takes such columns for one, so it might read the other one.
     """
-    parameters = {"path": _literal(source.path)}
-    schema = connection.execute(
-        "SELECT name, num_children FROM parquet_schema($path)", parameters
+    parameters = {"path": [_literal(path) for path in source.files()]}
+    found = connection.execute(
+        "SELECT file_name, name, num_children, type, converted_type, logical_type::VARCHAR, "
+        "scale, precision FROM parquet_schema($path)",
+        parameters,
     ).fetchall()
-    names = _top_level(schema)
+    schemas: dict[str, list[tuple[Any, ...]]] = {}
+    for file, *node in found:
+        schemas.setdefault(file, []).append(tuple(node))
+    first = next(iter(schemas.values()))
+    if any(each[1:] != first[1:] for each in schemas.values()):
+        raise site.error(
+            DataError,
+            "the Parquet files of one table were expected to have the same columns with the same "
+            "types, in one order, and they do not. Export them anew, or correct path under [data]",
+        )
+    names = [*_top_level([node[:2] for node in first]), *source.partitions]
     alike = {name.casefold() for name in names}
     if len(alike) < len(names):
         raise site.error(
@@ -233,7 +248,8 @@ def _parquet_table(
             "case, and two of them do not. Rename or remove one of the two",
             f"columns: {', '.join(map(repr, names))}",
         )
-    relation = "read_parquet($path)"
+    is_partitioned = "true" if source.partitions else "false"
+    relation = f"read_parquet($path, hive_partitioning={is_partitioned})"
     described = connection.execute(f"DESCRIBE SELECT * FROM {relation}", parameters).fetchall()
     columns = [_parquet_column(row[0], row[1], source.numbers) for row in described]
     return Table([row[0] for row in described], columns, relation, parameters)
