@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import duckdb
@@ -121,7 +122,7 @@ def _copied(column: _Array, kind: np.dtype[Any]) -> NDArray[Any]:
     rows, start = column.length, column.offset
     if not rows:
         return np.empty(0, kind)
-    if kind == object:
+    if kind.hasobject:
         return _texts(column)
     values = _view(column.buffers[1], (start + rows) * kind.itemsize).view(kind)
     return values[start:].copy()
@@ -133,8 +134,7 @@ def _texts(column: _Array) -> NDArray[np.object_]:
     offsets = _view(column.buffers[1], (start + rows + 1) * 4).view(np.int32)[start:].tolist()
     data = ctypes.string_at(column.buffers[2], offsets[-1]) if offsets[-1] else b""
     found = np.empty(rows, object)
-    pairs = zip(offsets, offsets[1:], strict=False)
-    found[:] = [data[low:high].decode() for low, high in pairs]
+    found[:] = [data[low:high].decode() for low, high in pairwise(offsets)]
     return found
 
 

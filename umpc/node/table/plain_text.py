@@ -55,7 +55,8 @@ class TextPipe:
     """The text of a table's files as UTF-8 in a pipe, for one reader that opens a path once.
 
     The header of the first file is that of the table. Every other file must have the same one,
-    which is left out. Use it as a context that ends after the reader's own: the writer waits for the reader.
+    which is left out. Use it as a context that ends after the reader's own: the writer waits for
+    the reader.
     """
 
     def __init__(self, files: Sequence[Path], encoding: str, delimiter: str):
