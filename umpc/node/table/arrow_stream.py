@@ -18,7 +18,11 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-KINDS = {b"g": np.dtype(np.float64), b"C": np.dtype(np.uint8), b"u": np.dtype(object)}
+KINDS: dict[bytes, np.dtype[Any]] = {
+    b"g": np.dtype(np.float64),
+    b"C": np.dtype(np.uint8),
+    b"u": np.dtype(object),
+}
 """Arrow's formats that a query may have → what a column of them becomes."""
 
 
@@ -139,4 +143,5 @@ def _texts(column: _Array) -> NDArray[np.object_]:
 
 
 def _view(address: int, size: int) -> NDArray[np.uint8]:
-    return np.frombuffer((ctypes.c_uint8 * size).from_address(address), np.uint8)
+    memory = (ctypes.c_uint8 * size).from_address(address)
+    return np.frombuffer(memoryview(memory), np.uint8)
