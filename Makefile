@@ -73,7 +73,7 @@ test-r: $(VENV)/.demo  ## check the R package in clients/r; install R from Debia
 	cd build && UMPC_COMMAND="$$PWD/../$(BIN)/umpc" R CMD check --no-manual umpc_*.tar.gz
 	@grep -q '^Status: OK' build/umpc.Rcheck/00check.log  # neither a warning nor a note
 
-cluster-demo: $(VENV)/.cluster  ## compute a site's chunks on a Dask cluster, kill a worker, compare with one machine; EDGES=1000000
+cluster-demo: $(VENV)/.cluster  ## compute two sites' chunks on two Dask clusters, kill workers, compare with one machine; EDGES=1000000
 	EDGES=$(EDGES) $(BIN)/python -m bench.cluster_demo
 
 test-cluster: $(VENV)/.cluster  ## run the tests that need a Dask scheduler and workers

@@ -1,9 +1,10 @@
-"""`make cluster-demo`: one site's chunks on a Dask cluster, a worker killed in the middle.
+"""`make cluster-demo`: two sites' chunks on two Dask clusters, workers killed in the middle.
 
 Kendall's tau over pairs of two nodes, in this process, twice with the same seeds: once on this
-machine alone, and once with node 0 on a cluster of a scheduler and two workers, which speak TLS
-only. One worker is killed when a third of the chunks is done. The two runs must agree in
-every sum and in every message that the nodes and the dealer sent, which must be as many.
+machine alone, and once with each node on a cluster of its own: a scheduler and two workers, which
+speak TLS only and know another authority than those of the other site. A worker of the first site
+is killed when a third of the chunks is done, and one of the second site after two thirds. The two
+runs must agree in every sum and in every message that the nodes and the dealer sent.
 
 Nothing here protects anything: all parties are in one process.
 """
@@ -15,11 +16,13 @@ import contextlib
 import hashlib
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,26 +71,35 @@ async def evaluate(
     places: tuple[Executor, ...],
     done: Callable[[int], None] = lambda number: None,
 ) -> Outcome:
-    """All chunks of a study, several at once.
+    """All chunks of a study, several at once. The memory is that of the chunks under way.
 
     Args: places: where each node computes, and last the dealer. done: called after each chunk.
     """
-    chunks = list(edges.attempt.chunks())
-    room = asyncio.Semaphore(max(place.at_once for place in places))
-    finished: list[tuple[list[int], list[bytes]]] = []
-
-    async def one(chunk: Chunk) -> tuple[list[int], list[bytes]]:
-        async with room:
-            found = await _chunk(edges, chunk, places)
-        finished.append(found)
-        done(len(finished))
-        return found
-
-    results = await asyncio.gather(*(one(chunk) for chunk in chunks))
+    most = max(place.at_once for place in places)
     modulus = 1 << edges.attempt.ring.bits
-    sums = [sum(column) % modulus for column in zip(*(sums for sums, _ in results), strict=True)]
-    sent = [message for _, messages in results for message in messages]
-    return Outcome(tuple(sums), len(sent), hashlib.sha256(b"".join(sent)).digest(), len(chunks))
+    sums: list[int] = []
+    messages, count, digest = 0, 0, hashlib.sha256()
+    under_way: deque[asyncio.Task[tuple[list[int], list[bytes]]]] = deque()
+
+    async def take() -> None:
+        nonlocal sums, messages, count
+        found, sent = await under_way.popleft()
+        sums = [
+            (one + other) % modulus
+            for one, other in zip(sums or [0] * len(found), found, strict=True)
+        ]
+        digest.update(b"".join(sent))
+        messages, count = messages + len(sent), count + 1
+        done(count)
+
+    async with asyncio.TaskGroup() as group:
+        for chunk in edges.attempt.chunks():
+            under_way.append(group.create_task(_chunk(edges, chunk, places)))
+            if len(under_way) >= most:
+                await take()
+        while under_way:
+            await take()
+    return Outcome(tuple(sums), messages, digest.digest(), count)
 
 
 async def _chunk(
@@ -267,25 +279,34 @@ def main() -> int:
     began = time.monotonic()
     alone = asyncio.run(evaluate(study_in_memory(edges), (here, here, here)))
     print(f"this machine alone: {alone.chunks} chunks in {time.monotonic() - began:.1f} s")
-    with cluster() as site:
-        place = site.place.open()
-        assert place is not None
-        killed = []
+    with cluster() as north, cluster() as south:
+        places = tuple(_opened(site) for site in (north, south))
+        # chunks done → the site that then loses a worker
+        due = {alone.chunks // 3: north, 2 * alone.chunks // 3: south}
 
-        def kill_once(done: int) -> None:
-            if done >= alone.chunks // 3 and not killed:
-                killed.append(done)
+        def kill(done: int) -> None:
+            site = due.pop(done, None)
+            if site is not None:
                 site.kill_worker(0)
                 print(f"a worker was killed after {done} of {alone.chunks} chunks")
 
         began = time.monotonic()
-        spread = asyncio.run(evaluate(study_in_memory(edges), (place, here, here), kill_once))
-        print(f"node 0 on the cluster: {spread.chunks} chunks in {time.monotonic() - began:.1f} s")
-        place.close()
+        spread = asyncio.run(evaluate(study_in_memory(edges), (*places, here), kill))
+        print(f"two clusters: {spread.chunks} chunks in {time.monotonic() - began:.1f} s")
+        for place in places:
+            place.close()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"this process took {peak} MiB at most")
     for name, run in (("alone", alone), ("cluster", spread)):
         print(f"{name:8} sum {run.sums[0]}  {run.messages} messages  {run.digest.hex()[:32]}")
     print("the same, bit for bit" if alone == spread else "THE RUNS DIFFER")
-    return 0 if alone == spread and killed else 1
+    return 0 if alone == spread and not due else 1
+
+
+def _opened(site: Cluster) -> Executor:
+    place = site.place.open()
+    assert place is not None
+    return place
 
 
 if __name__ == "__main__":

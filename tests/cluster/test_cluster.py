@@ -38,6 +38,15 @@ def test_the_cluster_computes_the_same_bytes_also_for_the_dealer(site, alone):
     assert found == alone and alone.chunks > 4
 
 
+def test_both_sites_may_have_a_cluster_of_their_own(site, alone):
+    with cluster() as other:
+        places = site.place.open(), other.place.open()
+        found = asyncio.run(evaluate(study_in_memory(EDGES, 500), (*places, HERE)))
+        for place in places:
+            place.close()
+    assert found == alone
+
+
 def test_a_scheduler_that_asks_for_no_certificate_does_not_exist_here(site):
     host, port = site.place.cluster.removeprefix("dask://").rsplit(":", 1)
     context = ssl.create_default_context(cafile=str(site.tls / "ca.pem"))

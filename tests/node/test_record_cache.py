@@ -40,7 +40,7 @@ class Site:
         self.seconds = 0.0
         self.meanwhile: Callable[[], object] = lambda: None
         self.cache = RecordCache(
-            path, self.parse, most, lambda: self.charges, clock=lambda: self.now
+            TableSource(path), self.parse, most, lambda: self.charges, clock=lambda: self.now
         )
 
     def parse(self, request: RecordRequest) -> Records:

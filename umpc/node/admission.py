@@ -73,7 +73,7 @@ class Admission:
         self._read = config
         # a database cannot prove that its table has not changed
         most = config.cache_bytes if charged and not config.source.sql else 0
-        self.cache = RecordCache(config.source.path, self._parse, most, charged or int, WATCH)
+        self.cache = RecordCache(config.source, self._parse, most, charged or int, WATCH)
 
     def admit(self, study: Study) -> None:
         """Check all rules that need no data, and the approval.

@@ -191,7 +191,7 @@ def _of_dataset(
         hub=top.hub(),
         identity=top.identity(),
         source=source,
-        dataset=_dataset(data, source.path.stem if is_single and not source.sql else None),
+        dataset=_dataset(data, source.name if is_single and not source.sql else None),
         epsilon=budget.epsilon("epsilon"),
         ledger=ledger,
         policy=_policy(policy),

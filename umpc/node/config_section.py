@@ -18,6 +18,7 @@ from umpc.node.policy import Policy
 from umpc.node.records import TableSource
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
 from umpc.node.table.plain_text import is_encoding
+from umpc.node.table.source import WILDCARDS
 from umpc.node.table.sql_source import SqlSource, wrong_password_file, wrong_query, wrong_url
 from umpc.study.misspelt import line_of_key
 from umpc.transport.hub.address import HubAddress, parse_hub
@@ -251,13 +252,19 @@ class Section:
             return self._database()
         if "password_file" in self.values:
             raise self._apart("password_file", "goes with sql and url")
-        return TableSource(
-            self.existing("path"),
+        path = self._path("path", "the path of a file, or a pattern of many")
+        is_pattern = not path.is_file() and any(each in str(path) for each in WILDCARDS)
+        source = TableSource(
+            path if is_pattern else self.existing("path"),
             self.delimiter(),
             self.missing(),
             self.encoding(),
             self.numbers(),
+            is_pattern=is_pattern,
         )
+        if not source.files():
+            raise self._wrong("path", "an existing file, or a pattern of some", str(path))
+        return source
 
     def _database(self) -> TableSource:
         for key in ("path", "delimiter", "encoding", "cache_megabytes"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -70,9 +70,10 @@ def refuse_shared_tables(found: Sequence[HasTable]) -> None:
 
 
 def is_same_table(one: TableSource, other: TableSource) -> bool:
-    """Whether two sources name one file, or one query of one database."""
+    """Whether two sources have a file in common, or are one query of one database."""
     if one.sql is None or other.sql is None:
-        return one.sql is other.sql and _is_same(one.path, other.path)
+        pairs = product(one.files(), other.files())
+        return one.sql is other.sql and any(_is_same(mine, theirs) for mine, theirs in pairs)
     return is_same_database(one, other) and one.sql.select.split() == other.sql.select.split()
 
 
@@ -84,13 +85,25 @@ def is_same_database(one: TableSource, other: TableSource) -> bool:
 
 
 def shared_content(found: Sequence[Tabled]) -> Iterator[tuple[Tabled, Tabled]]:
-    """Yield the pairs of data sets whose files have the same bytes, as copies have."""
-    files = [each for each in found if each.source.sql is None and each.source.path.is_file()]
-    for one, other in combinations(files, 2):
-        mine, theirs = one.source.path, other.source.path
-        is_equal = mine.stat().st_size == theirs.stat().st_size
-        if is_equal and _digest(mine) == _digest(theirs):
+    """Yield the pairs of data sets of which two files have the same bytes, as copies have."""
+    contents = [(each, _contents(each.source)) for each in found if each.source.sql is None]
+    for (one, mine), (other, theirs) in combinations(contents, 2):
+        sizes = mine.keys() & theirs.keys()
+        if any(_digests(mine[size]) & _digests(theirs[size]) for size in sizes):
             yield one, other
+
+
+def _contents(source: TableSource) -> dict[int, list[Path]]:
+    """Return the files of a table by their size in bytes."""
+    found: dict[int, list[Path]] = {}
+    for path in source.files():
+        if path.is_file():
+            found.setdefault(path.stat().st_size, []).append(path)
+    return found
+
+
+def _digests(files: Sequence[Path]) -> set[bytes]:
+    return {_digest(path) for path in files}
 
 
 def _places(found: HasPlaces) -> tuple[Path, Path]:

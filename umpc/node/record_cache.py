@@ -25,7 +25,6 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,9 @@ from numpy.typing import NDArray
 from umpc.errors import UmpcError
 from umpc.node.cache_watch import CacheWatch
 from umpc.node.records import Records
-from umpc.node.table.file_state import FileIdentity, FileState
+from umpc.node.table.file_state import FileState, Identities, identities
+from umpc.node.table.source import TableSource
+from umpc.node.table.units import narrowest
 from umpc.study.document import Study
 from umpc.study.parts import Person
 from umpc.ustat.condition import Condition
@@ -48,8 +49,6 @@ REST = 9
 """How many times as long as a reading by the watch took, it then rests."""
 ENTRY_BYTES = 4096
 """The bytes that a request takes beside its arrays, at most."""
-NARROW = (np.int8, np.int16, np.int32)
-"""Types of columns in memory, where the public bounds of a field fit."""
 SOURCES = ("file", "memory", "background", "dropped")
 """The outcomes of a request: it was parsed from the file, found in memory, parsed by the watch, or
 dropped because others needed the room."""
@@ -102,7 +101,7 @@ class RecordCache:
     """The kept records of one data set. Every method may run in any thread.
 
     Args:
-        path: the data file.
+        source: the data file, or the files of a pattern.
         read: parses the file for a request.
         most_bytes: the most that all kept records take; 0 keeps nothing.
         charged: the number of studies that the data set's ledger has charged so far.
@@ -112,14 +111,14 @@ class RecordCache:
 
     def __init__(
         self,
-        path: Path,
+        source: TableSource,
         read: Callable[[RecordRequest], Records],
         most_bytes: int,
         charged: Callable[[], int],
         watch: CacheWatch | None = None,
         clock: Callable[[], float] = time.monotonic,
     ):
-        self._path = path
+        self._source = source
         self._read = read
         self._most = most_bytes
         self._charged = charged
@@ -128,7 +127,7 @@ class RecordCache:
         self._kept: OrderedDict[RecordRequest, _Kept] = OrderedDict()
         self._charged_before = -1
         """The number of charges at the last look into memory for a study."""
-        self._seen: FileIdentity | None = None
+        self._seen: Identities | None = None
         self._not_before = -math.inf
         self._done: Counter[str] = Counter(dict.fromkeys(SOURCES, 0))
         self._lock = threading.Lock()
@@ -161,7 +160,7 @@ class RecordCache:
         if not requests or now < self._not_before:
             return
         try:
-            found = FileIdentity.of(self._path)
+            found = identities(self._source.files())
         except OSError:
             self._drop(*requests)
             return
@@ -183,7 +182,7 @@ class RecordCache:
 
     # ---- inside ------------------------------------------------------------------------------
 
-    def _requests(self) -> tuple[list[RecordRequest], set[FileIdentity]]:
+    def _requests(self) -> tuple[list[RecordRequest], set[Identities]]:
         """Return the requests that are kept, and the identities of the file at that time."""
         with self._lock:
             return [*self._kept], {kept.state.identity for kept in self._kept.values()}
@@ -191,7 +190,7 @@ class RecordCache:
     def _state(self) -> FileState | None:
         """Return the file's state; None where it cannot be read, which parsing will explain."""
         try:
-            return FileState.of(self._path) if self._path.is_file() else None
+            return FileState.of(self._source.files())
         except OSError:
             return None
 
@@ -272,11 +271,6 @@ class RecordCache:
 
 def _narrowed(column: NDArray[np.int64], schema: FieldSchema) -> NDArray[Any]:
     """Return a copy in the narrowest type that holds the field's bounds. Nobody can write to it."""
-    fitting = (
-        kind
-        for kind in NARROW
-        if np.iinfo(kind).min <= schema.lower_units and schema.upper_units <= np.iinfo(kind).max
-    )
-    narrow = column.astype(next(fitting, np.int64))
+    narrow = column.astype(narrowest(schema))
     narrow.flags.writeable = False
     return narrow

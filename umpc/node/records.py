@@ -28,22 +28,33 @@ number of a record is in either.
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, NotNumeric
-from umpc.node.table.fingerprint import Cohort, selection_of
-from umpc.node.table.people import places_among_own
+from umpc.node.table.fingerprint import Cohort, CohortHash, selection_of
+from umpc.node.table.people import PeopleSoFar
 from umpc.node.table.source import TableSite, TableSource
-from umpc.node.table.units import Misfit, check_resolution, find_misfit, to_units
+from umpc.node.table.units import Misfit, MisfitFinder, check_resolution, narrowest, to_units
 from umpc.study.parts import Person
 from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
 from umpc.ustat.words import secret_order
+
+if TYPE_CHECKING:
+    from umpc.node.table.reading import Batch
+
+log = logging.getLogger("umpc.node")
+
+PROGRESS_SECONDS = 5
+"""Seconds between two lines of the log about one reading."""
 
 __all__ = ["Misfit", "Records", "TableSource", "load_records", "require_numbers"]
 
@@ -94,36 +105,90 @@ def load_records(
     Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
         UnknownField, RangeError (resolution beyond a double). None of them depends on a value.
     """
-    from umpc.node.table.reading import read_values  # DuckDB, which a light node loads only here
+    from umpc.node.table.reading import read_batches  # DuckDB, which a light node loads only here
 
     site = TableSite(node, source.path)
     for schema in fields:
         check_resolution(schema, site)
-    present, values, persons = read_values(source, fields, site, person.column if person else None)
-    if not len(present):
+    gathered = _Gathered(source, fields, where, person)
+    progress = _Progress()
+    for batch in read_batches(source, fields, site, person.column if person else None):
+        gathered.add(batch)
+        progress.tell(gathered.rows)
+    if not gathered.rows:
         raise site.error(
             EmptyTable,
             "the table has a header and no rows; at least one row was expected. "
             "Put the records into the file, or correct path under [data]",
         )
-    rows = np.flatnonzero(present)
-    dropped = len(present) - len(rows)
-    complete = {schema.name: values[schema.name].take(rows) for schema in fields}
-    columns = {schema.name: to_units(complete[schema.name].numbers, schema) for schema in fields}
-    kept = np.arange(len(rows))
-    if where is not None:
-        kept = kept[where.holds(columns)]
-    if person is not None:
-        kept = kept[places_among_own(persons[rows[kept]]) < person.records]
-    if len(kept) < len(rows):
-        rows = rows[kept]
-        complete = {name: each.take(kept) for name, each in complete.items()}
-        columns = {name: column[kept] for name, column in columns.items()}
-    found = (find_misfit(complete[schema.name], rows + 1, schema, source) for schema in fields)
-    misfits = tuple(each for each in found if each)
-    numbers = {name: each.numbers for name, each in complete.items()}
-    cohort = Cohort.of(numbers, len(rows), selection_of(fields, where, person))
-    return Records(columns, len(rows), dropped, misfits, cohort)
+    return gathered.records()
+
+
+class _Gathered:
+    """The records of the batches so far, in the narrowest types that hold the fields' bounds."""
+
+    def __init__(
+        self,
+        source: TableSource,
+        fields: Sequence[FieldSchema],
+        where: Condition | None,
+        person: Person | None,
+    ):
+        self.rows = 0
+        self._fields, self._where, self._person = fields, where, person
+        self._dropped = 0
+        self._count = 0
+        self._people = PeopleSoFar()
+        self._parts: dict[str, list[NDArray[Any]]] = {schema.name: [] for schema in fields}
+        self._misfits = {schema.name: MisfitFinder(schema, source) for schema in fields}
+        self._cohort = CohortHash([schema.name for schema in fields])
+
+    def add(self, batch: Batch) -> None:
+        """Add the complete records of a batch that the study asks for."""
+        rows = np.flatnonzero(batch.present)
+        first = self.rows + 1
+        self.rows += len(batch.present)
+        self._dropped += len(batch.present) - len(rows)
+        values = {name: each.take(rows) for name, each in batch.values.items()}
+        columns = {
+            schema.name: to_units(values[schema.name].numbers, schema) for schema in self._fields
+        }
+        kept = np.arange(len(rows))
+        if self._where is not None:
+            kept = kept[self._where.holds(columns)]
+        if self._person is not None:
+            places = self._people.places(batch.persons[rows[kept]])
+            kept = kept[places < self._person.records]
+        if len(kept) < len(rows):
+            rows = rows[kept]
+            values = {name: each.take(kept) for name, each in values.items()}
+            columns = {name: column[kept] for name, column in columns.items()}
+        for schema in self._fields:
+            self._misfits[schema.name].add(values[schema.name], rows + first)
+            self._parts[schema.name].append(columns[schema.name].astype(narrowest(schema)))
+        self._cohort.add({name: each.numbers for name, each in values.items()}, len(rows))
+        self._count += len(rows)
+
+    def records(self) -> Records:
+        """Return all records. The parts of each column are dropped as soon as it is joined."""
+        columns = {
+            name: np.concatenate(self._parts.pop(name), dtype=np.int64) for name in [*self._parts]
+        }
+        misfits = tuple(each.misfit for each in self._misfits.values() if each.misfit)
+        cohort = self._cohort.cohort(selection_of(self._fields, self._where, self._person))
+        return Records(columns, self._count, self._dropped, misfits, cohort)
+
+
+class _Progress:
+    """A line in the log every few seconds while a table is read, for the administrator only."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + PROGRESS_SECONDS
+
+    def tell(self, rows: int) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + PROGRESS_SECONDS
+            log.info("for the administrator only: %d rows of the table are read", rows)
 
 
 def require_numbers(records: Records, *, node: str) -> Records:

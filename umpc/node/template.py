@@ -68,7 +68,8 @@ identity = "site"                  # the folder of `umpc ca request`: ca.pem, ce
 
 [data]
 path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; the column names
-#                                  # are in the first line
+#                                  # are in the first line; "visits/*.parquet" is one table of
+#                                  # many files (docs/operations.md)
 #                                  # or a query in a database in place of path: the keys sql, url
 #                                  # and password_file (docs/sql.md); except for a DuckDB file,
 #                                  # it needs the extra umpc[sql]

@@ -14,14 +14,16 @@ from umpc.errors import EncodingError
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
 from umpc.node.records import TableSource, load_records
-from umpc.node.table.fingerprint import Cohort, Fingerprint, count_range
+from umpc.node.table.fingerprint import Cohort, CohortHash, Fingerprint, count_range
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.schema import FieldSchema, Schema
 
 
 def cohort(**columns: list[float]) -> Cohort:
-    values = {name: np.ma.masked_invalid(column) for name, column in columns.items()}
-    return Cohort.of(values, len(next(iter(columns.values()))))
+    found = CohortHash(tuple(columns))
+    values = {name: np.array(column, np.float64) for name, column in columns.items()}
+    found.add(values, len(next(iter(columns.values()))))
+    return found.cohort()
 
 
 def keyed(data: bytes) -> bytes:

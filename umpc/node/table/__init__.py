@@ -11,6 +11,7 @@
 | `plain_text.py` | a CSV file's text: encoding, compression, and line ends |
 | `columns.py` | the columns of a file or of a query, as expressions in SQL |
 | `number_format.py` | the texts that are numbers, with decimal comma and thousands separators |
+| `arrow_stream.py` | a query's rows, batch by batch, as numpy arrays |
 | `reading.py` | the query that reads the study's fields with DuckDB |
 | `survey.py` | a table's columns, rows and types, for its own administrator |
 | `units.py` | values as integers in units of the resolution, and the values that do not fit |

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -43,21 +44,31 @@ class Column:
 
     text: str
     numbers: NumberFormat
-    whole: str = ""
-    """The column itself where its type is of whole numbers, whose text need not be parsed."""
+    raw: str = ""
+    """The column's own number as DOUBLE, where its type is of numbers: its text is not parsed."""
+    known: str = ""
+    """Where the column has a type of numbers: whether a value is there."""
     typed: str = ""
     """Where values have types of their own: the number of those that are numbers, else NaN."""
 
     @property
     def number(self) -> str:
         """The expression of the column's number, DOUBLE or NULL."""
-        if self.whole:
-            return f"CAST({self.whole} AS DOUBLE)"
-        number = self.numbers.sql(self.text)
+        return self.number_of(self.text, self.raw or self.typed)
+
+    def number_of(self, text: str, raw: str) -> str:
+        """Return the number, DOUBLE or NULL, where the text and the raw number have these names."""
+        if self.raw:
+            return raw
+        number = self.numbers.sql(text)
         if self.typed:
-            is_none = f"{self.typed} IS NULL OR isnan({self.typed})"  # DuckDB may take NaN for NULL
-            return f"CASE WHEN {is_none} THEN {number} ELSE {self.typed} END"
+            is_none = f"{raw} IS NULL OR isnan({raw})"  # DuckDB may take NaN for NULL
+            return f"CASE WHEN {is_none} THEN {number} ELSE {raw} END"
         return number
+
+    def may_be(self, words: Sequence[str]) -> bool:
+        """Return whether the column's text may be one of these words."""
+        return not self.raw or any(re.fullmatch(PLAIN.pattern, word) for word in words)
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,7 @@ class Table:
     names: list[str]
     columns: list[Column]
     relation: str
-    parameters: dict[str, str]
+    parameters: dict[str, Any]
 
     def column(self, name: str, site: TableSite) -> Column:
         """Return the column of a name. Raises: UnknownField, DataError (name not unique)."""
@@ -106,7 +117,9 @@ def open_table(
     try:
         if source.is_csv:
             names, delimiter = _csv_header(source, site)
-            with TextPipe(source.path, source.encoding) as pipe, _cursor() as connection:
+            files = source.files()
+            text = TextPipe(files, source.encoding, delimiter)
+            with text as pipe, _cursor() as connection:
                 try:
                     yield connection, _csv_table(names, delimiter, pipe.path, source.numbers)
                 except duckdb.Error:
@@ -174,7 +187,7 @@ def _csv_header(source: TableSource, site: TableSite) -> tuple[list[str], str]:
     reason = ""
     for delimiter in [source.delimiter] if source.delimiter else DELIMITERS:
         try:
-            headers[delimiter] = read_header(source.path, source.encoding, delimiter)
+            headers[delimiter] = read_header(source.files()[0], source.encoding, delimiter)
         except (*UNREADABLE, csv.Error) as error:
             reason = f"the header with delimiter {delimiter!r}: {error}; {about}"
     if not headers:
@@ -210,11 +223,23 @@ def _parquet_table(
 
     DuckDB takes such columns for one, so it might read the other one.
     """
-    parameters = {"path": _literal(source.path)}
-    schema = connection.execute(
-        "SELECT name, num_children FROM parquet_schema($path)", parameters
+    parameters = {"path": [_literal(path) for path in source.files()]}
+    found = connection.execute(
+        "SELECT file_name, name, num_children, type, converted_type, logical_type::VARCHAR, "
+        "scale, precision FROM parquet_schema($path)",
+        parameters,
     ).fetchall()
-    names = _top_level(schema)
+    schemas: dict[str, list[tuple[Any, ...]]] = {}
+    for file, *node in found:
+        schemas.setdefault(file, []).append(tuple(node))
+    first = next(iter(schemas.values()))
+    if any(each[1:] != first[1:] for each in schemas.values()):
+        raise site.error(
+            DataError,
+            "the Parquet files of one table were expected to have the same columns with the same "
+            "types, in one order, and they do not. Export them anew, or correct path under [data]",
+        )
+    names = [*_top_level([node[:2] for node in first]), *source.partitions]
     alike = {name.casefold() for name in names}
     if len(alike) < len(names):
         raise site.error(
@@ -223,7 +248,8 @@ def _parquet_table(
             "case, and two of them do not. Rename or remove one of the two",
             f"columns: {', '.join(map(repr, names))}",
         )
-    relation = "read_parquet($path)"
+    is_partitioned = "true" if source.partitions else "false"
+    relation = f"read_parquet($path, hive_partitioning={is_partitioned})"
     described = connection.execute(f"DESCRIBE SELECT * FROM {relation}", parameters).fetchall()
     columns = [_parquet_column(row[0], row[1], source.numbers) for row in described]
     return Table([row[0] for row in described], columns, relation, parameters)
@@ -245,10 +271,23 @@ def _parquet_column(name: str, kind: str, numbers: NumberFormat) -> Column:
     """Return a column's text. A NaN of a column of numbers is missing, as NULL is."""
     reference = '"' + name.replace('"', '""') + '"'
     text = f"CAST({reference} AS VARCHAR)"
+    known = f"{reference} IS NOT NULL"
     if kind in ("FLOAT", "DOUBLE"):
         text = f"CASE WHEN isnan({reference}) THEN NULL ELSE {text} END"
-    whole = reference if kind in WHOLE_KINDS else ""
-    return Column(_trimmed(text), numbers if kind == "VARCHAR" else PLAIN, whole)
+        known = f"({known} AND NOT isnan({reference}))"
+    raw = f"CAST({reference} AS DOUBLE)" if _has_exact_numbers(kind) else ""
+    format = numbers if kind == "VARCHAR" else PLAIN
+    return Column(_trimmed(text), format, raw, known if raw else "")
+
+
+def _has_exact_numbers(kind: str) -> bool:
+    """Return whether a cast to DOUBLE gives what the text of a value gives.
+
+    A FLOAT's text has fewer digits than its double. A DECIMAL of 15 digits is a whole number below
+    2^53 by a power of ten that is a double, so the quotient is rounded once.
+    """
+    width = re.fullmatch(r"DECIMAL\((\d+),\d+\)", kind)
+    return kind in (*WHOLE_KINDS, "DOUBLE") or (width is not None and int(width[1]) <= 15)
 
 
 # --- databases --------------------------------------------------------------------------------

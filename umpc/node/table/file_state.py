@@ -1,4 +1,4 @@
-"""The state of a data file: its identity on the disk, and a hash of its content.
+"""The state of a table's files: their identities on the disk, and a hash of their content.
 
 The content decides. Times of a file cannot: two writes within one tick of the file system's clock
 leave one time, a store into mapped memory may leave none, and a file server may answer with an old
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,24 +41,42 @@ class FileIdentity:
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
+Identities = tuple[tuple[str, FileIdentity], ...]
+"""The path and the identity of each file of a table, in the table's order."""
+
+
+def identities(files: Sequence[Path]) -> Identities:
+    """Return the identities of a table's files, at least one. Raises: OSError."""
+    if not files:
+        raise FileNotFoundError("a table without a file")
+    return tuple((str(path), FileIdentity.of(path)) for path in files)
+
+
 @dataclass(frozen=True)
 class FileState:
-    """A file's identity and the BLAKE2b hash of all its bytes, which stays in memory.
+    """The identities of a table's files and the BLAKE2b hash of all their bytes and names.
 
-    Two states are equal where the content is equal and the file was not written in between, as far
-    as its identity tells.
+    Two states are equal where the content is equal and no file was written, added, renamed or
+    removed in between, as far as identities tell. The hash stays in memory.
     """
 
-    identity: FileIdentity
+    identity: Identities
     content: bytes = field(repr=False)
 
     @classmethod
-    def of(cls, path: Path) -> FileState:
-        """Read all bytes of a file. Raises: OSError."""
-        with path.open("rb", buffering=0) as file:
-            identity = FileIdentity._from(os.fstat(file.fileno()))
-            digest = hashlib.file_digest(file, _blake2b)
-        return cls(identity, digest.digest())
+    def of(cls, files: Sequence[Path]) -> FileState:
+        """Read all bytes of a table's files, at least one. Raises: OSError."""
+        found = identities(files)
+        seen, whole = [], _blake2b()
+        for path in files:
+            name = str(path)
+            with path.open("rb", buffering=0) as file:
+                seen.append((name, FileIdentity._from(os.fstat(file.fileno()))))
+                digest = hashlib.file_digest(file, _blake2b)
+            whole.update(b"%d\0" % len(name.encode()) + name.encode() + digest.digest())
+        if tuple(seen) != found:
+            raise OSError("a file of the table was exchanged while it was read")
+        return cls(found, whole.digest())
 
 
 def _blake2b() -> hashlib.blake2b:

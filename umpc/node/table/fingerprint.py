@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -23,11 +23,16 @@ from umpc.study.parts import Person
 from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
 
-Floats = np.ma.MaskedArray[tuple[int], np.dtype[np.float64]]
+Floats = NDArray[np.float64]
 Keyed = Callable[[bytes], bytes]
 """A keyed hash of a site, such as `Ledger.fingerprint`."""
-FIRST, SECOND, HALF = map(np.uint64, (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 32))
-"""Two odd multipliers and a shift, which mix the 64 bits of a word."""
+INCREMENT, FIRST, SECOND = map(
+    np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
+SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
+"""The increment, the multipliers and the shifts of SplitMix."""
+OTHER = np.uint64(0xD6E8FEB86659FD93)
+"""Tells the words of the second sum from those of the first."""
 SHOWN = 8
 """Hexadecimal digits of a hash that people see."""
 
@@ -45,22 +50,6 @@ class Cohort:
     fields: Mapping[str, bytes] = field(repr=False)
     selection: bytes = b""
 
-    @classmethod
-    def of(cls, values: Mapping[str, Floats], count: int, selection: bytes = b"") -> Cohort:
-        """Hash the records.
-
-        Args:
-            values: each field's values, (count,) float64, masked where there is no number.
-            selection: as `selection_of` gives it.
-        """
-        plain = {name: _canonical(values[name]) for name in sorted(values)}
-        whole = hashlib.sha256(b"umpc cohort 1\0%d" % count)
-        for name in plain:
-            whole.update(hashlib.sha256(name.encode()).digest())
-        whole.update(np.sort(_words(plain.values(), count)).astype("<u8").data)
-        fields = {name: _digest(name, np.sort(column)) for name, column in plain.items()}
-        return cls(count, whole.digest(), fields, selection)
-
     def fingerprint(self, keyed: Keyed) -> Fingerprint:
         """Return what the site keeps of these records."""
         low, high = count_range(self.count)
@@ -71,6 +60,63 @@ class Cohort:
             {name: keyed(each).hex() for name, each in self.fields.items()},
             keyed(self.selection).hex() if self.selection else "",
         )
+
+
+class CohortHash:
+    """The hashes of a cohort, batch by batch.
+
+    Each record becomes a word of 64 bits, and so does each value of a field. Two sums of mixed
+    words, 128 bits together, stand for all of them. They do not depend on the order, need no
+    memory, and two different tables have the same sums with a probability of about count² / 2^64
+    by their words, unless somebody makes them so; the table's owner would deceive himself.
+
+    Args: names: of the fields.
+    """
+
+    def __init__(self, names: Sequence[str]):
+        self._count = 0
+        self._whole = _Sums()
+        self._fields = {name: _Sums() for name in sorted(names)}
+
+    def add(self, values: Mapping[str, Floats], count: int) -> None:
+        """Add records. Args: values: each field's, (count,) float64, NaN for no number."""
+        self._count += count
+        records = np.zeros(count, dtype=np.uint64)
+        for name, sums in self._fields.items():
+            bits = _canonical(values[name]).view(np.uint64)
+            sums.add(_mixed(bits))
+            records = _mixed(records ^ bits)
+        self._whole.add(records)
+
+    def cohort(self, selection: bytes = b"") -> Cohort:
+        """Return the cohort. Args: selection: as `selection_of` gives it."""
+        whole = hashlib.sha256(b"umpc cohort 2\0%d" % self._count)
+        for name in self._fields:
+            whole.update(hashlib.sha256(name.encode()).digest())
+        whole.update(self._whole.data)
+        fields = {
+            name: hashlib.sha256(
+                b"umpc cohort field 2\0%d" % self._count
+                + hashlib.sha256(name.encode()).digest()
+                + sums.data
+            ).digest()
+            for name, sums in self._fields.items()
+        }
+        return Cohort(self._count, whole.digest(), fields, selection)
+
+
+class _Sums:
+    """Two sums of words, modulo 2^64."""
+
+    def __init__(self) -> None:
+        self._sums = np.zeros(2, dtype=np.uint64)
+
+    def add(self, words: NDArray[np.uint64]) -> None:
+        self._sums += np.array([words.sum(), _mixed(words ^ OTHER).sum()], dtype=np.uint64)
+
+    @property
+    def data(self) -> bytes:
+        return self._sums.astype("<u8").tobytes()
 
 
 @dataclass(frozen=True)
@@ -135,7 +181,7 @@ def selection_of(
     schemas = sorted(map(repr, fields)) if where is not None else []
     limit = (person.column, person.records) if person else ()
     chosen = (names, schemas, where.text if where is not None else "", limit)
-    return hashlib.sha256(b"umpc selection 1\0" + repr(chosen).encode()).digest()
+    return hashlib.sha256(b"umpc selection 2\0" + repr(chosen).encode()).digest()
 
 
 def count_range(count: int) -> tuple[int, int]:
@@ -146,31 +192,23 @@ def count_range(count: int) -> tuple[int, int]:
     return low, 2 * low - 1
 
 
-def _canonical(values: Floats) -> NDArray[np.float64]:
+def _canonical(values: Floats) -> Floats:
     """Return the values with one NaN for all that are no number, and one zero."""
-    plain = np.ma.getdata(values).astype(np.float64) + 0.0
-    plain[np.ma.getmaskarray(values) | np.isnan(plain)] = np.nan
+    plain = values + 0.0
+    plain[np.isnan(plain)] = np.nan
     return plain
 
 
-def _words(columns: Iterable[NDArray[np.float64]], count: int) -> NDArray[np.uint64]:
-    """Return a word of 64 bits for each record, by multiplications that mix all its values.
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return words of which each bit depends on each bit of the given one, one to one.
 
-    Equal records have equal words, and their sorted words do not depend on the order of rows. Two
-    different tables have the same words with a probability of about count² / 2^64, unless somebody
-    makes them so; the table's owner would deceive himself.
+    *Paper*: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014,
+    figure 17: SplitMix's `mix64variant13`, after its increment.
     """
-    words = np.zeros(count, dtype=np.uint64)
-    for column in columns:
-        words = (words ^ column.view(np.uint64)) * FIRST
-        words ^= words >> HALF
-        words *= SECOND
-        words ^= words >> HALF
-    return words
-
-
-def _digest(name: str, column: NDArray[np.float64]) -> bytes:
-    found = hashlib.sha256(b"umpc cohort field 1\0")
-    found.update(hashlib.sha256(name.encode()).digest())
-    found.update(np.ascontiguousarray(column, dtype="<f8").data)
-    return found.digest()
+    mixed = words + INCREMENT
+    mixed ^= mixed >> SHIFTS[0]
+    mixed *= FIRST
+    mixed ^= mixed >> SHIFTS[1]
+    mixed *= SECOND
+    mixed ^= mixed >> SHIFTS[2]
+    return mixed

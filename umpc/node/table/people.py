@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,3 +24,18 @@ def places_among_own(persons: NDArray[np.object_]) -> Places:
     places = np.empty(len(who), dtype=np.int64)
     places[order] = np.arange(len(who)) - firsts
     return places
+
+
+class PeopleSoFar:
+    """The number of records of each person in the batches so far."""
+
+    def __init__(self) -> None:
+        self._records: Counter[str] = Counter()
+
+    def places(self, persons: NDArray[np.object_]) -> Places:
+        """Return each record's place among its person's, in all batches so far and this one."""
+        within = places_among_own(persons)
+        before = (self._records[person] for person in persons)
+        found = within + np.fromiter(before, np.int64, len(persons))
+        self._records.update(persons.tolist())
+        return found

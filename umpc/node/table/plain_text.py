@@ -11,12 +11,13 @@ import csv
 import gzip
 import os
 import zlib
+from collections.abc import Sequence
 from contextlib import suppress
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 CHARACTERS_AT_ONCE = 1 << 20
 UNREADABLE = (OSError, EOFError, UnicodeError, zlib.error)
@@ -51,14 +52,16 @@ def read_header(path: Path, encoding: str, delimiter: str) -> list[str]:
 
 
 class TextPipe:
-    """A file's text as UTF-8 in a pipe, for one reader that opens a path once.
+    """The text of a table's files as UTF-8 in a pipe, for one reader that opens a path once.
 
-    Use it as a context that ends after the reader's own: the writer waits for the reader.
+    The header of the first file is that of the table. Every other file must have the same one,
+    which is left out. Use it as a context that ends after the reader's own: the writer waits for
+    the reader.
     """
 
-    def __init__(self, path: Path, encoding: str):
+    def __init__(self, files: Sequence[Path], encoding: str, delimiter: str):
         self.failure: Exception | None = None
-        self._source, self._encoding = path, encoding
+        self._files, self._encoding, self._delimiter = files, encoding, delimiter
         self._read, self._write = os.pipe()
         self._thread = Thread(target=self._copy, name="umpc-table", daemon=True)
 
@@ -81,14 +84,43 @@ class TextPipe:
         self._thread.join()
 
     def _copy(self) -> None:
-        """Write the text into the pipe, until the file or the reader ends."""
+        """Write the text into the pipe, until the files or the reader end."""
         # A reader that stops early is no failure of the file.
         with suppress(BrokenPipeError), os.fdopen(self._write, "wb") as pipe:
             try:
-                with open_text(self._source, self._encoding) as file:
-                    while text := file.read(CHARACTERS_AT_ONCE):
-                        pipe.write(text.encode())
+                header = None
+                for path in self._files:
+                    with open_text(path, self._encoding) as file:
+                        if len(self._files) > 1:
+                            header = self._check_header(file, header, pipe)
+                        _copy_text(file, pipe)
             except BrokenPipeError:
                 raise
-            except UNREADABLE as error:
+            except (*UNREADABLE, csv.Error) as error:
                 self.failure = error
+
+    def _check_header(
+        self, file: TextIOWrapper, header: list[str] | None, pipe: IO[bytes]
+    ) -> list[str]:
+        """Read the header of one of several files, and write the first one.
+
+        Raises: csv.Error where it is another one than the first file's.
+        """
+        found = next(csv.reader(file, delimiter=self._delimiter, strict=True), [])
+        if header is None:
+            text = StringIO()
+            csv.writer(text, delimiter=self._delimiter, lineterminator="\n").writerow(found)
+            pipe.write(text.getvalue().encode())
+        elif found != header:
+            raise csv.Error("one of the files has another header than the first one")
+        return found
+
+
+def _copy_text(file: TextIOWrapper, pipe: IO[bytes]) -> None:
+    """Write the rest of a file, and end its last line."""
+    last = "\n"
+    while text := file.read(CHARACTERS_AT_ONCE):
+        pipe.write(text.encode())
+        last = text[-1]
+    if last != "\n":
+        pipe.write(b"\n")

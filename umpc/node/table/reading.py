@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from umpc.node.table.arrow_stream import batches
 from umpc.node.table.columns import Column, open_table
 from umpc.node.table.source import TableSite, TableSource
 from umpc.ustat.schema import FieldSchema
 
-Floats = np.ma.MaskedArray[tuple[int], np.dtype[np.float64]]
+Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Values:
-    """The values of one field in all rows.
+    """The values of one field in some rows.
 
-    numbers: (rows,) float64; a category's place; masked where the value is no number and no
-        category. marks: (rows,) uint8, the place in MISSING_MARKS of such a value, from 1, or 0.
+    numbers: (rows,) float64; a category's place; NaN where the value is no number and no category.
+    marks: (rows,) uint8, the place in MISSING_MARKS of such a value, from 1, or 0.
     """
 
     numbers: Floats
@@ -32,38 +33,92 @@ class Values:
         return Values(self.numbers[rows], self.marks[rows])
 
 
-def read_values(
+@dataclass(frozen=True)
+class Batch:
+    """The study's fields of some rows, in the table's order.
+
+    present: (rows,) bool, true where neither a field nor the person is missing. persons: (rows,)
+    the people's texts, or (0,) without a person.
+    """
+
+    present: NDArray[np.bool_]
+    values: dict[str, Values]
+    persons: NDArray[np.object_]
+
+
+def read_batches(
     source: TableSource, fields: Sequence[FieldSchema], site: TableSite, person: str | None = None
-) -> tuple[NDArray[np.bool_], dict[str, Values], NDArray[np.object_]]:
-    """Read the fields of all rows.
+) -> Iterator[Batch]:
+    """Read the fields of all rows, some rows at a time.
 
     Args: person: the column that tells people apart, whose texts are read too.
-    Returns: `present`, (rows,) bool, true where neither a field nor the person is missing; each
-        field's values; and the people's texts, (rows,) or, without a person, (0,).
     Raises: as `open_table`; UnknownField.
     """
-    people = [person] if person is not None else []
-    wanted = [*(each.name for each in fields), *people]
+    wanted = [*(each.name for each in fields), *([person] if person is not None else [])]
     with open_table(source, site, wanted) as (connection, table):
         columns = [table.column(schema.name, site) for schema in fields]
-        of_people = [table.column(name, site) for name in people]
-        chosen = [_present([*columns, *of_people])]
-        chosen += [f"{column.text} AS person" for column in of_people]
-        for index, (schema, column) in enumerate(zip(fields, columns, strict=True)):
-            chosen += _expressions(index, schema, column)
+        of_person = table.column(person, site) if person is not None else None
         labels = {
             f"categories{i}": list(schema.categories)
             for i, schema in enumerate(fields)
             if schema.categories
         }
+        query = _batch_query(source, fields, columns, of_person, table.relation)
         parameters = {**table.parameters, **labels, **_words(source)}
-        found = connection.execute(_query(chosen, table.relation), parameters).fetchnumpy()
-    values = {
-        schema.name: Values(np.ma.asarray(found[f"v{i}"]), np.asarray(found[f"m{i}"]))
-        for i, schema in enumerate(fields)
-    }
-    persons = np.ma.getdata(found["person"]) if people else np.empty(0, dtype=object)
-    return np.asarray(found["present"]), values, np.asarray(persons, dtype=object)
+        for found in batches(connection.sql(query, params=parameters)):
+            values = {
+                schema.name: Values(found[f"v{i}"], found[f"m{i}"])
+                for i, schema in enumerate(fields)
+            }
+            nobody = np.empty(0, dtype=object)
+            yield Batch(found["present"].view(bool), values, found.get("person", nobody))
+
+
+def _batch_query(
+    source: TableSource,
+    fields: Sequence[FieldSchema],
+    columns: Sequence[Column],
+    person: Column | None,
+    relation: str,
+) -> str:
+    """Return the statement of a batch's columns.
+
+    Three levels, because DuckDB computes an expression as often as it is written: texts and raw
+    numbers; numbers; marks of values that are none.
+    """
+    first, second, third = [], [], []
+    for i, (schema, column) in enumerate(zip(fields, columns, strict=True)):
+        has_text = bool(schema.categories) or column.may_be(source.missing)
+        first += [
+            f"{column.text if has_text else 'NULL::VARCHAR'} AS t{i}",
+            f"{column.raw or column.typed or 'NULL::DOUBLE'} AS n{i}",
+            f"{_is_there(column, source)} AS k{i}",
+        ]
+        number = column.number_of(f"t{i}", f"n{i}")
+        if schema.categories:
+            number = f"nullif(list_position($categories{i}, t{i}), 0)::DOUBLE - 1"
+        second += [f"t{i}", f"k{i}", f"{number} AS v{i}"]
+        mark = f"CASE WHEN v{i} IS NULL THEN list_position($marks, t{i}) END"
+        mark = "0::UTINYINT" if column.raw else f"coalesce({mark}, 0)::UTINYINT"
+        third += [f"coalesce(v{i}, 'nan'::DOUBLE) AS v{i}", f"{mark} AS m{i}"]
+    known = ["true", *(f"k{i}" for i in range(len(fields)))]
+    if person is not None:
+        first += [f"{person.text} AS person", f"{_is_there(person, source)} AS here"]
+        second += ["person", "here"]
+        third += ["coalesce(person, '') AS person"]
+        known += ["here"]
+    third += [f"coalesce({' AND '.join(known)}, false)::UTINYINT AS present"]
+    inner = _query(first or ["0 AS nothing"], relation)
+    middle = f"SELECT {', '.join(second) or '*'} FROM ({inner})"
+    return f"SELECT {', '.join(third)} FROM ({middle})"
+
+
+def _is_there(column: Column, source: TableSource) -> str:
+    """Return the expression of whether a value is there and is no word for a missing one."""
+    known = column.known or f"{column.text} IS NOT NULL"
+    if not column.may_be(source.missing):
+        return known
+    return f"({known} AND NOT list_contains($missing, {column.text}))"
 
 
 def read_texts(source: TableSource, names: Sequence[str], site: TableSite) -> dict[str, list[str]]:
@@ -98,12 +153,3 @@ def _present(columns: Sequence[Column]) -> str:
         for each in columns
     ]
     return f"({' AND '.join(['true', *known])}) AS present"
-
-
-def _expressions(index: int, schema: FieldSchema, column: Column) -> list[str]:
-    """Return the SQL columns `v<index>`, number or category's place, and `m<index>`, its mark."""
-    number = column.number
-    if schema.categories:
-        number = f"nullif(list_position($categories{index}, {column.text}), 0)::DOUBLE - 1"
-    mark = f"CASE WHEN ({number}) IS NULL THEN list_position($marks, {column.text}) END"
-    return [f"{number} AS v{index}", f"coalesce({mark}, 0)::UTINYINT AS m{index}"]

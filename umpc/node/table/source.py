@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from glob import glob
+from itertools import takewhile
 from pathlib import Path
 
 from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError
@@ -13,6 +15,8 @@ CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet",)
 DELIMITERS = ",;\t|"
 ENCODING = "utf-8"
+WILDCARDS = "*?["
+"""Characters of a pattern of many files."""
 
 MISSING_MARKS = (
     *("?", "-", "--", ".", "*", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN"),
@@ -28,7 +32,9 @@ class TableSource:
     A `delimiter` of None means the one that splits the header most. A row with a word of `missing`
     in a field of the study is dropped, and so is a row with a NaN of a Parquet file. `encoding` is
     that of a CSV file, by Python's name. `numbers` says how texts write numbers. If the
-    table is in a database, `sql` is the query, and `path` is the file that has it.
+    table is in a database, `sql` is the query, and `path` is the file that has it. With
+    `is_pattern`, the table is all files whose names fit `path`, where * ? and [] stand for any
+    characters of a name, and ** for any folders.
     """
 
     path: Path
@@ -37,6 +43,37 @@ class TableSource:
     encoding: str = ENCODING
     numbers: NumberFormat = field(default=PLAIN)
     sql: SqlSource | None = None
+    is_pattern: bool = False
+
+    def files(self) -> tuple[Path, ...]:
+        """Return the table's files in the order of its rows, which is that of their paths."""
+        if not self.is_pattern:
+            return (self.path,)
+        found = map(Path, glob(str(self.path), recursive=True))
+        return tuple(sorted(path for path in found if path.is_file()))
+
+    @property
+    def root(self) -> Path:
+        """The deepest folder that has all files of a pattern."""
+        parts = list(takewhile(lambda part: not set(part) & set(WILDCARDS), self.path.parts))
+        return Path(*parts)
+
+    @property
+    def name(self) -> str:
+        """The table's name, by its file or by the folder of its files."""
+        return self.root.name if self.is_pattern else self.path.stem
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The keys of folders named KEY=VALUE below the root, of which all files must have some."""
+        if not self.is_pattern:
+            return ()
+        keys = {
+            tuple(part.partition("=")[0] for part in folders if "=" in part)
+            for path in self.files()
+            for folders in [path.relative_to(self.root).parts[:-1]]
+        }
+        return next(iter(keys)) if len(keys) == 1 else ()
 
     @property
     def is_csv(self) -> bool:
@@ -77,22 +114,24 @@ class TableSite:
 
 def check_file(source: TableSource, site: TableSite) -> None:
     """Raises: ConfigError (no such file), DataError (another format), EmptyTable (no bytes)."""
-    if not source.path.is_file():
+    files = source.files()
+    if not files or not all(path.is_file() for path in files):
         raise site.error(
             ConfigError,
             "the data file was expected, and there is no such file. Correct path "
             "under [data] in the node's own configuration",
         )
     suffixes = CSV_SUFFIXES + PARQUET_SUFFIXES
-    if not source.path.name.lower().endswith(suffixes):
-        raise site.error(
-            DataError,
-            f"the data file was expected to end in one of {', '.join(suffixes)}. Export the "
-            "table to one of them",
-        )
-    if source.path.stat().st_size == 0:
-        raise site.error(
-            EmptyTable,
-            "the data file is empty; a table with a header and at least one row was "
-            "expected. Put the records into the file, or correct path under [data]",
-        )
+    for path in files:
+        if not path.name.lower().endswith(CSV_SUFFIXES if source.is_csv else PARQUET_SUFFIXES):
+            raise site.error(
+                DataError,
+                f"the data file was expected to end in one of {', '.join(suffixes)}, and all files "
+                "of a table in the same one. Export the table to one of them",
+            )
+        if path.stat().st_size == 0:
+            raise site.error(
+                EmptyTable,
+                "the data file is empty; a table with a header and at least one row was "
+                "expected. Put the records into the file, or correct path under [data]",
+            )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ NEAR = 2.0**-50
 division each round by 2^-53."""
 LARGEST_EXACT = 2.0**53
 """Whole numbers below it are doubles."""
+
+NARROW = (np.int8, np.int16, np.int32)
+"""Types of columns in memory, where the public bounds of a field fit."""
 
 Rows = NDArray[np.int64]
 
@@ -89,36 +92,65 @@ class Misfit:
 def to_units(column: Floats, schema: FieldSchema) -> NDArray[np.int64]:
     """Convert a field's values to integers in units of its resolution.
 
-    Args: column: (count,) float64, masked where the table has no number and no category.
+    Args: column: (count,) float64, NaN where the table has no number and no category.
     Returns: (count,) int64, within the field's bounds.
     """
     lower, upper = float(schema.lower), float(schema.upper)
     substitute = upper if schema.categories else lower
-    values = np.where(_is_unknown(column), substitute, np.ma.getdata(column))
+    values = np.where(np.isnan(column), substitute, column)
     units = _round_half_even(np.clip(values, lower, upper), schema.resolution)
     return np.clip(units, schema.lower_units, schema.upper_units)
 
 
-def find_misfit(values: Values, rows: Rows, schema: FieldSchema, source: TableSource) -> Misfit:
-    """Return the rows whose values count as something else; false if there are none.
+def narrowest(schema: FieldSchema) -> type[np.signedinteger[Any]]:
+    """Return the narrowest type that holds the field's bounds."""
+    for kind in NARROW:
+        fitting = np.iinfo(kind)
+        if fitting.min <= schema.lower_units and schema.upper_units <= fitting.max:
+            return kind
+    return np.int64
 
-    Args: values: of (count,) complete records. rows: (count,), their places in the file, from 1.
-    """
-    unknown, numbers = _is_unknown(values.numbers), np.ma.getdata(values.numbers)
-    lower, upper = float(schema.lower), float(schema.upper)
-    beyond = ~unknown & ((numbers < lower) | (numbers > upper))
-    rounded = _is_between_steps(np.where(unknown | beyond, lower, numbers), schema.resolution)
-    expected = f"numbers from {schema.lower} to {schema.upper}"
-    substitute = f"the lower bound {schema.lower}"
-    if schema.categories:
-        expected = f"words of {len(schema.categories)} categories"
-        substitute = f"the last category {schema.categories[-1]!r}"
-    elif rounded.any():
-        expected += f" in steps of {schema.resolution}"
-    found = np.unique(values.marks[unknown])
-    marks = tuple(source.unlisted_marks()[place - 1] for place in found.tolist() if place)
-    misfits = (rows[beyond], rows[unknown], rows[rounded])
-    return Misfit(schema.name, expected, substitute, *misfits, marks, source.missing)
+
+class MisfitFinder:
+    """The values of one field that count as something else, gathered batch by batch."""
+
+    def __init__(self, schema: FieldSchema, source: TableSource):
+        self._schema, self._source = schema, source
+        self._beyond: list[Rows] = []
+        self._unknown: list[Rows] = []
+        self._rounded: list[Rows] = []
+        self._marks: set[int] = set()
+
+    def add(self, values: Values, rows: Rows) -> None:
+        """Look at complete records. Args: rows: (count,), their places in the table, from 1."""
+        schema, numbers = self._schema, values.numbers
+        lower, upper = float(schema.lower), float(schema.upper)
+        unknown = np.isnan(numbers)
+        beyond = (numbers < lower) | (numbers > upper)
+        inside = np.where(unknown | beyond, lower, numbers)
+        rounded = _is_between_steps(inside, schema.resolution)
+        found = (self._beyond, beyond), (self._unknown, unknown), (self._rounded, rounded)
+        for parts, is_found in found:
+            if is_found.any():
+                parts.append(rows[is_found])
+        self._marks.update(np.unique(values.marks[unknown]).tolist())
+
+    @property
+    def misfit(self) -> Misfit:
+        """All values that do not fit; false if there are none."""
+        schema, source = self._schema, self._source
+        expected = f"numbers from {schema.lower} to {schema.upper}"
+        substitute = f"the lower bound {schema.lower}"
+        if schema.categories:
+            expected = f"words of {len(schema.categories)} categories"
+            substitute = f"the last category {schema.categories[-1]!r}"
+        elif self._rounded:
+            expected += f" in steps of {schema.resolution}"
+        listed = source.unlisted_marks()
+        marks = tuple(listed[place - 1] for place in sorted(self._marks) if place)
+        parts = (self._beyond, self._unknown, self._rounded)
+        misfits = (np.concatenate(part) if part else np.empty(0, np.int64) for part in parts)
+        return Misfit(schema.name, expected, substitute, *misfits, marks, source.missing)
 
 
 def check_resolution(schema: FieldSchema, site: TableSite) -> None:
@@ -129,11 +161,6 @@ def check_resolution(schema: FieldSchema, site: TableSite) -> None:
             f"field {schema.name!r}: a resolution of at most 100 digits was expected, and a longer "
             "one came. Take a simpler resolution in the study",
         )
-
-
-def _is_unknown(column: Floats) -> NDArray[np.bool_]:
-    """Return where a value is no number and no category."""
-    return np.ma.getmaskarray(column) | np.isnan(np.ma.getdata(column))
 
 
 def _listed(rows: Rows) -> str:

@@ -1,0 +1,79 @@
+"""A table of many files: umpc/node/table/source.py, plain_text.py, columns.py, file_state.py."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.support.site_tables import AGE, columns
+from umpc.errors import ConfigError, DataError
+from umpc.node.dataset_files import is_same_table
+from umpc.node.records import load_records
+from umpc.node.table.file_state import FileState
+from umpc.node.table.source import TableSource
+from umpc.ustat.schema import FieldSchema
+
+YEAR = FieldSchema("year", Fraction(0), Fraction(9), Fraction(1))
+
+
+def write(path: Path, select: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
+
+
+@pytest.fixture
+def visits(tmp_path) -> TableSource:
+    for year in (2, 1):
+        write(tmp_path / f"visits/year={year}/a.parquet", f"SELECT {year * 10}::int AS age")
+    return TableSource(tmp_path / "visits/*/*.parquet", is_pattern=True)
+
+
+def test_rows_come_in_the_order_of_paths_with_the_keys_of_their_folders(visits):
+    records = load_records(visits, [AGE, YEAR], node="a")
+    assert columns(records) == {"age": [10, 20], "year": [1, 2]}
+    assert (visits.name, visits.partitions) == ("visits", ("year",))
+
+
+def test_files_with_other_types_are_refused_instead_of_rounded(visits):
+    write(visits.root / "year=2/b.parquet", "SELECT 1.5::double AS age")
+    with pytest.raises(DataError, match="same columns with the same"):
+        load_records(visits, [AGE], node="a")
+
+
+@pytest.mark.parametrize("change", ["content", "added", "removed", "renamed"])
+def test_every_change_of_the_files_changes_the_state(visits, change):
+    before = FileState.of(visits.files())
+    assert FileState.of(visits.files()) == before
+    first = visits.files()[0]
+    if change == "content":
+        write(first, "SELECT 11::int AS age")
+    elif change == "added":
+        write(first.with_name("b.parquet"), "SELECT 11::int AS age")
+    elif change == "removed":
+        first.unlink()
+    else:
+        first.rename(first.with_name("b.parquet"))
+    assert FileState.of(visits.files()).content != before.content
+
+
+def test_csv_files_are_one_table_if_their_headers_are_one(tmp_path):
+    source = TableSource(tmp_path / "*.csv", is_pattern=True)
+    (tmp_path / "1.csv").write_text('"age","a note"\n40,"x\ny"')
+    (tmp_path / "2.csv").write_text("age,a note\n50,\n60,z\n")
+    assert columns(load_records(source, [AGE], node="a")) == {"age": [40, 50, 60]}
+    (tmp_path / "3.csv").write_text("a note,age\n50,\n")
+    with pytest.raises(DataError) as caught:
+        load_records(source, [AGE], node="a")
+    assert "another header" in caught.value.detail
+
+
+def test_a_pattern_without_a_file_is_refused_and_a_shared_file_is_seen(visits, tmp_path):
+    nothing = TableSource(tmp_path / "*.csv", is_pattern=True)
+    with pytest.raises(ConfigError, match="no such file"):
+        load_records(nothing, [AGE], node="a")
+    assert is_same_table(visits, TableSource(visits.files()[1]))
+    assert not is_same_table(visits, nothing)

@@ -1,0 +1,49 @@
+"""umpc/node/records.py: a table of several batches gives what one batch gives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.support.site_tables import AGE, TENTHS
+from umpc.node import records as module
+from umpc.node.records import Records, load_records
+from umpc.node.table import reading
+from umpc.node.table.source import TableSource
+from umpc.study.parts import Person
+
+TEXT = "age,x,id\n" + "\n".join(
+    f"{i % 200},{'NA' if i % 5 == 3 else f'{i / 4}'},p{i % 9}" for i in range(60)
+)
+
+
+def test_batches_are_joined_with_their_misfits_people_and_hashes(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text(TEXT)
+
+    def read() -> Records:
+        person = Person("id", 3)
+        return load_records(TableSource(path), [AGE, TENTHS], node="a", person=person)
+
+    whole = read()
+    plain = reading.batches
+
+    def small(relation):
+        for batch in plain(relation):
+            for start in range(0, len(batch["present"]), 7):
+                yield {name: each[start : start + 7] for name, each in batch.items()}
+
+    monkeypatch.setattr(reading, "batches", small)
+    parts = read()
+    assert parts.cohort == whole.cohort and parts.count == whole.count == 27
+    for name, column in whole.columns.items():
+        assert np.array_equal(parts.columns[name], column)
+    assert whole.misfits and list(map(str, parts.misfits)) == list(map(str, whole.misfits))
+
+
+def test_the_log_says_how_many_rows_are_read(tmp_path, monkeypatch, caplog):
+    path = tmp_path / "t.csv"
+    path.write_text(TEXT)
+    monkeypatch.setattr(module, "PROGRESS_SECONDS", 0)
+    with caplog.at_level("INFO", "umpc.node"):
+        load_records(TableSource(path), [AGE], node="a")
+    assert "60 rows of the table are read" in caplog.text
