@@ -24,6 +24,7 @@ from umpc.errors import UmpcError
 from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
+    from umpc.node.config import NodeConfig
     from umpc.transport.authority import Identity
     from umpc.transport.hub.address import HubAddress
     from umpc.transport.role_guard import Allowed
@@ -157,7 +158,7 @@ def template(name: str) -> None:
 @click.option(
     "--light",
     is_flag=True,
-    help="Load the reader of tables at the first study, so that a node that waits is smaller.",
+    help="Load the node's program at the first study, so that a node that waits is smaller.",
 )
 @STUDIES
 @LOG_LEVEL
@@ -212,8 +213,10 @@ def _start_one(
     light: bool,
 ) -> None:
     """Run one node. Args: logs: level and style. shown: where metrics and traces go."""
+    if light and not any(shown) and _start_light(config, studies, logs, leash):
+        return
     from umpc.node.config import load_datasets
-    from umpc.node.server import ALLOWED
+    from umpc.node.light_server import ALLOWED
 
     found = load_datasets(config)
     loaded = found[0]
@@ -235,8 +238,34 @@ def _start_one(
             label = dataset.name if len(found) > 1 else ""
             counts = dataset.admission.cache.counts
             monitor.watch_site(dataset.config, dataset.ledger, label, counts)
-        place = loaded.hub or loaded.listen
-        asyncio.run(serve(identity, place, ALLOWED, add, studies, leash, monitor))
+        asyncio.run(serve(identity, site.place, ALLOWED, add, studies, leash, monitor))
+
+
+def _start_light(config: Path, studies: int | None, logs: tuple[str, str], leash: bool) -> bool:
+    """Run one light node. Args: as of `_start_one`. Returns: whether its files have no fault."""
+    from umpc.cli.light import light_sites
+
+    with contextlib.ExitStack() as ending:
+
+        def read() -> list[tuple[NodeConfig, ...]]:
+            from umpc.node.config import load_datasets
+
+            return [load_datasets(config)]
+
+        sites = light_sites(read, ending)
+        if sites is None:
+            return False
+        from umpc.node.light_server import ALLOWED
+
+        (site,) = sites
+        start_logging(f"node {site.identity.name}", *logs)
+
+        def add(server: Server, finished: Finished) -> None:
+            site.add_to(server, finished, ending)
+
+        monitor = Monitor(site.identity, "")
+        asyncio.run(serve(site.identity, site.place, ALLOWED, add, studies, leash, monitor))
+    return True
 
 
 @click.group()
