@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.support.node_ledgers import kinds
-from tests.system.conftest import Lab, command, costs_what_was_predicted
+from tests.system.conftest import TABLE, Lab, command, costs_what_was_predicted
 from umpc.coordinator.client import run_study
 from umpc.errors import ConfigError, LedgerError
+from umpc.node.budget.ledger_place import Place as LedgerPlace
 from umpc.node.budget.ledger_place import locked
+from umpc.node.budget.ledger_reading import read_beside
 
 LATER = ("numpy", "flint", "duckdb", "_sodium")
 """Libraries that a node needs for studies only, as the names of their files have them."""
@@ -23,21 +24,34 @@ BUDGET = "9" + "0" * 12
 
 @pytest.fixture
 def light(tmp_path) -> Iterator[Lab]:
-    """Provide a dealer, and two light nodes that are processes with nothing imported before."""
-    lab = Lab(tmp_path, 2)
+    """Provide a dealer, a light node, and a light host of two; nothing of umpc is imported yet."""
+    lab = Lab(tmp_path, 3)
     start = lab.deployment._start
 
-    def start_light(name: str, arguments: list[str]) -> None:
+    def start_light(name: str, arguments: list[str], serves: Sequence[str] = ()) -> None:
         if arguments[0] == "node":
             lab.deployment.popen = subprocess.Popen
             arguments = [*arguments, "--light"]
-        start(name, arguments)
+        start(name, arguments, serves)
 
     lab.deployment._start = start_light
     try:
-        yield lab.start(BUDGET)
+        lab.deployment.start_dealer()
+        for name in lab.names:
+            lab.table(name).write_text(TABLE)
+        one, *others = lab.names
+        lab.deployment.start_node(one, lab.table(one), BUDGET)
+        lab.deployment.start_many("host", {name: lab.table(name) for name in others}, BUDGET)
+        lab.served.update(lab.deployment.wait_until_ready())
+        yield lab
     finally:
         lab.stop()
+
+
+def ledger(lab: Lab, name: str) -> Path:
+    """Return the path of a node's ledger."""
+    folder = lab.folder if name == lab.names[0] else lab.folder / "host"
+    return folder / f"{name}-ledger.sqlite"
 
 
 def loaded(lab: Lab, name: str) -> list[str]:
@@ -57,8 +71,8 @@ def test_a_light_node_loads_itself_at_its_first_study(light):
         assert loaded(light, name) == []
         assert mebibytes(light, name) < MOST_MEBIBYTES
         with pytest.raises(LedgerError, match="another one holds"):
-            locked(light.folder / f"{name}-ledger.sqlite")
-    file = light.folder / "node-2.toml"
+            locked(ledger(light, name))
+    file = light.folder / "host" / "node-2.toml"
     whole = file.read_text()
     file.write_text("name = ")
     with pytest.raises(ConfigError, match="node-2: its configuration has an error") as caught:
@@ -67,8 +81,9 @@ def test_a_light_node_loads_itself_at_its_first_study(light):
     file.write_text(whole)
     report = light.lead(run_study, **EXACT, name="run")
     costs_what_was_predicted(report, rounds=3)
-    assert [loaded(light, name) for name in light.names] == [list(LATER)] * 2
-    assert all(kinds(light, name).count("charge") == 1 for name in light.names)
+    for name in light.names:
+        assert loaded(light, name) == list(LATER)
+        assert len(read_beside(LedgerPlace.of(ledger(light, name))).account.charged) == 1
     assert light.lead(run_study, **EXACT, name="run").replayed
 
 
