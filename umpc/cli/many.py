@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -45,7 +44,6 @@ def start_many(
     Raises: ConfigError, CertificateError and LedgerError, for the first file with a fault; the
         first failure among the studies, if their number is given.
     """
-    allow_many_files()
     with contextlib.ExitStack() as ending:
         sites: Sequence[OwnSite | LightSite] | None = None
         if light:
@@ -64,12 +62,6 @@ def _open_sites(folder: Path, ending: contextlib.ExitStack) -> list[OwnSite]:
     open_engine()
     found = configurations(folder)
     return [open_site(configs, own_identity(configs[0]), ending) for configs in found]
-
-
-def allow_many_files() -> None:
-    """Let this process open as many files as the system grants: a node takes about ten."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def _serve_all(

@@ -17,6 +17,7 @@ from umpc.cli.doctor import doctor
 from umpc.cli.memory import Collector, tune_memory
 from umpc.cli.monitor import Monitor
 from umpc.cli.node_page import page
+from umpc.cli.open_files import allow_many_files
 from umpc.cli.open_server import open_server
 from umpc.cli.own_site import open_site, own_identity
 from umpc.cli.status import status
@@ -192,6 +193,7 @@ def start_node(
     if (config is None) == (folder is None):
         raise click.UsageError("give either --config FILE or --many FOLDER")
     tune_memory()
+    allow_many_files()
     if folder is not None:
         from umpc.cli.many import start_many
 
@@ -312,6 +314,7 @@ def start_dealer(
     from umpc.transport.services import rpc
 
     tune_memory()
+    allow_many_files()
     identity = load_identity(folder, "dealer")
     start_logging(f"dealer {identity.name}", level, style)
 
@@ -365,6 +368,7 @@ def start_shuffler(
     from umpc.transport.services import rpc
 
     tune_memory()
+    allow_many_files()
     identity = load_identity(folder, "shuffler")
     start_logging(f"shuffler {identity.name}", level, style)
 
