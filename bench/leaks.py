@@ -45,7 +45,7 @@ REST_SECONDS = 2 * COLLECT_SECONDS
 
 @dataclass(frozen=True)
 class Look:
-    """What was found after so many studies.
+    """The state of all processes after a number of studies.
 
     Args: memory: MiB by process. files: open descriptors by process. least, mean, processor:
         seconds of a study since the look before.
