@@ -135,6 +135,7 @@ def no_node_is_reachable() -> None:
         stop([listener])
 
 
+@pytest.mark.timeout(1800)
 def test_studies_through_a_hub_equal_those_over_direct_links(firewalls, tmp_path, monkeypatch):
     rows = conftest.TABLE.splitlines(keepends=True)[: ROWS + 1]
     monkeypatch.setattr(conftest, "TABLE", "".join(rows))

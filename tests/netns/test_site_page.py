@@ -99,6 +99,7 @@ def places(tmp_path) -> Iterator[dict[str, PlaceApart]]:
             shutil.rmtree(Path("/etc/netns") / space(name), ignore_errors=True)
 
 
+@pytest.mark.timeout(1800)
 def test_three_sites_in_namespaces_reach_their_first_study_by_the_page_alone(places):
     authority, coordinator = places["authority"], places["coordinator"]
     _, shown = authority.types("authority")

@@ -72,6 +72,16 @@ def test_any_of_eight_nodes_at_any_of_twenty_points(lab, victim):
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(4))
+def test_behind_a_hub_each_of_eight_nodes_at_twenty_points(lab, part):
+    here = start_lab(lab(8), hub_grace=1)
+    for at in range(part, len(POINTS), 4):
+        victim = here.names[at % len(here.names)]
+        study, report = lose(here, victim, POINTS[at])
+        check_survivors(here, study, report, [victim])
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(4))
 def test_a_hub_that_is_killed_at_any_of_twenty_points_changes_no_study(lab, part):
     here = start_lab(lab(8), hub_grace=60)
     whole, expected = lead(here, name="expected", epsilon=EXACT)

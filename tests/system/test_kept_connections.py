@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from umpc.coordinator.client import run_study
+from umpc.crypto.signing import is_signature
 from umpc.errors import PeerLost, PeerUnavailable
 from umpc.transport.kept import KeptConnections
 
@@ -39,6 +40,7 @@ def test_three_studies_over_the_connections_of_the_first(lab):
             report = await run_study(_named(study, number), identity, kept=kept)
             assert report.bytes_offline == report.bytes_offline_predicted
             assert len(kept) == 2
+            assert is_signature.cache_info().currsize == 0, "nothing grows with the studies"
             seen.append([connections(pid) for pid in pids])
         # The dealer has one of each node. Node-2 has those of node-1 and of the coordinator, and
         # its own to the dealer.

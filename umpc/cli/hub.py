@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.memory import Collector, tune_memory
+from umpc.cli.open_files import allow_many_files
 from umpc.cli.serve import IDENTITY, LEASH, LISTEN, LOG_FORMAT, LOG_LEVEL, METRICS, serve
 from umpc.logs import start_logging
 
@@ -59,6 +60,7 @@ def start_hub(
     from umpc.transport.services import rpc
 
     tune_memory()
+    allow_many_files()
     identity = load_identity(folder, "hub")
     start_logging(f"hub {identity.name}", level, style)
 

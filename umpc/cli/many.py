@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import resource
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from umpc.cli.light import LightSite, light_sites
 from umpc.cli.memory import Collector
 from umpc.cli.open_server import open_server
 from umpc.cli.own_site import OwnSite, configurations, open_site, own_identity
@@ -38,36 +39,39 @@ def start_many(
 ) -> None:
     """Run the nodes of a folder until a signal, or until each has ended so many studies.
 
-    Args: light: DuckDB is loaded at the first study.
+    Args: light: each node is loaded at its first study.
 
     Raises: ConfigError, CertificateError and LedgerError, for the first file with a fault; the
         first failure among the studies, if their number is given.
     """
-    allow_many_files()
-    if not light:
-        from umpc.node.table.columns import open_engine
-
-        open_engine()
-    start_logging(f"nodes {folder.name}", level, style)
     with contextlib.ExitStack() as ending:
-        sites = []
-        for configs in configurations(folder):
-            sites.append(open_site(configs, own_identity(configs[0]), ending))
+        sites: Sequence[OwnSite | LightSite] | None = None
+        if light:
+            sites = light_sites(lambda: configurations(folder), ending)
+        start_logging(f"nodes {folder.name}", level, style)
+        if sites is None:
+            sites = _open_sites(folder, ending)
         log.info("%d nodes of %s", len(sites), folder)
         asyncio.run(_serve_all(sites, studies, leash, ending))
 
 
-def allow_many_files() -> None:
-    """Let this process open as many files as the system grants: a node takes about ten."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+def _open_sites(folder: Path, ending: contextlib.ExitStack) -> list[OwnSite]:
+    """Open the nodes of a folder, and DuckDB for all of them."""
+    from umpc.node.table.columns import open_engine
+
+    open_engine()
+    found = configurations(folder)
+    return [open_site(configs, own_identity(configs[0]), ending) for configs in found]
 
 
 async def _serve_all(
-    sites: list[OwnSite], studies: int | None, leash: bool, ending: contextlib.ExitStack
+    sites: Sequence[OwnSite | LightSite],
+    studies: int | None,
+    leash: bool,
+    ending: contextlib.ExitStack,
 ) -> None:
     from umpc.failpoints import describe
-    from umpc.node.server import ALLOWED
+    from umpc.node.light_server import ALLOWED
 
     done = asyncio.Event()
     counted = _Studies(len(sites), studies, done)
@@ -75,11 +79,12 @@ async def _serve_all(
     lines = []
     for site in sites:
 
-        def add(server: Server, site: OwnSite = site) -> None:
+        def add(server: Server, site: OwnSite | LightSite = site) -> None:
             site.add_to(server, counted.ended, ending)
 
-        place = site.config.hub or site.config.listen
-        server, health, address = await open_server(site.identity, place, ALLOWED, add, inside=True)
+        server, health, address = await open_server(
+            site.identity, site.place, ALLOWED, add, inside=True
+        )
         servers.append((server, health))
         lines.append(f"ready: node {site.identity.name} on {address}")
     watch = asyncio.create_task(_keep_watch([site.identity for site in sites]))

@@ -17,6 +17,7 @@ from umpc.cli.doctor import doctor
 from umpc.cli.memory import Collector, tune_memory
 from umpc.cli.monitor import Monitor
 from umpc.cli.node_page import page
+from umpc.cli.open_files import allow_many_files
 from umpc.cli.open_server import open_server
 from umpc.cli.own_site import open_site, own_identity
 from umpc.cli.status import status
@@ -24,6 +25,7 @@ from umpc.errors import UmpcError
 from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
+    from umpc.node.config import NodeConfig
     from umpc.transport.authority import Identity
     from umpc.transport.hub.address import HubAddress
     from umpc.transport.role_guard import Allowed
@@ -157,7 +159,7 @@ def template(name: str) -> None:
 @click.option(
     "--light",
     is_flag=True,
-    help="Load the reader of tables at the first study, so that a node that waits is smaller.",
+    help="Load the node's program at the first study, so that a node that waits is smaller.",
 )
 @STUDIES
 @LOG_LEVEL
@@ -191,6 +193,7 @@ def start_node(
     if (config is None) == (folder is None):
         raise click.UsageError("give either --config FILE or --many FOLDER")
     tune_memory()
+    allow_many_files()
     if folder is not None:
         from umpc.cli.many import start_many
 
@@ -212,8 +215,10 @@ def _start_one(
     light: bool,
 ) -> None:
     """Run one node. Args: logs: level and style. shown: where metrics and traces go."""
+    if light and not any(shown) and _start_light(config, studies, logs, leash):
+        return
     from umpc.node.config import load_datasets
-    from umpc.node.server import ALLOWED
+    from umpc.node.light_server import ALLOWED
 
     found = load_datasets(config)
     loaded = found[0]
@@ -235,8 +240,34 @@ def _start_one(
             label = dataset.name if len(found) > 1 else ""
             counts = dataset.admission.cache.counts
             monitor.watch_site(dataset.config, dataset.ledger, label, counts)
-        place = loaded.hub or loaded.listen
-        asyncio.run(serve(identity, place, ALLOWED, add, studies, leash, monitor))
+        asyncio.run(serve(identity, site.place, ALLOWED, add, studies, leash, monitor))
+
+
+def _start_light(config: Path, studies: int | None, logs: tuple[str, str], leash: bool) -> bool:
+    """Run one light node. Args: as of `_start_one`. Returns: whether its files have no fault."""
+    from umpc.cli.light import light_sites
+
+    with contextlib.ExitStack() as ending:
+
+        def read() -> list[tuple[NodeConfig, ...]]:
+            from umpc.node.config import load_datasets
+
+            return [load_datasets(config)]
+
+        sites = light_sites(read, ending)
+        if sites is None:
+            return False
+        from umpc.node.light_server import ALLOWED
+
+        (site,) = sites
+        start_logging(f"node {site.identity.name}", *logs)
+
+        def add(server: Server, finished: Finished) -> None:
+            site.add_to(server, finished, ending)
+
+        monitor = Monitor(site.identity, "")
+        asyncio.run(serve(site.identity, site.place, ALLOWED, add, studies, leash, monitor))
+    return True
 
 
 @click.group()
@@ -283,6 +314,7 @@ def start_dealer(
     from umpc.transport.services import rpc
 
     tune_memory()
+    allow_many_files()
     identity = load_identity(folder, "dealer")
     start_logging(f"dealer {identity.name}", level, style)
 
@@ -336,6 +368,7 @@ def start_shuffler(
     from umpc.transport.services import rpc
 
     tune_memory()
+    allow_many_files()
     identity = load_identity(folder, "shuffler")
     start_logging(f"shuffler {identity.name}", level, style)
 

@@ -137,6 +137,7 @@ def run(
     """
     from umpc.api.study import ProposedStudy
     from umpc.cli.memory import tune_memory
+    from umpc.cli.open_files import allow_many_files
     from umpc.cli.show import print_report
     from umpc.cli.wait import run_when_accepted
     from umpc.reporting.markdown import save_markdown
@@ -144,6 +145,7 @@ def run(
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     tune_memory()
+    allow_many_files()
     study = ProposedStudy.load(file)
     study.returning = await_site
     _warn_of_dates(study)

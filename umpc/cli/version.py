@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 
 import click
 
@@ -36,6 +35,8 @@ def verbose_lines() -> Iterator[str]:
 
 def installed(name: str) -> str:
     """A library's version; cryptography's also names the OpenSSL that it brings."""
+    from importlib.metadata import PackageNotFoundError, version  # 2 MiB, for this option only
+
     try:
         found = version(name)
     except PackageNotFoundError:

@@ -17,6 +17,7 @@ from umpc.coordinator.losses import Losses
 from umpc.coordinator.returning import Reach, Returning
 from umpc.coordinator.run_file import Note, no_note
 from umpc.coordinator.shufflers import ShufflerLink
+from umpc.crypto.signing import is_signature
 from umpc.errors import UmpcError
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study.attempt import Attempt
@@ -71,6 +72,8 @@ async def run_study(
                 losses.after(error)
             else:
                 await patience.wait_for(node, error)
+        finally:
+            is_signature.cache_clear()  # it would grow by 5 KiB a study, to 10 MiB
 
 
 def _reach_by(identity: Identity) -> Reach:

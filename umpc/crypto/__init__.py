@@ -2,6 +2,7 @@
 
 | file | what it is |
 |---|---|
+| `digests.py` | SHA-256 of several byte strings |
 | `prg.py` | seeds, the key streams made from them, and the fixed-key hash of GGM trees |
 | `ring.py` | arithmetic in Z_{2^w}, and the packing of ring elements and bits |
 | `packing.py` | the messages of the local protocols: integers of a few bits, end to end |

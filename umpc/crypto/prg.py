@@ -6,13 +6,14 @@ from the stream little-endian, so all machines agree.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from typing import Any, TypeVar, overload
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
+
+from umpc.crypto.digests import digest as digest
 
 SEED_BYTES = 32
 BLOCK_BYTES = 16
@@ -43,14 +44,6 @@ def _encode(label: str | int | bytes) -> tuple[bytes, bytes]:
     if isinstance(label, str):
         return b"s", label.encode()
     return b"b", label
-
-
-def digest(*parts: bytes) -> bytes:
-    """SHA-256 of the parts, each preceded by its length."""
-    state = hashlib.sha256()
-    for part in parts:
-        state.update(len(part).to_bytes(8, "little") + part)
-    return state.digest()
 
 
 class Stream:

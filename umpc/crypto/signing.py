@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
     encode_dss_signature,
 )
 
-from umpc.crypto.prg import digest
+from umpc.crypto.digests import digest
 from umpc.errors import CertificateError, LocalProtocolError
 
 SIGNATURE_BYTES = 64

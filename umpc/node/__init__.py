@@ -3,6 +3,8 @@
 | file | what it is |
 |---|---|
 | `server.py` | the gRPC server: access control, and the end of a study with its stream |
+| `light_server.py` | the server of a light node, which loads the node at its first study |
+| `public_errors.py` | errors of a node as others may read them |
 | `admission.py` | the admission of a study: the rules as they are now, the approval, the records |
 | `run_watch.py` | the observer of one study, for traces |
 | `attempts/` | one study at this node: its steps, links, material and rounds |

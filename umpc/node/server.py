@@ -21,9 +21,7 @@ from pathlib import Path
 from umpc import logs
 from umpc.compute.executor import Executor
 from umpc.errors import (
-    ApprovalError,
     AuditError,
-    ConfigError,
     LedgerError,
     LocalProtocolError,
     PeerLost,
@@ -44,6 +42,7 @@ from umpc.node.audit import study_rows
 from umpc.node.contact import ContactCheck
 from umpc.node.datasets import Dataset, Datasets
 from umpc.node.policy import Policy
+from umpc.node.public_errors import public_error
 from umpc.node.run_watch import RunWatch, Unwatched
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -59,12 +58,6 @@ from umpc.transport.tls import grpc, peer_of
 
 log = logging.getLogger("umpc.node")
 
-ALLOWED = {
-    "/umpc.v1.Node/Hello": {"coordinator", "node", "dealer"},
-    "/umpc.v1.Node/Contact": {"coordinator"},
-    "/umpc.v1.Node/Study": {"coordinator"},
-    "/umpc.v1.Node/Peer": {"node"},
-}
 CAUSE_SECONDS = 2
 """Seconds that a node waits to hear the reason after it lost a peer.
 
@@ -348,23 +341,3 @@ async def _first_cause(failure: UmpcError, listener: Listener) -> UmpcError:
 def _reason(listener: Listener, coordinator: str) -> UmpcError:
     """Return why a run was cancelled: the listener's reason, else the coordinator's loss."""
     return _heard(listener) or lost(coordinator, "study")
-
-
-def public_error(error: UmpcError, node: str) -> UmpcError:
-    """Return the error that others may read. Paths and internals of this site stay in its log."""
-    if isinstance(error, ConfigError):
-        return ConfigError(
-            f"{node}: its configuration has an error, which only its administrator can correct; "
-            "see the node's own log",
-            culprit=node,
-        )
-    if isinstance(error, LedgerError | ApprovalError | AuditError):
-        return type(error)(
-            f"{node}: its {type(error).__name__} is for its administrator; see the node's own log",
-            culprit=node,
-        )
-    if node not in error.message:
-        return type(error)(
-            f"{node}: {error.message}", culprit=error.culprit or node, step=error.step
-        )
-    return error

@@ -9,9 +9,9 @@ goes through the tunnel. It resolves the hub's name. Only hubs are dialled throu
 from __future__ import annotations
 
 import base64
+import os
 import socket
 from dataclasses import dataclass
-from urllib import request
 from urllib.parse import unquote, urlsplit
 
 from umpc.errors import ConfigError, PeerUnavailable
@@ -62,8 +62,10 @@ class Proxy:
 
 def proxy_to(role: str, host: str) -> Proxy | None:
     """Return the proxy for a connection, or None if it is direct. Raises: ConfigError."""
-    if role != "hub":
+    if role != "hub" or not any(name.lower() == VARIABLE for name in os.environ):
         return None
+    from urllib import request  # with its parsers of mail it takes 2 MiB
+
     url = request.getproxies_environment().get("https", "")
     # The types of the standard library lack this function.
     passes_by: bool = request.proxy_bypass_environment(host)  # type: ignore[attr-defined]

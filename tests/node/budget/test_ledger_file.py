@@ -24,6 +24,7 @@ def test_a_commit_is_visible_to_others_when_the_call_returns(path):
     with opened(path) as ledger, closing(sqlite3.connect(path)) as other:
         assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert ledger.ask("PRAGMA synchronous").fetchone() == (2,)
+        assert ledger.ask("PRAGMA cache_size").fetchone() == (-256,), "in KiB; usually 2,000"
         ledger.reserve(A, Fraction(1), D)
         pay(ledger, A, b"attempt", b"share")
         found = other.execute(

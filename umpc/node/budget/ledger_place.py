@@ -12,6 +12,8 @@ from pathlib import Path
 
 from umpc.errors import LedgerError
 
+PAGES_KIBIBYTES = 256
+"""Memory for pages of a ledger's file. SQLite would take 2 MiB: for each ledger of a host."""
 COMPANIONS = (".key", ".lock", ".new", ".audit", "-wal", "-shm", "-journal")
 """Endings of the names of the ledger's other files."""
 
@@ -67,6 +69,7 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
         f"{path.as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
     )
     db.execute("PRAGMA synchronous=FULL")
+    db.execute(f"PRAGMA cache_size=-{PAGES_KIBIBYTES}")
     return db
 
 
