@@ -2,7 +2,8 @@
 
 This is `backend = "garbled"`. Between two nodes, of which the first in the study garbles:
 
-    set up    base transfers (`base_ot.py`) and the roots of their extension (`correlated_ot.py`);
+    set up    base transfers (`base_ot.py`), or a root that an earlier study left
+              (`chained_set_up.py`), and the trees of their extension (`correlated_ot.py`);
               Δ is the garbler's
     round 1   evaluator → garbler: the extension for its records' bits, each bit once
               garbler → evaluator: the active labels of its own records' bits, each bit once
@@ -44,8 +45,9 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares, require
 from umpc.mpc.garbled.plan import GarbledPlan, Link
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide
+from umpc.mpc.transfers.chained_set_up import chained_shapes
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, toss
-from umpc.mpc.transfers.correlated_ot import set_up_shapes
+from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.ustat.clear import Columns
 
 
@@ -92,12 +94,28 @@ class GarbledCells:
         if not link.needs_transfers:
             return []
         sender_garbles = sender == link.garbler
-        return [message for garbles, message in set_up_shapes() if garbles == sender_garbles]
+        shapes = chained_shapes(checked=link.checked)
+        return [message for garbles, message in shapes if garbles == sender_garbles]
 
     @staticmethod
     def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """The messages of round 1, with zero bytes in place of their content."""
         return Link.of(attempt, sender, receiver).field_shapes(sender)
+
+    def use_roots(self, roots: KeptRoots) -> None:
+        """Let set-ups use what earlier studies left, and leave something for later ones."""
+        members = self.attempt.members
+        own = members[self.node].certificate
+        for peer, side in self._sides.items():
+            if own and members[peer].certificate:
+                role = "garbler" if isinstance(side, GarblingSide) else "evaluator"
+                side.roots = roots.of(own, members[peer].certificate, role)
+
+    def end_roots(self, *, keep: bool) -> None:
+        """The attempt ended. Args: keep: it ended well, so that its roots may serve others."""
+        for side in self._sides.values():
+            if side.roots is not None:
+                side.roots.end(keep=keep)
 
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The set-up of the oblivious transfers with a peer; None where there are none."""

@@ -42,17 +42,18 @@ root is used.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
-from umpc.crypto.prg import BLOCK_BYTES, Stream, derive, digest
+from umpc.crypto.prg import Stream, derive, digest
 from umpc.crypto.rounds import Message, Protocol, check_reply
 from umpc.errors import LocalProtocolError, RemoteProtocolError
-from umpc.mpc.arrays import BitArray, WordArray
+from umpc.mpc.arrays import WordArray
 from umpc.mpc.transfers.base_ot import (
     CHOICE,
     OFFER,
     POINT_BYTES,
-    key_message,
     receive_seeds,
     send_seeds,
     silence,
@@ -74,6 +75,8 @@ from umpc.mpc.transfers.correlated_ot import (
 )
 from umpc.mpc.transfers.kept_roots import NO_ROOT, ROOT_ID_BYTES, PeerRoots, Root
 from umpc.mpc.transfers.ot_products import hash_blocks
+
+Seeds = TypeVar("Seeds")
 
 ROOT_FOLD = 1
 """Fold of a root's extension: it needs no trees, so no check of them."""
@@ -131,9 +134,7 @@ def open_chained_sender(
     channel = sender_channel(delta, keys, trees, session, peer, checked=checked)
     fork = channel.fork("next root")
     shape = extend_shape(BLOCK_BITS, 1, checked=checked)
-    made = fork.extend(
-        Message(EXTEND, extension_payload, shape.count, shape.width, 1), BLOCK_BITS
-    )
+    made = fork.extend(Message(EXTEND, extension_payload, shape.count, shape.width, 1), BLOCK_BITS)
     if roots is not None:
         roots.leave(_pairs_root(made, delta, session, checked=checked))
     return channel
@@ -192,18 +193,14 @@ def _root_receiver(root: Root, session: bytes, check_seed: bytes) -> CorrelatedR
     return channel
 
 
-def _pairs_of_root(
-    root: Root, body: bytes, session: bytes, peer: str
-) -> list[tuple[bytes, bytes]]:
+def _pairs_of_root(root: Root, body: bytes, session: bytes, peer: str) -> list[tuple[bytes, bytes]]:
     """The receiver's 128 pairs of base seeds. Raises: RemoteProtocolError where a check fails."""
     if root.keys is None or root.choices is None:
         raise LocalProtocolError("the root of transfers is of the other side")
     # Its choices are the complement of the offset, as in every set-up.
     offset = ~root.choices
     name = _session(root.id, session)
-    channel = sender_channel(
-        offset, _keys(root.keys), b"", name, peer, ROOT_FOLD, checked=True
-    )
+    channel = sender_channel(offset, _keys(root.keys), b"", name, peer, ROOT_FOLD, checked=True)
     shape = extend_shape(BLOCK_BITS, 1, ROOT_FOLD, checked=True)
     made = channel.extend(Message(EXTEND, body, shape.count, shape.width, 1), BLOCK_BITS)
     both = [hash_blocks(made, name), hash_blocks(_turned(made, offset), name)]
@@ -239,12 +236,13 @@ def _root_id(session: bytes) -> bytes:
     return digest(b"umpc root 1", session)
 
 
-def _result(base: Protocol[list], replies: list[Message]) -> list:
+def _result(base: Protocol[Seeds], replies: list[Message]) -> Seeds:
     """The result of base transfers, whose last message has come."""
     try:
         base.send(replies)
     except StopIteration as stop:
-        return stop.value
+        seeds: Seeds = stop.value
+        return seeds
     raise LocalProtocolError("the base transfers did not end")
 
 

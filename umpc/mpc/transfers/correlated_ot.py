@@ -270,7 +270,7 @@ class CorrelatedReceiver:
         if choices.ndim != 1 or choices.dtype != np.uint8 or (choices > 1).any():
             raise LocalProtocolError("choices are a row of bytes, 0 or 1")
         blocks = np.empty((len(choices), 2), dtype=np.uint64)
-        payload = []
+        payload: list[bytes] = []
         for start in range(0, len(choices), PART):
             packed = np.packbits(choices[start : start + PART], bitorder="little")
             if self._check_seed:

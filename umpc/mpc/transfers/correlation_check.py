@@ -12,11 +12,11 @@ that value from the next message. So it tests bits of Δ, and whoever has Δ rea
                 sends h(r) and h(t_i) for all 128 columns
     sender      requires h(q_i) = h(t_i) ⊕ Δ_i·h(r) for all i
 
-h is linear over GF(2): GHASH as AES-GCM computes it (NIST SP 800-38D) under a public
-key, less its value of zeros. Its key is SHA-256 of the channel, the batch and d (Fiat & Shamir 1986), so the
+h is linear over GF(2): GHASH as AES-GCM computes it (NIST SP 800-38D) under a public key, less its
+value of zeros. The key is SHA-256 of the channel, the batch and d (Fiat & Shamir 1986), so the
 check takes no round. Two different rows of m blocks collide with probability at most (m + 1)/2^128
-a key. The last block of a row is multiplied by a power of GHASH's point alone. So the 128
-additional choices hide h(r), and h(t_i) follows from h(q_i), which the sender has.
+a key. The last block of a row is multiplied by a power of GHASH's point alone. So the additional
+choices hide h(r), and h(t_i) follows from h(q_i), which the sender has.
 
 What holds then, for a random oracle and up to 2^40 blocks a batch: a receiver that deviates passes
 only if it guessed the bits of Δ that its deviation depends on. Guessing c bits ends the study with

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TypeAlias
 
 from umpc.mpc.arrays import WordArray
@@ -82,16 +83,13 @@ class PeerRoots:
         """Take the root that this attempt made for a later one."""
         self._made = root
 
-    def keep(self) -> None:
-        """Keep the root that was left, once: the attempt ended well."""
+    def end(self, *, keep: bool) -> None:
+        """Keep the root that was left, once, if the attempt ended well; else drop all."""
         made, self._made = self._made, None
-        if made is not None:
+        if not keep:
+            self._shelf.drop(self._place)
+        elif made is not None:
             self._shelf.put(self._place, made, self._used)
-
-    def drop(self) -> None:
-        """Drop all roots with this peer: an attempt failed."""
-        self._made = None
-        self._shelf.drop(self._place)
 
 
 class KeptRoots:
@@ -100,6 +98,7 @@ class KeptRoots:
     def __init__(self, now: Callable[[], float]):
         self._now = now
         self._roots: dict[Place, list[Root]] = {}
+        self._lock = Lock()
 
     def __len__(self) -> int:
         return sum(map(len, self._roots.values()))
@@ -110,32 +109,36 @@ class KeptRoots:
 
     def pop(self, place: Place, root_id: bytes | None, *, checked: bool) -> Root | None:
         """Remove and return a root: that of this id, or the last one."""
-        roots = self._roots.get(place, [])
-        usable = [root for root in roots if self._is_usable(root, checked=checked)]
-        if root_id is not None:
-            usable = [root for root in usable if root.id == root_id]
-        if not usable:
-            return None
-        roots.remove(usable[-1])
-        return usable[-1]
+        with self._lock:  # runs compute in threads of their own
+            self._forget_old()
+            roots = self._roots.get(place, [])
+            fitting = (at for at, root in enumerate(roots) if root.checked or not checked)
+            if root_id is not None:
+                fitting = (at for at in fitting if roots[at].id == root_id)
+            found = list(fitting)
+            return roots.pop(found[-1]) if found else None
 
     def put(self, place: Place, root: Root, before: Root | None) -> None:
         """Keep a root. before: the root from which its own channel was made; None if none was."""
         born = before.born if before else self._now()
         root = replace(root, born=born, length=before.length + 1 if before else 1)
-        kept = [each for each in self._roots.pop(place, []) if self._is_usable(each)]
-        self._roots[place] = [*kept, root][-KEPT:]
-        while len(self._roots) > PLACES:
-            self._roots.pop(next(iter(self._roots)))
+        with self._lock:
+            self._forget_old()
+            self._roots[place] = [*self._roots.pop(place, []), root][-KEPT:]
+            while len(self._roots) > PLACES:
+                self._roots.pop(next(iter(self._roots)))
 
     def drop(self, place: Place) -> None:
         """Forget the roots of a place."""
-        self._roots.pop(place, None)
+        with self._lock:
+            self._roots.pop(place, None)
 
-    def clear(self) -> None:
-        """Forget all roots."""
-        self._roots.clear()
-
-    def _is_usable(self, root: Root, *, checked: bool = False) -> bool:
-        fresh = self._now() - root.born < SECONDS and root.length < LONGEST
-        return fresh and (root.checked or not checked)
+    def _forget_old(self) -> None:
+        """Drop all roots beyond their limits, whoever's they are."""
+        oldest = self._now() - SECONDS
+        for place, roots in list(self._roots.items()):
+            young = [each for each in roots if each.born > oldest and each.length < LONGEST]
+            if young:
+                self._roots[place] = young
+            else:
+                del self._roots[place]
