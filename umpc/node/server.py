@@ -18,6 +18,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
+from threading import Lock
 
 from umpc import logs
 from umpc.compute.executor import Executor
@@ -100,7 +101,7 @@ class NodeServer(rpc.NodeServicer):
         self.identity = identity
         self.finished = finished
         self.kept = KeptConnections()
-        self.roots = KeptRoots(time.monotonic)
+        self.roots = KeptRoots(time.monotonic, Lock())
         self.links = Links(identity, self.kept)
         self.datasets = Datasets(identity.name, datasets)
         self._sites = {each.name: self._site(each) for each in datasets}

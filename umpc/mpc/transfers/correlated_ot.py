@@ -350,7 +350,7 @@ class CorrelatedSender:
         """The next batch of `count` transfers: q, from the receiver's message.
 
         Raises: RemoteProtocolError on a message of another batch or shape; the batch then stays
-            due. Also where a checked batch does not hold: the receiver tried to test bits of Δ.
+            due. Also where a checked batch does not hold; the channel is then of no more use.
         """
         due = extend_shape(count, self._batch + 1, self.fold, checked=self.checked)
         check_reply(message, due, self.peer)

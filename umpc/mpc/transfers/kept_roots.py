@@ -11,8 +11,8 @@ older than its limits, and when a run with that peer fails.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from threading import Lock
 from typing import TypeAlias
 
 from umpc.mpc.arrays import WordArray
@@ -29,6 +29,7 @@ KEPT = 2
 PLACES = 256
 """Peers and roles for which a process keeps roots; one more drops the oldest."""
 
+Lock: TypeAlias = AbstractContextManager[object]
 Place: TypeAlias = tuple[bytes, bytes, str]
 """The own certificate, the peer's, and the own role."""
 
@@ -93,12 +94,17 @@ class PeerRoots:
 
 
 class KeptRoots:
-    """The roots of one process. Args: now: seconds of a clock that never goes back."""
+    """The roots of one process.
 
-    def __init__(self, now: Callable[[], float]):
+    Args:
+        now: seconds of a clock that never goes back.
+        lock: taken for each change; runs compute in threads of their own.
+    """
+
+    def __init__(self, now: Callable[[], float], lock: Lock | None = None):
         self._now = now
+        self._lock = lock or nullcontext()
         self._roots: dict[Place, list[Root]] = {}
-        self._lock = Lock()
 
     def __len__(self) -> int:
         return sum(map(len, self._roots.values()))
@@ -109,7 +115,7 @@ class KeptRoots:
 
     def pop(self, place: Place, root_id: bytes | None, *, checked: bool) -> Root | None:
         """Remove and return a root: that of this id, or the last one."""
-        with self._lock:  # runs compute in threads of their own
+        with self._lock:
             self._forget_old()
             roots = self._roots.get(place, [])
             fitting = (at for at, root in enumerate(roots) if root.checked or not checked)
