@@ -37,8 +37,9 @@ from umpc.mpc.transfers.correlated_ot import bits_of as bits_of_delta
 RUNS = 9
 LIMIT_SECONDS = 0.05
 TARGET = 0.25
-RECORDS = 2000
-"""Records of the evaluator in a chunk: each is in about two of its edges, as with 2n edges."""
+EDGES_OF_RECORD = 4
+"""Edges of a chunk with one record of the evaluator: those of the bank table's 4n pairs that two
+nodes share, in the order of `GarbledCells`."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class ChunkWork:
         self.count = self.plan.chunk_edges
         self.delta = fresh_delta(os.urandom(32))
         self.ends = _channel(self.delta, checked=checked)
-        self.places = Places.of(np.random.default_rng(1).integers(0, RECORDS, self.count))
+        self.places = Places.of(np.arange(self.count) // EDGES_OF_RECORD)
 
     def garbler(self) -> list[Stage]:
         """Tables, transfers and gates of the garbler."""

@@ -36,11 +36,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from umpc.crypto.mesh import Mesh
 from umpc.crypto.prg import FixedKeyHash, derive, digest
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError
-from umpc.mpc.arrays import WordArray
+from umpc.mpc.arrays import IndexArray, WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares, require
 from umpc.mpc.garbled.plan import GarbledPlan, Link
@@ -49,6 +51,10 @@ from umpc.mpc.transfers.chained_set_up import chained_shapes
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, toss
 from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.ustat.clear import Columns
+from umpc.ustat.hypergraph import Owners
+
+WINDOW = 16
+"""Chunks whose edges are ordered together."""
 
 
 class GarbledCells:
@@ -70,6 +76,7 @@ class GarbledCells:
         self.node = node
         self._seed = seed
         self._coin_seed = coin_seed
+        self._windows: dict[Owners, tuple[int, IndexArray]] = {}
         self._sides = {peer: self._side(peer, columns) for peer in attempt.peers(node)}
 
     def __repr__(self) -> str:
@@ -164,5 +171,23 @@ class GarbledCells:
             raise EncodingError(f"garbled edges take no material, {len(material)} bytes came")
         (peer,) = set(chunk.owners) - {self.node}
         plan = require(self.attempt.plan(chunk), GarbledPlan)
-        index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
-        return self._sides[peer].protocol(plan, chunk, index)
+        return self._sides[peer].protocol(plan, chunk, self._edges(chunk, plan))
+
+    def _edges(self, chunk: Chunk, plan: GarbledPlan) -> IndexArray:
+        """The edges of a chunk: (2, n).
+
+        Edges of one record of the evaluator share pads of tables, so those of WINDOW chunks are put
+        in the order of these records. E is public, and both sides order it alike.
+        """
+        cell = self.attempt.hypergraph.cells[chunk.owners]
+        if not plan.pieces:
+            return cell.edges(chunk.start, chunk.stop)
+        size = WINDOW * plan.chunk_edges
+        first = chunk.start // size * size
+        if self._windows.get(chunk.owners, (None,))[0] != first:
+            index = cell.edges(first, min(first + size, cell.count))
+            slot = chunk.owners.index(max(chunk.owners))
+            order = np.argsort(index[slot], kind="stable")
+            self._windows[chunk.owners] = first, index[:, order]
+        ordered = self._windows[chunk.owners][1]
+        return ordered[:, chunk.start - first : chunk.stop - first]

@@ -46,7 +46,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from umpc.crypto.prg import Stream, derive, digest
+from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, Stream, derive, digest
 from umpc.crypto.rounds import Message, Protocol, check_reply
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import WordArray
@@ -75,6 +75,7 @@ from umpc.mpc.transfers.correlated_ot import (
 )
 from umpc.mpc.transfers.kept_roots import NO_ROOT, ROOT_ID_BYTES, PeerRoots, Root
 from umpc.mpc.transfers.ot_products import hash_blocks
+from umpc.mpc.transfers.seed_trees import expanded
 
 Seeds = TypeVar("Seeds")
 
@@ -219,7 +220,12 @@ def _turned(blocks: Blocks, delta: WordArray) -> Blocks:
 
 def _keys(blocks: WordArray) -> list[bytes]:
     """Blocks as seeds of 16 bytes, spread to the size of a seed."""
-    return [derive(each.astype("<u8").tobytes(), "base seed") for each in blocks]
+    octets = blocks.astype("<u8").tobytes()
+    starts = range(0, len(octets), BLOCK_BYTES)
+    return [
+        expanded(octets[start : start + BLOCK_BYTES], "ot base seed", SEED_BYTES)
+        for start in starts
+    ]
 
 
 def _session(root_id: bytes, session: bytes) -> bytes:

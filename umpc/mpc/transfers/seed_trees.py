@@ -85,16 +85,16 @@ def _joint(known: Sequence[Sequence[bytes]]) -> bytes:
 
 
 def _of_leaf(leaf: bytes) -> bytes:
-    return _expanded(leaf, "ot tree check", PROOF_OF_LEAF)
+    return expanded(leaf, "ot tree check", PROOF_OF_LEAF)
 
 
 def _children(nodes: Sequence[bytes]) -> list[list[bytes]]:
     """The lower children of all nodes, and then the upper ones (GGM 1986)."""
-    both = [_expanded(node, "ot tree", 2 * SEED_BYTES) for node in nodes]
+    both = [expanded(node, "ot tree", 2 * SEED_BYTES) for node in nodes]
     return [[pair[:SEED_BYTES] for pair in both], [pair[SEED_BYTES:] for pair in both]]
 
 
-def _expanded(seed: bytes, purpose: str, size: int) -> bytes:
+def expanded(seed: bytes, purpose: str, size: int) -> bytes:
     """SHAKE-256 of the purpose and a seed of 32 bytes. It costs a sixth of `derive`."""
     return shake_256(purpose.encode() + seed).digest(size)
 
