@@ -7,6 +7,8 @@
 | `oblivious.py` | oblivious transfers a second and core |
 | `coins.py` | a committee's noise: coins from transfers beside dealt ones |
 | `garbling.py` | garbled AND gates a second and core |
+| `pieces.py` | garbled edges as studies run them: tables, transfers and gates, beside AES |
+| `chained.py` | studies without a dealer one after the other, with roots and with checks |
 | `bank.py` | the bank study over real processes: on demand, prepared, and without a dealer |
 | `complete.py` | all pairs of the bank data: the exact sum, and the error at ε = 1 |
 | `grid.py` | all pairs by the grid, beside sampled pairs |

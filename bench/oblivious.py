@@ -16,6 +16,7 @@ import numpy as np
 from bench.table import show
 from umpc.crypto.rounds import Protocol, run_in_memory
 from umpc.mpc.transfers.base_ot import receive_seeds, send_seeds
+from umpc.mpc.transfers.chained_set_up import open_chained_receiver, open_chained_sender
 from umpc.mpc.transfers.correlated_ot import (
     BLOCK_BITS,
     FOLDS,
@@ -26,6 +27,7 @@ from umpc.mpc.transfers.correlated_ot import (
     open_receiver,
     open_sender,
 )
+from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.mpc.transfers.ot_products import (
     multiple_bits,
     product_bits,
@@ -43,6 +45,7 @@ RUNS = 5
 
 def main() -> None:
     base_table()
+    set_up_table()
     extension_table()
     product_table()
 
@@ -68,6 +71,36 @@ def base_table() -> None:
         ("party", "seconds"),
         rows,
     )
+
+
+def set_up_table() -> None:
+    """A garbled link's set-up: by points, and by roots, of which each study leaves the next."""
+    rows = []
+    for checked in (False, True):
+        shelves = [KeptRoots(time.monotonic) for _ in range(2)]
+        spent = [_set_up(shelves, str(number), checked=checked) for number in range(RUNS + 1)]
+        kind = "checked" if checked else "unchecked"
+        rows.append((f"{kind}, by points", *(f"{1e3 * each:.1f}" for each in spent[0])))
+        later = [statistics.median(each) for each in zip(*spent[1:], strict=True)]
+        rows.append((f"{kind}, from a root", *(f"{1e3 * each:.1f}" for each in later)))
+    columns = ("set-up of a garbled link", "garbler, ms", "evaluator, ms")
+    show(f"A set-up's processor time; by points once, from roots medians of {RUNS}", columns, rows)
+
+
+def _set_up(shelves: Sequence[KeptRoots], session: str, *, checked: bool) -> list[float]:
+    """Processor seconds of both sides for one set-up, whose roots are kept."""
+    roots = [shelf.of(b"own", b"peer", "role") for shelf in shelves]
+    delta = fresh_delta(os.urandom(32))
+    name = session.encode()
+    seconds = seconds_each(
+        [
+            open_chained_sender(os.urandom(32), delta, name, "b", roots[0], checked=checked),
+            open_chained_receiver(os.urandom(32), name, "a", roots[1], checked=checked),
+        ]
+    )
+    for each in roots:
+        each.end(keep=True)
+    return seconds
 
 
 def extension_table() -> None:

@@ -93,6 +93,7 @@ SETTINGS = {
     "coins": "dealt",
     "backend": "garbled",
     "preprocessing": "none",
+    "transfers": "checked",
     "dealer": Participant("dealing", "dealer.example.org:7100"),
     "bins": (FieldBins("age", 4),),
     "rounding": "randomised",

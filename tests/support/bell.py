@@ -18,6 +18,7 @@ from umpc.crypto.rounds import Message, Protocol
 from umpc.dp import committee
 from umpc.mpc.garbled.pair_noise import PairNoise
 from umpc.mpc.transfers.base_ot import silence
+from umpc.mpc.transfers.chained_set_up import chained_shapes
 from umpc.mpc.transfers.correlated_ot import Blocks, extend_shape, set_up_shapes
 from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
 from umpc.simulation import Simulated
@@ -190,6 +191,23 @@ def _open_receiver(seed: bytes, session: bytes, peer: str) -> Protocol:
     return _Receiver(session)
 
 
+def _open_chained_sender(
+    seed: bytes, delta: np.ndarray, session: bytes, peer: str, roots: object, *, checked: bool
+) -> Protocol:
+    _DELTAS[session] = delta
+    for speaks, message in chained_shapes(checked=checked):
+        yield message if speaks else silence(message.step)
+    return _Sender(session)
+
+
+def _open_chained_receiver(
+    seed: bytes, session: bytes, peer: str, roots: object, *, checked: bool
+) -> Protocol:
+    for speaks, message in chained_shapes(checked=checked):
+        yield silence(message.step) if speaks else message
+    return _Receiver(session)
+
+
 @contextmanager
 def remembered() -> Iterator[None]:
     """Replace curve points in base transfers, and compute the thresholds of coins only once."""
@@ -205,8 +223,11 @@ def without_transfers() -> Iterator[None]:
     This is for tests that look only at released values.
     """
     with remembered(), pytest.MonkeyPatch.context() as patch:
-        for module in ("umpc.mpc.garbled.sides", "umpc.mpc.transfers.committee_links"):
-            patch.setattr(f"{module}.open_sender", _open_sender)
-            patch.setattr(f"{module}.open_receiver", _open_receiver)
+        links = "umpc.mpc.transfers.committee_links"
+        patch.setattr(f"{links}.open_sender", _open_sender)
+        patch.setattr(f"{links}.open_receiver", _open_receiver)
+        sides = "umpc.mpc.garbled.sides"
+        patch.setattr(f"{sides}.open_chained_sender", _open_chained_sender)
+        patch.setattr(f"{sides}.open_chained_receiver", _open_chained_receiver)
         yield
         _DELTAS.clear()

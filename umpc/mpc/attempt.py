@@ -91,7 +91,13 @@ class SharedAttempt(Attempt):
         patterns = {pattern_of(owners) for owners in self.hypergraph.shared_cells}
         kernels = self.study.parsed_kernels
         if self.study.backend == "garbled":
-            return garbled_program(kernels, self._sums_ring, patterns, self.pair_noise)
+            return garbled_program(
+                kernels,
+                self._sums_ring,
+                patterns,
+                self.pair_noise,
+                checked=self.study.checks_transfers,
+            )
         if self.study.backend == "triples":
             return triples_program(kernels, self._sums_ring, patterns)
         few = self.sizes.edges <= FEW_EDGES
@@ -145,7 +151,8 @@ class SharedAttempt(Attempt):
         """The plan of the committee's coins from transfers; None where there are none."""
         if self.coins_dealt or not any(coins.count for coins in self.coins):
             return None
-        return TossPlan(len(self.committee), self.ring, self.coins)
+        checked = self.study.checks_transfers
+        return TossPlan(len(self.committee), self.ring, self.coins, checked)
 
     def tosses(self, *nodes: int) -> bool:
         """Whether all of these nodes toss coins by transfers."""

@@ -14,9 +14,11 @@ import asyncio
 import contextlib
 import logging
 import shutil
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
+from threading import Lock
 
 from umpc import logs
 from umpc.compute.executor import Executor
@@ -31,6 +33,7 @@ from umpc.errors import (
 )
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
+from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.node.approvals import Approvals
 from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links
@@ -91,6 +94,7 @@ class NodeServer(rpc.NodeServicer):
         self.identity = identity
         self.finished = finished
         self.kept = KeptConnections()
+        self.roots = KeptRoots(time.monotonic, Lock())
         self.links = Links(identity, self.kept)
         self.datasets = Datasets(identity.name, datasets)
         self._sites = {each.name: self._site(each) for each in datasets}
@@ -115,6 +119,7 @@ class NodeServer(rpc.NodeServicer):
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
             workers=self.workers,
+            roots=self.roots,
         )
 
     def site_of(self, study: document.Study) -> Site:

@@ -190,6 +190,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return self.settings.preprocessing
 
     @property
+    def checks_transfers(self) -> bool:
+        """Whether receivers of oblivious transfers prove their choices."""
+        return self.settings.transfers == "checked"
+
+    @property
     def dealer(self) -> Participant | None:
         return self.settings.dealer
 

@@ -17,14 +17,13 @@ from umpc.mpc.transfers.correlated_ot import (
     BLOCK_BITS,
     FOLDS,
     _combine,
-    _punctured,
     _stretch,
-    _tree,
     extension_bytes,
     fresh_delta,
     open_sender,
     transpose,
 )
+from umpc.mpc.transfers.seed_trees import punctured, tree
 
 TRANSFERS = 1 << 14
 
@@ -131,14 +130,14 @@ def test_transposition_is_numpys(size):
 @pytest.mark.parametrize("fold", [1, 2, 4])
 def test_a_punctured_tree_lacks_exactly_the_leaf_of_the_digit(fold):
     pairs = [(seed_of(f"{level} 0"), seed_of(f"{level} 1")) for level in range(fold)]
-    leaves, sums = _tree(pairs)
+    leaves, sums = tree(pairs)
     assert len(set(leaves)) == 1 << fold
     for digit in range(1 << fold):
         bits = [digit >> level & 1 for level in range(fold)]
-        punctured = _punctured(
+        known = punctured(
             [pair[1 - bit] for pair, bit in zip(pairs, bits, strict=True)], bits, sums
         )
-        assert punctured == [leaves[place ^ digit] for place in range(1, 1 << fold)]
+        assert known == [leaves[place ^ digit] for place in range(1, 1 << fold)]
 
 
 @pytest.mark.parametrize("fold", [1, 2, 3, 4])

@@ -20,7 +20,7 @@ from tests.support.limits import small_garbled_chunks
 from tests.support.mpc_studies import ALPHA, uniformity
 from tests.support.studies import AUC, KENDALL, LOUD, Columns, Entropy, random_tables, table
 from umpc.crypto.prg import FixedKeyHash, derive
-from umpc.mpc.garbled import sides
+from umpc.mpc.garbled import cells, sides
 from umpc.mpc.garbled.piece_tables import LANES, ROW_BITS, Places, bits_of_wires
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver
 from umpc.mpc.transfers.leaf_streams import ChannelLeaves
@@ -34,6 +34,8 @@ CHUNK = IN_CHUNK * EVALUATORS
 ROWS = 16
 """Rows of either piece's table."""
 CATEGORIES = 16
+FIRST = 2
+"""The number of the chunks' first batch of transfers."""
 DATA = [(3, 3), (-90, 3), (90, -90)]
 """The garbler's value and the evaluator's."""
 
@@ -50,8 +52,9 @@ class Seen:
 
     tables: their payloads, and the places of their edges. own: the evaluator's row of the first
     piece. bits: those that the evaluator finds, (4, n), in the order of wires. masks: the garbler's
-    parts of these bits. labels: the evaluator's, a batch of transfers after the other. extensions:
-    the messages of these batches, (32 digits, bytes).
+    parts of these bits. labels: the evaluator's, a batch of transfers after the other. The first
+    two batches are the next root's and the records'. extensions: the messages of these batches,
+    (32 digits, bytes).
     """
 
     tables: list[tuple[bytes, Places]] = field(default_factory=list)
@@ -93,6 +96,8 @@ def watched(study, tables: list[Columns], chunk: int, seed: str) -> Seen:
     seen = Seen()
     with pytest.MonkeyPatch.context() as patch:
         small_garbled_chunks(patch, chunk)
+        # Records then occur in all chunks, in each with their edges together.
+        patch.setattr(cells, "WINDOW", 1)
         seen.watch(patch)
         simulate(study, tables, Entropy(seed))
     return seen
@@ -108,7 +113,7 @@ def rows_of(payload: bytes, places: Places) -> np.ndarray:
     packed = np.frombuffer(payload, np.uint8, CHUNK * ROWS * ROW_BITS // 8).reshape(CHUNK, -1)
     rows = np.empty((CHUNK, ROWS), dtype=np.uint8)
     rows[places.order] = (packed[..., None] >> np.arange(0, 8, 2) & 3).reshape(CHUNK, -1)
-    return rows.reshape(IN_CHUNK, EVALUATORS, ROWS)
+    return rows.reshape(EVALUATORS, IN_CHUNK, ROWS).swapaxes(0, 1)
 
 
 def views(garbler: int, evaluator: int, seed: str) -> dict[str, np.ndarray]:
@@ -125,7 +130,7 @@ def views(garbler: int, evaluator: int, seed: str) -> dict[str, np.ndarray]:
 
 
 def of_evaluator(seen: Seen) -> dict[str, np.ndarray]:
-    bits, labels = np.array(seen.bits), np.array(seen.labels[1:])
+    bits, labels = np.array(seen.bits), np.array(seen.labels[FIRST:])
     colors = (labels[..., 0] & 1).reshape(bits.shape)
     rows = np.stack([rows_of(*each) for each in seen.tables])
     rows = np.delete(rows, seen.own, axis=-1)[..., :3]
@@ -147,7 +152,7 @@ def of_evaluator(seen: Seen) -> dict[str, np.ndarray]:
 
 
 def of_garbler(seen: Seen) -> dict[str, np.ndarray]:
-    rows = np.unpackbits(np.array(seen.extensions[1:]), axis=2, bitorder="little")
+    rows = np.unpackbits(np.array(seen.extensions[FIRST:]), axis=2, bitorder="little")
     masks, turned = np.array(seen.masks), rows[1:] ^ rows[:-1]
     return {
         "extension": joint(*(rows[:, row] for row in (0, 1, 2, 31))),

@@ -2,7 +2,8 @@
 
 This is `backend = "garbled"`. Between two nodes, of which the first in the study garbles:
 
-    set up    base transfers (`base_ot.py`) and the roots of their extension (`correlated_ot.py`);
+    set up    base transfers (`base_ot.py`), or a root that an earlier study left
+              (`chained_set_up.py`), and the trees of their extension (`correlated_ot.py`);
               Δ is the garbler's
     round 1   evaluator → garbler: the extension for its records' bits, each bit once
               garbler → evaluator: the active labels of its own records' bits, each bit once
@@ -35,18 +36,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from umpc.crypto.mesh import Mesh
 from umpc.crypto.prg import FixedKeyHash, derive, digest
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError
-from umpc.mpc.arrays import WordArray
+from umpc.mpc.arrays import IndexArray, WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares, require
 from umpc.mpc.garbled.plan import GarbledPlan, Link
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide
+from umpc.mpc.transfers.chained_set_up import chained_shapes
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, toss
-from umpc.mpc.transfers.correlated_ot import set_up_shapes
+from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.ustat.clear import Columns
+from umpc.ustat.hypergraph import Owners
+
+WINDOW = 16
+"""Chunks whose edges are ordered together."""
 
 
 class GarbledCells:
@@ -68,6 +76,7 @@ class GarbledCells:
         self.node = node
         self._seed = seed
         self._coin_seed = coin_seed
+        self._windows: dict[Owners, tuple[int, IndexArray]] = {}
         self._sides = {peer: self._side(peer, columns) for peer in attempt.peers(node)}
 
     def __repr__(self) -> str:
@@ -92,12 +101,28 @@ class GarbledCells:
         if not link.needs_transfers:
             return []
         sender_garbles = sender == link.garbler
-        return [message for garbles, message in set_up_shapes() if garbles == sender_garbles]
+        shapes = chained_shapes(checked=link.checked)
+        return [message for garbles, message in shapes if garbles == sender_garbles]
 
     @staticmethod
     def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """The messages of round 1, with zero bytes in place of their content."""
         return Link.of(attempt, sender, receiver).field_shapes(sender)
+
+    def use_roots(self, roots: KeptRoots) -> None:
+        """Let set-ups use what earlier studies left, and leave something for later ones."""
+        members = self.attempt.members
+        own = members[self.node].certificate
+        for peer, side in self._sides.items():
+            if own and members[peer].certificate:
+                role = "garbler" if isinstance(side, GarblingSide) else "evaluator"
+                side.roots = roots.of(own, members[peer].certificate, role)
+
+    def end_roots(self, *, keep: bool) -> None:
+        """The attempt ended. Args: keep: it ended well, so that its roots may serve others."""
+        for side in self._sides.values():
+            if side.roots is not None:
+                side.roots.end(keep=keep)
 
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The set-up of the oblivious transfers with a peer; None where there are none."""
@@ -146,5 +171,23 @@ class GarbledCells:
             raise EncodingError(f"garbled edges take no material, {len(material)} bytes came")
         (peer,) = set(chunk.owners) - {self.node}
         plan = require(self.attempt.plan(chunk), GarbledPlan)
-        index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
-        return self._sides[peer].protocol(plan, chunk, index)
+        return self._sides[peer].protocol(plan, chunk, self._edges(chunk, plan))
+
+    def _edges(self, chunk: Chunk, plan: GarbledPlan) -> IndexArray:
+        """The edges of a chunk: (2, n).
+
+        Edges of one record of the evaluator share pads of tables, so those of WINDOW chunks are put
+        in the order of these records. E is public, and both sides order it alike.
+        """
+        cell = self.attempt.hypergraph.cells[chunk.owners]
+        if not plan.pieces:
+            return cell.edges(chunk.start, chunk.stop)
+        size = WINDOW * plan.chunk_edges
+        first = chunk.start // size * size
+        if self._windows.get(chunk.owners, (None,))[0] != first:
+            index = cell.edges(first, min(first + size, cell.count))
+            slot = chunk.owners.index(max(chunk.owners))
+            order = np.argsort(index[slot], kind="stable")
+            self._windows[chunk.owners] = first, index[:, order]
+        ordered = self._windows[chunk.owners][1]
+        return ordered[:, chunk.start - first : chunk.stop - first]

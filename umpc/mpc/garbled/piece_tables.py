@@ -44,7 +44,7 @@ An AES block for each row and record of a chunk.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -54,11 +54,13 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.mpc.arrays import BitArray, IndexArray, IntArray, WordArray
 from umpc.mpc.garbled.pieces import LookedUp, rows_of_piece
 
-ROWS_AT_ONCE = 1 << 13
+ROWS_AT_ONCE = 1 << 15
 """Rows that are hashed together."""
 ROW_BITS = 2
 LANES = 64
 """Edges of a record that share a block, which has two bits for each."""
+_EVERY_ROW = np.uint8(0b01010101)
+"""Two bits times this stand in all four rows of a packed octet."""
 _ONE = np.uint64(1)
 _REDUCTION = np.uint64(0x87)
 
@@ -150,13 +152,14 @@ def make_tables(
     for number, (each, own) in enumerate(zip(pieces, values, strict=True)):
         piece = each.piece
         kinds = [kind for kind, _ in each.wires]
-        table = rows_of_piece(piece, kinds, not is_first)
+        table = _packed(rows_of_piece(piece, kinds, not is_first))
         rows = table.take(own[places.order], axis=0)
         mask = masks[2 * number] | masks[2 * number + 1] << 1
-        rows ^= mask[places.order, None]
+        rows ^= (mask * _EVERY_ROW)[places.order, None]
         offsets = multiples(delta, piece.size)
-        _add_pads(rows, keys[number], offsets, places, row_hash, (first_edge, number))
-        message.append(_packed(rows))
+        place = first_edge, number
+        _add_pads(rows, keys[number], offsets, places, row_hash, place, _add_packed_lanes)
+        message.append(rows.tobytes())
     return b"".join(message)
 
 
@@ -184,7 +187,8 @@ def read_tables(
         own = own[places.order]
         octets = table[np.arange(count), own >> 2]
         row = (octets >> (2 * (own & 3)).astype(np.uint8)).reshape(-1, 1)
-        _add_pads(row, keys[number], no_offset, places, row_hash, (first_edge, number))
+        place = first_edge, number
+        _add_pads(row, keys[number], no_offset, places, row_hash, place, _add_lanes)
         found[2 * number, places.order] = row[:, 0] & 1
         found[2 * number + 1, places.order] = row[:, 0] >> 1 & 1
     return found
@@ -203,8 +207,9 @@ def _add_pads(
     places: Places,
     row_hash: FixedKeyHash,
     place: tuple[int, int],
+    add: Callable[[BitArray, BitArray, IndexArray], None],
 ) -> None:
-    """rows ^= pads, in place: (n, len(offsets)) uint8.
+    """rows ^= pads, in place: each edge's (n, …) uint8, as `add` has them.
 
     keys: (records, 2), K of each record. place: the chunk's first edge, and the piece.
     """
@@ -218,19 +223,36 @@ def _add_pads(
     room = np.empty((2, step * count + 1, 2), dtype=np.uint64)
     for start in range(0, blocks, step):
         part = keys[start : start + step]
-        inputs = room[0, : len(part) * count].reshape(len(part), count, 2)
-        for word in (0, 1):
-            np.bitwise_xor(part[:, None, word], offsets[:, word], out=inputs[..., word])
-        pads = row_hash.into(inputs.reshape(-1, 2), room[1]).view(np.uint8)
+        inputs = room[0, : len(part) * count]
+        # a label moves as one item when numpy takes it for a complex number
+        inputs.view(np.complex128).reshape(len(part), count)[:] = part.view(np.complex128)
+        flat = inputs.reshape(len(part), -1)
+        np.bitwise_xor(flat, offsets.reshape(-1), out=flat)
+        pads = row_hash.into(inputs, room[1]).view(np.uint8)
         ends = places.ends[start : start + len(part) + 1]
-        _add_lanes(rows, pads.reshape(len(part), count, -1), ends)
+        add(rows, pads.reshape(len(part), count, -1), ends)
 
 
 def _add_lanes(rows: BitArray, pads: BitArray, ends: IndexArray) -> None:
     """rows ^= two bits of pads in each edge's lane; the other bits of a row become any.
 
-    pads: (blocks, rows, 16) uint8. ends: where the blocks' edges begin, and the end.
+    rows: (n, rows) uint8. pads: (blocks, rows, 16) uint8. ends: where the blocks' edges begin, and
+    the end.
     """
+    for edges, lane, octets in _lanes(rows, pads, ends):
+        edges[:, lane] ^= octets >> np.uint8(2 * (lane % 4))
+
+
+def _add_packed_lanes(rows: BitArray, pads: BitArray, ends: IndexArray) -> None:
+    """The same for rows that are packed: (n, rows / 4) uint8, four rows to a byte."""
+    for edges, lane, octets in _lanes(rows, pads, ends):
+        edges[:, lane] ^= _packed(octets, lane % 4)
+
+
+def _lanes(
+    rows: BitArray, pads: BitArray, ends: IndexArray
+) -> Iterator[tuple[BitArray, int, BitArray]]:
+    """Blocks with as many edges: their edges (blocks, lanes, …), a lane, its octets of pads."""
     counts = np.diff(ends)
     groups = [0, *(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
     for first, stop in pairwise(groups):
@@ -239,16 +261,21 @@ def _add_lanes(rows: BitArray, pads: BitArray, ends: IndexArray) -> None:
         for lane in range(lanes):
             if lane % 4 == 0:
                 octets = np.ascontiguousarray(pads[first:stop, :, lane // 4])
-            edges[:, lane] ^= octets
-            octets >>= 2
+            yield edges, lane, octets
 
 
-def _packed(rows: BitArray) -> bytes:
-    """The two low bits of each row, four to a byte. A table has a multiple of 4 rows."""
-    four = rows.view("<u4") & np.uint32(0x03030303)
-    four |= four >> np.uint32(6)
-    four |= four >> np.uint32(12)
-    return four.astype(np.uint8).tobytes()
+def _packed(octets: BitArray, lane: int = 0) -> BitArray:
+    """Two bits of each octet (…, rows), four to a byte: (…, rows / 4), rows a multiple of 4.
+
+    The product moves the bits of four octets side by side into the highest one.
+    """
+    four = octets.view("<u4")
+    if lane:
+        four = four >> np.uint32(2 * lane)
+    four = four & np.uint32(0x03030303)
+    four *= np.uint32(0x01041040)
+    packed: BitArray = four.astype("<u4", copy=False).view(np.uint8)[..., 3::4]
+    return packed
 
 
 def _times_alpha(blocks: WordArray) -> WordArray:

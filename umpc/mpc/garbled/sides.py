@@ -29,14 +29,14 @@ from umpc.mpc.garbled.piece_tables import (
 )
 from umpc.mpc.garbled.plan import COINS, EVALUATOR, GARBLER, LABELS, GarbledPlan, Link, WireBlock
 from umpc.mpc.transfers.base_ot import silence
+from umpc.mpc.transfers.chained_set_up import open_chained_receiver, open_chained_sender
 from umpc.mpc.transfers.correlated_ot import (
     CorrelatedReceiver,
     CorrelatedSender,
     extend_shape,
     fresh_delta,
-    open_receiver,
-    open_sender,
 )
+from umpc.mpc.transfers.kept_roots import PeerRoots
 from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners
 
@@ -53,6 +53,9 @@ class Side(Generic[End]):
     seed: 32 uniform bytes of this node's own, for this link alone.
     session: names link and attempt, the same for both.
     """
+
+    roots: PeerRoots | None = None
+    """What earlier studies left, if their base transfers may serve this one."""
 
     def __init__(
         self, link: Link, node: int, peer: str, columns: Columns, seed: bytes, session: bytes
@@ -210,7 +213,9 @@ class GarblingSide(Side[CorrelatedSender]):
 
     def _open(self) -> Protocol[CorrelatedSender]:
         seed = derive(self._seed, "set-up")
-        return (yield from open_sender(seed, self._delta, self._session, self.peer))
+        place = self._session, self.peer, self.roots
+        opening = open_chained_sender(seed, self._delta, *place, checked=self.link.checked)
+        return (yield from opening)
 
     def _make_fields(self) -> list[Message]:
         self._own_labels = fresh_labels(derive(self._seed, "labels"), len(self._bits))
@@ -274,7 +279,8 @@ class GarblingSide(Side[CorrelatedSender]):
         due = plan.shape(plan.choices_round, EVALUATOR, chunk.count)
         check_reply(reply, due, self.peer)
         count = plan.coin_count(chunk.count)
-        message = replace(extend_shape(count, 1), payload=reply.payload)
+        shape = extend_shape(count, 1, checked=self.link.checked)
+        message = replace(shape, payload=reply.payload)
         channel = self.fork("coins", *chunk.owners, chunk.number)
         blocks = channel.extend(message, count).blocks
         return active_labels(blocks, own_bits, self._delta)
@@ -284,7 +290,9 @@ class EvaluatingSide(Side[CorrelatedReceiver]):
     """The evaluator's side. Its labels are the active ones."""
 
     def _open(self) -> Protocol[CorrelatedReceiver]:
-        return (yield from open_receiver(derive(self._seed, "set-up"), self._session, self.peer))
+        seed = derive(self._seed, "set-up")
+        place = self._session, self.peer, self.roots
+        return (yield from open_chained_receiver(seed, *place, checked=self.link.checked))
 
     def _make_fields(self) -> list[Message]:
         messages = []

@@ -26,8 +26,8 @@ Reveals, and why that is safe:
 - The receiver sees the points of the base transfers, which are uniform whatever Δ is, and nothing
   after. But where r_j = 1, q_j ⊕ t_j = Δ: never show it a q_j as it is. `ot_products.py` hashes
   first.
-- Semi-honest security only: a receiver that sends rows for different r can test bits of Δ (KOS 2015
-  and SoftSpoken add a check). A sender that deviates learns nothing of r.
+- A receiver that sends rows for different r can test bits of Δ, unless the channel is checked
+  (`correlation_check.py`, `seed_trees.py`). A sender that deviates learns nothing of r.
 
 Fold trades communication for computation: 128/fold bits a transfer against 2^fold/fold AES blocks
 for each 128 bits of block. Fold 2 costs as much computation as fold 1. Fold 4, the default, costs
@@ -45,13 +45,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import shake_256
 
 import numpy as np
 
-from umpc.crypto.prg import SEED_BYTES, Stream, derive
+from umpc.crypto.prg import BLOCK_BYTES, Stream, derive
 from umpc.crypto.rounds import Message, Protocol, check_reply
-from umpc.errors import LocalProtocolError
+from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.transfers.base_ot import (
     CHOICE,
@@ -61,7 +60,23 @@ from umpc.mpc.transfers.base_ot import (
     send_seeds,
     silence,
 )
+from umpc.mpc.transfers.correlation_check import (
+    CHECK_BYTES,
+    RowHash,
+    checked_width,
+    holds,
+    prove,
+    with_mask,
+)
 from umpc.mpc.transfers.leaf_streams import ChannelLeaves, DigitStreams
+from umpc.mpc.transfers.seed_trees import (
+    proof_bytes,
+    proof_of_trees,
+    punctured,
+    sums_bytes,
+    tree,
+    trees_hold,
+)
 
 BLOCK_BITS = 128
 FOLD = 4
@@ -93,9 +108,14 @@ def fresh_delta(seed: bytes) -> WordArray:
     return words | lowest
 
 
-def extension_bytes(count: int, fold: int = FOLD) -> int:
+def extension_bytes(count: int, fold: int = FOLD, *, checked: bool = False) -> int:
     """Bytes of a batch's one message, receiver to sender."""
-    return BLOCK_BITS // fold * ((count + 7) // 8)
+    if not checked:
+        return BLOCK_BITS // fold * ((count + 7) // 8)
+    return sum(
+        BLOCK_BITS // fold * checked_width((min(PART, count - start) + 7) // 8) + CHECK_BYTES
+        for start in range(0, count, PART)
+    )
 
 
 def set_up_shapes(fold: int = FOLD) -> list[tuple[bool, Message]]:
@@ -103,7 +123,7 @@ def set_up_shapes(fold: int = FOLD) -> list[tuple[bool, Message]]:
 
     Each message has zero bytes in place of its content.
     """
-    trees = _trees_message(bytes(_trees_bytes(fold)), fold)
+    trees = _trees_message(bytes(trees_bytes(fold)), fold)
     messages = [
         (False, key_message(OFFER, 2)),
         (True, key_message(CHOICE, BLOCK_BITS)),
@@ -112,9 +132,10 @@ def set_up_shapes(fold: int = FOLD) -> list[tuple[bool, Message]]:
     return [(speaks, message) for speaks, message in messages if message.width]
 
 
-def extend_shape(count: int, batch: int, fold: int = FOLD) -> Message:
+def extend_shape(count: int, batch: int, fold: int = FOLD, *, checked: bool = False) -> Message:
     """A batch's one message, with zero bytes in place of its content. batch: its number, from 1."""
-    return _extend_message(bytes(extension_bytes(count, fold)), count, fold, batch)
+    payload = bytes(extension_bytes(count, fold, checked=checked))
+    return _extend_message(payload, count, fold, batch, checked=checked)
 
 
 def open_sender(
@@ -133,20 +154,12 @@ def open_sender(
     _check_fold(fold)
     if delta.shape != (2,) or delta.dtype != np.uint64 or not int(delta[0]) & 1:
         raise LocalProtocolError("the offset is two 64-bit words, the lowest bit 1")
-    bits = np.unpackbits(delta.astype("<u8").view(np.uint8), bitorder="little")
     # IKNP, step 1: base transfers, in which the sender chooses by s = Δ, here by its complement
-    keys = yield from receive_seeds(seed, [1 - bit for bit in bits.tolist()], session, peer)
-    # SoftSpoken, section 5: the receiver's sums puncture the trees at Δ's digits
+    choices = [1 - bit for bit in bits_of(delta).tolist()]
+    keys = yield from receive_seeds(seed, choices, session, peer)
     (reply,) = yield silence(TREES)
-    check_reply(reply, _trees_message(bytes(_trees_bytes(fold)), fold), peer)
-    digits = []
-    size = len(reply.payload) // (BLOCK_BITS // fold)
-    for number, place in enumerate(range(0, BLOCK_BITS, fold)):
-        sums = reply.payload[number * size : (number + 1) * size]
-        digit = bits[place : place + fold].tolist()
-        digits.append(_punctured(keys[place : place + fold], digit, sums))
-    leaves = ChannelLeaves.of(digits, session, lacks_first=True)
-    return CorrelatedSender(delta, bits, leaves, session, peer)
+    check_reply(reply, _trees_message(bytes(trees_bytes(fold)), fold), peer)
+    return sender_channel(delta, keys, reply.payload, session, peer, fold)
 
 
 def open_receiver(
@@ -155,23 +168,87 @@ def open_receiver(
     """The receiver's side of the set-up; arguments and failures are those of open_sender."""
     _check_fold(fold)
     pairs = yield from send_seeds(seed, BLOCK_BITS, session, peer)
-    trees = [_tree(pairs[place : place + fold]) for place in range(0, BLOCK_BITS, fold)]
-    (reply,) = yield _trees_message(b"".join(sums for _, sums in trees), fold)
+    channel, trees = receiver_channel(pairs, session, fold)
+    (reply,) = yield _trees_message(trees, fold)
     check_reply(reply, silence(TREES), peer)
-    leaves = ChannelLeaves.of([leaves for leaves, _ in trees], session, lacks_first=False)
-    return CorrelatedReceiver(leaves, session)
+    return channel
+
+
+def bits_of(delta: WordArray) -> BitArray:
+    """The bits of Δ: (128,) uint8."""
+    return np.unpackbits(delta.astype("<u8").view(np.uint8), bitorder="little")
+
+
+def sender_channel(
+    delta: WordArray,
+    keys: Sequence[bytes],
+    trees: bytes,
+    session: bytes,
+    peer: str,
+    fold: int = FOLD,
+    *,
+    checked: bool = False,
+) -> CorrelatedSender:
+    """The sender's end, from its base transfers and the receiver's trees.
+
+    keys: for each bit of Δ the base seed of the other bit.
+    trees: `trees_bytes` bytes. checked: whether trees and all batches are.
+
+    Raises: RemoteProtocolError where checked trees do not hold.
+    """
+    bits = bits_of(delta)
+    # SoftSpoken, section 5: the receiver's sums puncture the trees at Δ's digits
+    size = sums_bytes(fold)
+    digits = []
+    for number, place in enumerate(range(0, BLOCK_BITS, fold)):
+        sums = trees[number * size : (number + 1) * size]
+        digit = bits[place : place + fold].tolist()
+        digits.append(punctured(keys[place : place + fold], digit, sums))
+    if checked and fold > 1:
+        places = np.packbits(bits.reshape(-1, fold), axis=1, bitorder="little")[:, 0]
+        proof = trees[number * size + size :]
+        if not trees_hold(digits, places.tolist(), proof):
+            raise RemoteProtocolError(
+                f"{peer} sent trees of seeds that do not fit together ({TREES}); such a message "
+                "can test secret bits, so the study ends",
+                culprit=peer,
+                step=TREES,
+            )
+    leaves = ChannelLeaves.of(digits, session, lacks_first=True)
+    return CorrelatedSender(delta, bits, leaves, session, peer, checked=checked)
+
+
+def receiver_channel(
+    pairs: Sequence[tuple[bytes, bytes]],
+    session: bytes,
+    fold: int = FOLD,
+    check_seed: bytes = b"",
+) -> tuple[CorrelatedReceiver, bytes]:
+    """The receiver's end from its base transfers, and the trees for the sender.
+
+    check_seed: of a checked channel; else empty.
+    """
+    trees = [tree(pairs[place : place + fold]) for place in range(0, BLOCK_BITS, fold)]
+    digits = [leaves for leaves, _ in trees]
+    message = b"".join(sums for _, sums in trees)
+    if check_seed and fold > 1:
+        message += proof_of_trees(digits)
+    leaves = ChannelLeaves.of(digits, session, lacks_first=False)
+    return CorrelatedReceiver(leaves, session, check_seed), message
 
 
 class CorrelatedReceiver:
     """The receiver's end of a channel: it chooses r_j and gets t_j.
 
     leaves: for each digit of Δ all its leaves. session: names the channel.
+    check_seed: 32 uniform bytes of this party's own, if its batches are checked; else empty.
     """
 
-    def __init__(self, leaves: ChannelLeaves, session: bytes):
+    def __init__(self, leaves: ChannelLeaves, session: bytes, check_seed: bytes = b""):
         self.session = session
         self.fold = BLOCK_BITS // len(leaves)
         self._leaves = leaves
+        self._check_seed = check_seed
         self._batch = 0
         self._done = 0
 
@@ -185,33 +262,52 @@ class CorrelatedReceiver:
 
     def fork(self, *labels: str | int) -> CorrelatedReceiver:
         """Another channel of the same Δ, by labels that both parties know and use once."""
-        return CorrelatedReceiver(self._leaves.fork(labels), self.session)
+        seed = derive(self._check_seed, "fork", *labels) if self._check_seed else b""
+        return CorrelatedReceiver(self._leaves.fork(labels), self.session, seed)
 
     def extend(self, choices: BitArray) -> tuple[Blocks, Message]:
         """The next batch: t, and the message to the sender. choices: (n,) uint8 of 0 and 1."""
         if choices.ndim != 1 or choices.dtype != np.uint8 or (choices > 1).any():
             raise LocalProtocolError("choices are a row of bytes, 0 or 1")
         blocks = np.empty((len(choices), 2), dtype=np.uint64)
-        payload = []
+        payload: list[bytes] = []
         for start in range(0, len(choices), PART):
             packed = np.packbits(choices[start : start + PART], bitorder="little")
+            if self._check_seed:
+                packed = with_mask(packed, self._mask(start))
+            first = len(payload)
             rows = np.empty((BLOCK_BITS // self.fold, self.fold, len(packed)), dtype=np.uint8)
             for streams, columns in zip(self._streams, rows, strict=True):
                 # Column i of t is v_i; the message is d = u ⊕ r (IKNP: the rows t^i and r ⊕ t^i).
                 u = _combine(_stretch(streams, len(packed)), columns)
                 payload.append((u ^ packed).tobytes())
+            if self._check_seed:
+                sent = b"".join(payload[first:])
+                row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent)
+                payload.append(prove(row_hash, packed, rows.reshape(BLOCK_BITS, -1)))
             _transpose_into(rows, blocks[start : start + PART])
         batch = Blocks(self._done, blocks)
         self._batch += 1
         self._done += len(choices)
-        return batch, _extend_message(b"".join(payload), len(choices), self.fold, self._batch)
+        message = _extend_message(
+            b"".join(payload),
+            len(choices),
+            self.fold,
+            self._batch,
+            checked=bool(self._check_seed),
+        )
+        return batch, message
+
+    def _mask(self, start: int) -> bytes:
+        """The additional choices of a part of the batch that is due."""
+        return derive(self._check_seed, "mask", self._batch + 1, start)[:BLOCK_BYTES]
 
 
 class CorrelatedSender:
     """The sender's end of a channel: it holds Δ and gets q_j.
 
     bits: (128,) uint8 of Δ. leaves: for each digit of Δ its leaves, renumbered so that the missing
-    one is the first. peer: the receiver's name, for errors.
+    one is the first. peer: the receiver's name, for errors. checked: whether its batches are.
     """
 
     def __init__(
@@ -221,10 +317,13 @@ class CorrelatedSender:
         leaves: ChannelLeaves,
         session: bytes,
         peer: str,
+        *,
+        checked: bool = False,
     ):
         self.delta = delta
         self.session = session
         self.peer = peer
+        self.checked = checked
         self.fold = BLOCK_BITS // len(leaves)
         self._bits = bits
         self._leaves = leaves
@@ -243,31 +342,52 @@ class CorrelatedSender:
     def fork(self, *labels: str | int) -> CorrelatedSender:
         """Another channel of the same Δ, by labels that both parties know and use once."""
         leaves = self._leaves.fork(labels)
-        return CorrelatedSender(self.delta, self._bits, leaves, self.session, self.peer)
+        return CorrelatedSender(
+            self.delta, self._bits, leaves, self.session, self.peer, checked=self.checked
+        )
 
     def extend(self, message: Message, count: int) -> Blocks:
         """The next batch of `count` transfers: q, from the receiver's message.
 
         Raises: RemoteProtocolError on a message of another batch or shape; the batch then stays
-            due.
+            due. Also where a checked batch does not hold; the channel is then of no more use.
         """
-        check_reply(message, extend_shape(count, self._batch + 1, self.fold), self.peer)
+        due = extend_shape(count, self._batch + 1, self.fold, checked=self.checked)
+        check_reply(message, due, self.peer)
         received = np.frombuffer(message.payload, dtype=np.uint8)
         blocks = np.empty((count, 2), dtype=np.uint64)
         place = 0
         for start in range(0, count, PART):
             width = (min(PART, count - start) + 7) // 8
+            if self.checked:
+                width = checked_width(width)
+            first = place
             rows = np.empty((BLOCK_BITS // self.fold, self.fold, width), dtype=np.uint8)
             for streams, masks, columns in zip(self._streams, self._masks, rows, strict=True):
                 # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
                 _combine(_stretch(streams, width), columns)
                 columns ^= received[place : place + width] & masks
                 place += width
+            if self.checked:
+                proof = message.payload[place : place + CHECK_BYTES]
+                self._check(rows, start, message.payload[first:place], proof)
+                place += CHECK_BYTES
             _transpose_into(rows, blocks[start : start + PART])
         batch = Blocks(self._done, blocks)
         self._batch += 1
         self._done += count
         return batch
+
+    def _check(self, rows: BitArray, start: int, sent: bytes, proof: bytes) -> None:
+        """Raises: RemoteProtocolError where a part's choices are not the same in all digits."""
+        row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent)
+        if not holds(row_hash, self._bits, rows.reshape(BLOCK_BITS, -1), proof):
+            raise RemoteProtocolError(
+                f"{self.peer} sent choices of transfers that do not fit together ({EXTEND}); such "
+                "a message can test secret bits, so the study ends",
+                culprit=self.peer,
+                step=EXTEND,
+            )
 
 
 def transpose(rows: BitArray) -> WordArray:
@@ -319,66 +439,29 @@ def _combine(leaves: BitArray, columns: BitArray) -> BitArray:
     return u
 
 
-def _tree(pairs: Sequence[tuple[bytes, bytes]]) -> tuple[list[bytes], bytes]:
-    """All leaves of one digit, lowest bit first, and each lower level's two masked sums."""
-    nodes = list(pairs[0])
-    sums = b""
-    for pair in pairs[1:]:
-        children = _children(nodes)
-        sums += b"".join(_xor(key, *side) for key, side in zip(pair, children, strict=True))
-        nodes = children[0] + children[1]
-    return nodes, sums
-
-
-def _punctured(keys: Sequence[bytes], bits: Sequence[int], sums: bytes) -> list[bytes]:
-    """The leaves without number Δ, renumbered: at place y − 1 the leaf y ⊕ Δ. Place 0 is missing.
-
-    keys: at each level that of the bit that Δ does not have.
-    """
-    nodes = [keys[0]]  # those after the missing one
-    for level, (key, bit) in enumerate(zip(keys[1:], bits[1:], strict=True)):
-        known = _children(nodes)
-        start = 2 * SEED_BYTES * level + SEED_BYTES * (1 - bit)
-        sibling = _xor(key, sums[start : start + SEED_BYTES], *known[1 - bit])
-        nodes = [*known[bit], sibling, *known[1 - bit]]
-    return nodes
-
-
-def _children(nodes: Sequence[bytes]) -> list[list[bytes]]:
-    """The lower children of all nodes, and then the upper ones (GGM 1986)."""
-    both = [_expanded(node, "ot tree", 2 * SEED_BYTES) for node in nodes]
-    return [[pair[:SEED_BYTES] for pair in both], [pair[SEED_BYTES:] for pair in both]]
-
-
-def _expanded(seed: bytes, purpose: str, size: int = SEED_BYTES) -> bytes:
-    """SHAKE-256 of the purpose and a seed of 32 bytes. It costs a sixth of `derive`."""
-    return shake_256(purpose.encode() + seed).digest(size)
-
-
-def _xor(*seeds: bytes) -> bytes:
-    total = 0
-    for seed in seeds:
-        total ^= int.from_bytes(seed, "little")
-    return total.to_bytes(SEED_BYTES, "little")
-
-
 def _check_fold(fold: int) -> None:
     if fold not in FOLDS:
         raise LocalProtocolError(f"the fold is one of {FOLDS}, not {fold}")
 
 
-def _trees_bytes(fold: int) -> int:
-    return BLOCK_BITS // fold * (fold - 1) * 2 * SEED_BYTES
+def trees_bytes(fold: int, *, checked: bool = False) -> int:
+    """Bytes of all trees of a channel: masked sums, and their proof if they are checked."""
+    proof = proof_bytes(BLOCK_BITS // fold) if checked and fold > 1 else 0
+    return BLOCK_BITS // fold * sums_bytes(fold) + proof
 
 
 def _trees_message(payload: bytes, fold: int) -> Message:
-    width = 8 * _trees_bytes(fold) // BLOCK_BITS
+    width = 8 * trees_bytes(fold) // BLOCK_BITS
     return Message(TREES, payload, BLOCK_BITS, width) if width else silence(TREES)
 
 
-def _extend_message(payload: bytes, count: int, fold: int, batch: int) -> Message:
-    """A batch's message, whose count and width are those of the padded rows.
+def _extend_message(
+    payload: bytes, count: int, fold: int, batch: int, *, checked: bool = False
+) -> Message:
+    """A batch's message. Its payload is count × width bits: those of the padded rows.
 
-    So the payload is count × width bits.
+    Of a checked batch, whose payload has proofs too, these are bytes.
     """
+    if checked:
+        return Message(EXTEND, payload, len(payload), 8, batch)
     return Message(EXTEND, payload, (count + 7) // 8 * 8, BLOCK_BITS // fold, batch)

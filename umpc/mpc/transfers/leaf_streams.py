@@ -78,7 +78,7 @@ class ChannelLeaves:
         self, permuted: Sequence[WordArray], root: bytes, tree_hash: FixedKeyHash, lacks_first: bool
     ):
         self._permuted = permuted
-        self._root = root
+        self.root = root
         self._hash = tree_hash
         self._lacks_first = lacks_first
 
@@ -106,10 +106,10 @@ class ChannelLeaves:
 
     def fork(self, labels: Sequence[str | int]) -> ChannelLeaves:
         """The leaves of another channel of the same seeds. No two channels have one tag."""
-        root = derive(self._root, "ot fork", *labels)
+        root = derive(self.root, "ot fork", *labels)
         return ChannelLeaves(self._permuted, root, self._hash, self._lacks_first)
 
     def streams(self) -> list[DigitStreams]:
         """The streams of all digits, from their start."""
-        tag = np.frombuffer(self._root[:BLOCK_BYTES], dtype="<u8").astype(np.uint64)
+        tag = np.frombuffer(self.root[:BLOCK_BYTES], dtype="<u8").astype(np.uint64)
         return [DigitStreams(each, tag, self._hash, self._lacks_first) for each in self._permuted]

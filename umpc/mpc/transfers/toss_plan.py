@@ -22,11 +22,16 @@ from umpc.study.frames import MAX_PAYLOAD
 
 @dataclass(frozen=True)
 class TossPlan:
-    """The public facts of one toss. members: their number. tosses: the coins of each sum."""
+    """The public facts of one toss.
+
+    members: their number. tosses: the coins of each sum.
+    checked: whether receivers prove their choices in transfers.
+    """
 
     members: int
     ring: Ring
     tosses: tuple[CoinToss, ...]
+    checked: bool = False
 
     @cached_property
     def thresholds(self) -> WordArray:
@@ -79,20 +84,24 @@ class TossPlan:
                     for ands in self.levels
                 ]
             batch += 1
-            shapes.append(extend_shape(count, batch) if sender > receiver else silence(EXTEND))
+            shapes.append(self._extension(sender, receiver, count, batch))
             due = multiples(bytes(count * multiple_bits(width) // 8), count, width)
             for member in range(1, self.members):
                 speaks = sender < receiver == member
                 shapes.append(due if speaks else silence(due.step))
         return shapes
 
-    @staticmethod
-    def _triples(sender: int, receiver: int, count: int, batch: int) -> list[Message]:
+    def _extension(self, sender: int, receiver: int, count: int, batch: int) -> Message:
+        """The choices of the later of two members."""
+        if sender < receiver:
+            return silence(EXTEND)
+        return extend_shape(count, batch, checked=self.checked)
+
+    def _triples(self, sender: int, receiver: int, count: int, batch: int) -> list[Message]:
         """The two rounds that make triples."""
         due = multiples(bytes(2 * count), 2 * count, 1)
-        if sender > receiver:
-            return [extend_shape(2 * count, batch), silence(due.step)]
-        return [silence(EXTEND), due]
+        choices = self._extension(sender, receiver, 2 * count, batch)
+        return [choices, silence(due.step) if sender > receiver else due]
 
 
 def levels_of(width: int) -> tuple[int, ...]:

@@ -30,6 +30,7 @@ from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk
 from umpc.mpc.masked.material import dealt_bytes
+from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.mpc.triples.plan import TriplesPlan
 from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 from umpc.node.attempts.delivery import ShufflerStreams
@@ -42,7 +43,7 @@ from umpc.node.attempts.spool import TAG_BYTES, Spool
 from umpc.node.audit.study_rows import Record, nothing
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import Records
-from umpc.protocols.base.node import MeshSide, NodeSide
+from umpc.protocols.base.node import MeshSide, NodeSide, UsesRoots
 from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.study import messages as m
 from umpc.study.cost import sent_by_round
@@ -72,6 +73,7 @@ class Site:
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
     workers: computes chunks of edges beside the run's own thread, if there is such a place.
+    roots: what studies leave for the base transfers of later ones, in memory; None keeps nothing.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Site:
     open_delivery: Callable[[ShufflerStreams], Awaitable[None]]
     record: Record = nothing
     workers: Executor | None = None
+    roots: KeptRoots | None = None
 
 
 class AttemptRunner:
@@ -193,6 +196,8 @@ class AttemptRunner:
 
     async def _take_seed(self, mesh: MeshSide, ahead: bool) -> None:
         seed = await self._open_material(mesh, ahead)
+        if isinstance(mesh, UsesRoots) and self.site.roots is not None:
+            mesh.use_roots(self.site.roots)
         await self.in_thread(mesh.receive_seed, seed)
 
     def _rounds_over(self, mesh: MeshSide, material: MaterialReader | Spool | None) -> Rounds:
@@ -409,6 +414,8 @@ class AttemptRunner:
             self._spool.close()
         for link in self._links.values():
             link.close(keep=self.ended_well)
+        if self._side is not None and isinstance(self._side.mesh, UsesRoots):
+            self._side.mesh.end_roots(keep=self.ended_well)
         if self.delivery:
             self.delivery.close()
         self._is_closed = True

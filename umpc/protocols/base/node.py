@@ -32,6 +32,7 @@ from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import OwnerTask
+from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m
@@ -101,6 +102,19 @@ class GivesTasks(Protocol):
 
     def task(self, chunk: Chunk, material: bytes) -> OwnerTask | None:
         """The rounds of one chunk as a value, in place of `protocol`; None: by `protocol` only."""
+        ...
+
+
+@runtime_checkable
+class UsesRoots(Protocol):
+    """A `MeshSide` whose transfers may begin with what earlier studies left."""
+
+    def use_roots(self, roots: KeptRoots) -> None:
+        """Use roots, once, before the seed comes."""
+        ...
+
+    def end_roots(self, *, keep: bool) -> None:
+        """The attempt has ended. Args: keep: it ended well."""
         ...
 
 

@@ -32,8 +32,10 @@ from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import Cells, backend_of, tosses_apart, transfers_of
 from umpc.mpc.chunks import AHEAD, Chunk
+from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import SharedCells
 from umpc.mpc.masked.tasks import OwnerTask
+from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.noise_binding import (
@@ -61,6 +63,7 @@ class UMpcNode(NodeSide):
     ):
         super().__init__(own, study, columns, records, entropy)
         self._cells: Cells | None = None
+        self._roots: KeptRoots | None = None
         self._begun: set[Chunk] = set()
         self._parts: list[Sequence[int]] = []
         self._chunks_added = 0
@@ -156,6 +159,18 @@ class UMpcNode(NodeSide):
         self._cells = backend(
             self.attempt, self.index, self.columns, node_seed, self._drawn, self._coin_seed
         )
+
+        if self._roots is not None and isinstance(self._cells, GarbledCells):
+            self._cells.use_roots(self._roots)
+
+    def use_roots(self, roots: KeptRoots) -> None:
+        """Begin transfers with what earlier studies left, where there are garbled edges."""
+        self._roots = roots
+
+    def end_roots(self, *, keep: bool) -> None:
+        """Keep what this attempt left for later ones, if it ended well."""
+        if isinstance(self._cells, GarbledCells):
+            self._cells.end_roots(keep=keep)
 
     @property
     def cells(self) -> Cells:

@@ -24,6 +24,7 @@ BACKENDS = ("shared", "garbled", "triples")
 DEALERLESS = ("garbled", "triples")
 """The backends that take nothing from a dealer."""
 PREPROCESSINGS = ("dealer", "none")
+TRANSFERS = ("unchecked", "checked")
 AGAINST_LIARS = f'adversary = "{LYING_NODES}"'
 INSTEAD = (
     "Take a statistic that compares values: kendall_tau or goodman_kruskal_gamma in place of "
@@ -71,6 +72,7 @@ class UMpcSettings(
     backend: how edges of several owners are evaluated: "shared", under masks that a dealer knows,
         or "garbled", by the two owners alone; or "triples", by all owners alone.
     preprocessing: "dealer"; or "none", and then there is no dealer.
+    transfers: "checked", where evaluators of garbled edges prove their choices; or "unchecked".
     """
 
     edges: Annotated[
@@ -119,6 +121,19 @@ class UMpcSettings(
         ),
     ] = "dealer"
     dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
+    transfers: Annotated[
+        str,
+        describe(
+            "With backend garbled, whether the second of two nodes proves that its choices in "
+            "transfers fit together. Checked ends a study in which that node tests secret bits of "
+            "the first one, and names it.",
+            *TRANSFERS,
+        ),
+    ] = "unchecked"
+
+    @property
+    def newer(self) -> tuple[str, ...]:
+        return ("transfers",)
 
     @property
     def coins_used(self) -> str:
@@ -163,6 +178,12 @@ def check_settings(study: Study) -> None:
             f'backend = "garbled" or "triples" and preprocessing = "none" go together: such edges '
             f"take nothing from a dealer, and shared ones cannot do without; got "
             f"{settings.backend!r} with {settings.preprocessing!r}"
+        )
+    check_choice("transfers", settings.transfers, TRANSFERS)
+    if settings.transfers == "checked" and settings.backend != "garbled":
+        raise StudyError(
+            f'transfers = "checked" goes with backend = "garbled", got {settings.backend!r}; '
+            f"leave transfers out"
         )
     _check_dealer(study, settings)
     if study.adversary == LYING_NODES:
