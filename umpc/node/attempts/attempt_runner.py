@@ -56,6 +56,10 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
+SMALL_STUDY = 1 << 15
+"""The most edges and records of a study whose brief computations the event loop does itself."""
+
+
 @dataclass(frozen=True)
 class Site:
     """The parts of its process that a run needs.
@@ -104,6 +108,8 @@ class AttemptRunner:
         """The study's hash, once it is proposed."""
         self._tell = tell
         self._compute: ThreadPoolExecutor | None = None
+        self._computing = 0
+        """Computations of this run that are off the event loop now."""
         self._side: NodeSide | None = None
         self._openings: tuple[bytes, ...] = ()
         self._chunks: list[Chunk] = []
@@ -135,7 +141,33 @@ class AttemptRunner:
             raise LocalProtocolError("a run that has ended wanted to compute")
         self._compute = self._compute or COMPUTE_THREADS.take(self.study)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._compute, lambda: function(*arguments, **named))
+        self._computing += 1
+        work = loop.run_in_executor(self._compute, lambda: function(*arguments, **named))
+        work.add_done_callback(self._computed)
+        return await work
+
+    def _computed(self, _: asyncio.Future[Any]) -> None:
+        self._computing -= 1
+
+    async def briefly(
+        self,
+        function: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """Computation in proportion to the records and edges: in place where these are few.
+
+        A change of threads and back takes longer than a millisecond's work on a busy machine, and
+        a small study has dozens. Never while another computation of this run goes on.
+        """
+        if self._is_small and not self._computing and not self._is_closed:
+            return function(*arguments, **named)
+        return await self.in_thread(function, *arguments, **named)
+
+    @property
+    def _is_small(self) -> bool:
+        sizes = self.side.attempt.sizes if self._side is not None else None
+        return sizes is not None and max(sizes.edges, sizes.records) <= SMALL_STUDY
 
     @property
     def side(self) -> NodeSide:
@@ -166,7 +198,7 @@ class AttemptRunner:
 
     async def _ready_mesh(self, mesh: MeshSide, ahead: bool) -> None:
         attempt = mesh.attempt
-        self._chunks = await self.in_thread(lambda: list(attempt.chunks_of(mesh.index)))
+        self._chunks = await self.briefly(lambda: list(attempt.chunks_of(mesh.index)))
         rounds = self._rounds_over(mesh, None)
         self._rounds = rounds
         if mesh.tosses_early:
@@ -193,11 +225,13 @@ class AttemptRunner:
 
     async def _take_seed(self, mesh: MeshSide, ahead: bool) -> None:
         seed = await self._open_material(mesh, ahead)
-        await self.in_thread(mesh.receive_seed, seed)
+        await self.briefly(mesh.receive_seed, seed)
 
     def _rounds_over(self, mesh: MeshSide, material: MaterialReader | Spool | None) -> Rounds:
         workers = self.site.workers
-        return Rounds(mesh, self._links, material, self.in_thread, self._tell, workers)
+        return Rounds(
+            mesh, self._links, material, self.in_thread, self._tell, workers, self.briefly
+        )
 
     async def _open_material(self, mesh: MeshSide, ahead: bool) -> bytes:
         """The node's seed: the dealer's, or its own where nothing is dealt."""
@@ -307,7 +341,7 @@ class AttemptRunner:
         Args: signatures: every node's, of the attempt; nothing uses data before they are checked.
         """
         side = self.side
-        await self.in_thread(side.check_prepared, signatures)
+        await self.briefly(side.check_prepared, signatures)
         async with self._step("evaluate", side.study.seconds_per_step):
             if side.mesh is not None and self._rounds is not None:
                 rounds = self._rounds
@@ -316,7 +350,7 @@ class AttemptRunner:
                 failpoint("after-fields")
                 await rounds.evaluate(self._chunks)
             steps = side.own_steps()
-            while await self.in_thread(_goes_on, steps):
+            while await self.briefly(_goes_on, steps):
                 pass
 
     # --- shufflers -----------------------------------------------------------------------------

@@ -36,6 +36,8 @@ Step = tuple[Generator[Any, Any, Any], Said | None, Any]
 
 PROGRESS_EVERY = 64
 """Number of chunks between two calls of `tell`."""
+FEW_ANDS = 1 << 13
+"""ANDs with every other member, up to which a round of a toss is short."""
 
 
 class Rounds:
@@ -45,6 +47,7 @@ class Rounds:
         in_thread: runs computation off the event loop, one call at a time and in order.
         tell: shows progress. Arguments: chunks done, all chunks.
         workers: computes large chunks, several at once; None computes all of them `in_thread`.
+        briefly: as in_thread, for work that is short where the study is small.
     """
 
     def __init__(
@@ -55,7 +58,9 @@ class Rounds:
         in_thread: Callable[..., Awaitable[Any]],
         tell: Callable[[int, int], Awaitable[None]],
         workers: Executor | None = None,
+        briefly: Callable[..., Awaitable[Any]] | None = None,
     ):
+        self.briefly = briefly or in_thread
         self.session = session
         self.links = links
         self.material = material
@@ -100,16 +105,17 @@ class Rounds:
 
         Each message takes one frame, whose chunk number is the round.
         """
-        protocol = await self.in_thread(self.session.toss)
+        protocol = await self.briefly(self.session.toss)
         plan = self.session.attempt.toss_plan
         if protocol is None or plan is None:
             return
+        compute = self.briefly if plan.work <= FEW_ANDS else self.in_thread
         committee = self.session.attempt.committee
         own = committee.index(self.session.index)
         due = {
             number: plan.shapes(number, own) for number in range(len(committee)) if number != own
         }
-        messages, _ = await self.in_thread(resume, protocol, None)
+        messages, _ = await compute(resume, protocol, None)
         for round_number in range(plan.rounds):
             for number, message in messages.items():
                 await self.links[committee[number]].send(frame_of(message, (), round_number))
@@ -119,7 +125,7 @@ class Rounds:
                 if (shape := shapes[round_number]).width:
                     frame = frame_of(shape, (), round_number)
                     replies[number] = await self.links[committee[number]].receive(frame.key)
-            messages, _ = await self.in_thread(resume, protocol, replies)
+            messages, _ = await compute(resume, protocol, replies)
 
     def _link(self, peer: int) -> tuple[int, int]:
         return min(self.session.index, peer), max(self.session.index, peer)
@@ -131,7 +137,7 @@ class Rounds:
         """
         link = self.links[peer]
         owners = self._link(peer)
-        messages = await self.in_thread(self.session.fields_for, peer)
+        messages = await self.briefly(self.session.fields_for, peer)
         frames = [frame_of(message, owners, number) for number, message in enumerate(messages)]
         # Send while receiving: two nodes that first sent everything would fill both mailboxes.
         sending = asyncio.create_task(_send_all(link, frames))
@@ -141,7 +147,7 @@ class Rounds:
         finally:
             sending.cancel()
         with blaming(link.peer, self.step):
-            await self.in_thread(self.session.receive_fields, peer, replies)
+            await self.briefly(self.session.receive_fields, peer, replies)
 
     async def _receive_fields(self, peer: int, owners: tuple[int, int]) -> list[Message]:
         link = self.links[peer]
@@ -264,7 +270,7 @@ class Rounds:
             return None
         if not isinstance(self.session, GivesTasks):
             return None
-        task: OwnerTask | None = await self.in_thread(self.session.task, chunk, payload)
+        task: OwnerTask | None = await self.briefly(self.session.task, chunk, payload)
         return task
 
     async def _finish_given(self, chunk: Chunk, given: GivenRounds, said: TaskSaid) -> list[int]:
