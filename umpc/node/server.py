@@ -38,6 +38,7 @@ from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.named_messages import NAMED_MESSAGES
+from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import DatasetChoice, StudyRun
 from umpc.node.audit import study_rows
@@ -99,6 +100,7 @@ class NodeServer(rpc.NodeServicer):
         self.finished = finished
         self.kept = KeptConnections()
         self.links = Links(identity, self.kept)
+        self.channels = NextChannels()
         self.datasets = Datasets(identity.name, datasets)
         self._sites = {each.name: self._site(each) for each in datasets}
         self._contact = ContactCheck(identity, self._rules_for)
@@ -122,6 +124,7 @@ class NodeServer(rpc.NodeServicer):
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
             workers=self.workers,
+            channels=self.channels,
         )
 
     def site_of(self, study: document.Study) -> Site:

@@ -22,7 +22,7 @@ from umpc.mpc.masked.tasks import Said as TaskSaid
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.spool import Spool
-from umpc.protocols.base.node import GivesTasks, MeshSide
+from umpc.protocols.base.node import GivesTasks, MeshSide, TakesChannels
 from umpc.study.frames import Frame, frame_of
 from umpc.transport.structured_concurrency import task_group
 
@@ -87,18 +87,12 @@ class Rounds:
         In each of these rounds, one of the two nodes is silent.
         """
         link = self.links[peer]
-        owners = self._link(peer)
-        protocol = self.session.set_up(peer)
-        if protocol is None:
+        if link.channel is not None and isinstance(self.session, TakesChannels):
+            self.session.take_up(peer, link.channel)
             return
-        message, _ = await self.in_thread(resume, protocol, None)
-        while message is not None:
-            reply = Message(message.step, b"", 0, 0, message.round)
-            if message.width:
-                await link.send(frame_of(message, owners, 0))
-            else:
-                reply = await link.receive(frame_of(message, owners, 0).key)
-            message, _ = await self.in_thread(resume, protocol, [reply])
+        protocol = self.session.set_up(peer)
+        if protocol is not None:
+            await drive(link, protocol, self._link(peer), self.in_thread)
 
     async def toss(self) -> None:
         """Draw the committee's noise, where its coins come from transfers.
@@ -292,6 +286,31 @@ class Rounds:
 def _begun(protocol: Generator[Any, Any, Any]) -> Step:
     """The first step of a chunk's rounds."""
     return protocol, *resume(protocol, None)
+
+
+async def drive(
+    link: PeerLink,
+    protocol: Generator[Message, Any, T],
+    owners: tuple[int, ...],
+    compute: Callable[..., Awaitable[Any]],
+    number: int = 0,
+) -> T:
+    """Do the rounds of a set-up over a link, in each of which one end is silent.
+
+    Args: compute: runs each step. number: of the chunk in whose name the frames go.
+
+    Returns: the result of the protocol.
+    """
+    message, result = await compute(resume, protocol, None)
+    while message is not None:
+        reply = Message(message.step, b"", 0, 0, message.round)
+        if message.width:
+            await link.send(frame_of(message, owners, number))
+        else:
+            reply = await link.receive(frame_of(message, owners, number).key)
+        message, result = await compute(resume, protocol, [reply])
+    made: T = result
+    return made
 
 
 async def _send_all(link: PeerLink, frames: Sequence[Frame]) -> None:

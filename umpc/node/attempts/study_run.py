@@ -110,7 +110,7 @@ class StudyRun(CoordinatorStream):
                 step=self.step,
             ) from error
         finally:
-            self._runner.close()
+            self._runner.end()
 
     def _timeout(self) -> StepTimeout:
         """A step took too long: the missing peer is named, else this node itself."""

@@ -212,6 +212,7 @@ class CoordinatorSide(ABC):
 
     def anticipate(self) -> None:
         """Compute what the report takes from the attempt alone, while the nodes prepare it."""
+        return
 
     def evaluate(self) -> m.Evaluate:
         """The order to go on, once all nodes are prepared, with everybody's signatures."""
