@@ -118,6 +118,8 @@ class AttemptRunner:
         self._compute: ThreadPoolExecutor | None = None
         self._has_met = False
         """This run has set up transfers where it needed some, so that no preparation did."""
+        self._is_small = False
+        """The attempt with other nodes has at most SMALL_STUDY edges and records."""
         self._computing = 0
         """Computations of this run that are off the event loop now."""
         self._side: NodeSide | None = None
@@ -175,11 +177,6 @@ class AttemptRunner:
         return await self.in_thread(function, *arguments, **named)
 
     @property
-    def _is_small(self) -> bool:
-        sizes = self.side.attempt.sizes if self._side is not None else None
-        return sizes is not None and max(sizes.edges, sizes.records) <= SMALL_STUDY
-
-    @property
     def side(self) -> NodeSide:
         if self._side is None:
             raise LocalProtocolError("the attempt has no side before it is ready")
@@ -208,6 +205,7 @@ class AttemptRunner:
 
     async def _ready_mesh(self, mesh: MeshSide, ahead: bool) -> None:
         attempt = mesh.attempt
+        self._is_small = is_small(attempt)
         self._chunks = await self.briefly(lambda: list(attempt.chunks_of(mesh.index)))
         rounds = self._rounds_over(mesh, None)
         self._rounds = rounds
@@ -281,12 +279,12 @@ class AttemptRunner:
 
     def _set_up_before(self, mesh: MeshSide) -> int:
         """The bytes that set up the channels which this attempt uses, after an earlier study."""
-        backend = backend_of(mesh.attempt.study)
+        attempt, index = mesh.attempt, mesh.index
         frames = [
-            frame_of(shape, (min(mesh.index, peer), max(mesh.index, peer)), 0)
+            frame_of(shape, (min(index, peer), max(index, peer)), 0)
             for peer, link in self._links.items()
             if link.channel is not None
-            for shape in backend.set_up_shapes(mesh.attempt, mesh.index, peer)
+            for shape in backend_of(attempt.study).set_up_shapes(attempt, index, peer)
         ]
         return sum(frame.wire_bytes for frame in frames)
 
@@ -358,6 +356,7 @@ class AttemptRunner:
         mesh = prepared.side.mesh
         if mesh is None:
             return
+        self._is_small = is_small(mesh.attempt)
         meeting = digest(b"umpc links of a prepared run 1", mesh.attempt.id)
         async with self._step("prepare", study.seconds_per_step):
             await self._connect(mesh, study, meeting)
@@ -508,6 +507,11 @@ class AttemptRunner:
         if self._compute is not None:
             COMPUTE_THREADS.give_back(self._compute)
             self._compute = None
+
+
+def is_small(attempt: SharedAttempt) -> bool:
+    """Whether work in proportion to the attempt's records and edges takes a moment only."""
+    return max(attempt.sizes.edges, attempt.sizes.records) <= SMALL_STUDY
 
 
 def _goes_on(steps: Iterator[None]) -> bool:

@@ -141,6 +141,7 @@ class NextChannels:
                 for peer, (link, sends) in links.items():
                     name = channel_name(attempt, own, peer)
                     self.keep(peer, name, await drive(link, _opening(name, peer, sends)))
+                    log.debug("a channel to %s waits for the next study", peer)
             made = True
         except (UmpcError, TimeoutError) as error:
             log.debug("no channel is kept for the next study: %s", error)

@@ -6,6 +6,7 @@ A protocol is a generator that yields this node's message of a round and gets it
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from umpc.protocols.base.node import GivesTasks, MeshSide, TakesChannels
 from umpc.study.frames import Frame, frame_of
 from umpc.transport.structured_concurrency import task_group
 
+log = logging.getLogger("umpc.node")
 T = TypeVar("T")
 Out = TypeVar("Out")
 In = TypeVar("In")
@@ -89,6 +91,7 @@ class Rounds:
         link = self.links[peer]
         if link.channel is not None and isinstance(self.session, TakesChannels):
             self.session.take_up(peer, link.channel)
+            log.debug("the channel to %s is from after an earlier study", link.peer)
             return
         protocol = self.session.set_up(peer)
         if protocol is not None:
