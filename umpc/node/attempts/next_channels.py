@@ -56,7 +56,7 @@ Drive = Callable[[PeerLink, Protocol[Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _WaitingChannel:
     """One end of a channel. name: the same at both ends. peer: the node at the other end."""
 
     peer: str
@@ -73,7 +73,7 @@ class NextChannels:
 
     def __init__(self, seconds: Callable[[], float] | None = None):
         self._seconds = seconds or (lambda: asyncio.get_running_loop().time())
-        self._kept: list[_Kept] = []
+        self._kept: list[_WaitingChannel] = []
         self._making: dict[asyncio.Task[None], tuple[str, ...]] = {}
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class NextChannels:
 
     def keep(self, peer: str, name: bytes, channel: Channel) -> None:
         """Keep one end of a channel that was just made."""
-        self._kept.append(_Kept(peer, name, channel, self._seconds()))
+        self._kept.append(_WaitingChannel(peer, name, channel, self._seconds()))
         del self._kept[: max(0, len(self._kept) - KEPT_AT_MOST)]
 
     async def settled(self, peer: str) -> None:
