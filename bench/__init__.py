@@ -15,6 +15,7 @@
 | `large.py` | tables of millions of records, and their sum in the clear |
 | `million.py` | a million records |
 | `rates.py` | the rates by which `backend = "auto"` chooses |
+| `targets.py` | a small study with a dealer, in milliseconds beside its targets |
 | `without_dealer.py` | the grid without a dealer: bytes and seconds over cells and records |
 | `network.py` | slow lines, beside the seconds that `umpc plan` predicts |
 | `proxy.py` | a slow line in front of servers |

@@ -25,6 +25,7 @@ PARTS = (
     "nodes",
     "complete",
     "grid",
+    "targets",
 )
 
 

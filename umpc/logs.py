@@ -140,7 +140,9 @@ def message_of(record: logging.LogRecord) -> str:
     text = record.getMessage()
     if not is_own(record):
         text = f"{record.name}: {text.partition(chr(10))[0]}"
-    shown = "".join(each if each.isprintable() else " " for each in text[:MOST_CHARACTERS])
+    shown = text[:MOST_CHARACTERS]
+    if not shown.isprintable():
+        shown = "".join(each if each.isprintable() else " " for each in shown)
     return shown if len(text) <= MOST_CHARACTERS else f"{shown}…"
 
 

@@ -59,3 +59,28 @@ def test_three_studies_over_the_connections_of_the_first(lab):
 
 def _named(study, number: int):
     return study.replaced(name=f"kept-{number}")
+
+
+def test_a_channel_made_after_one_study_serves_the_next_and_a_new_process_has_none(lab):
+    here = lab(2, {name: {"UMPC_LOG_LEVEL": "debug"} for name in ("node-1", "node-2")}).start()
+    uses = "is from after an earlier study"
+
+    async def run(study, identity):
+        report = await run_study(study, identity)
+        assert report.bytes_offline == report.bytes_offline_predicted
+        assert report.bytes_online == report.bytes_online_predicted
+
+    here.lead(run, name="first")
+    for name in here.names:
+        assert uses not in here.wait_for_log(name, "waits for the next study")
+    here.lead(run, name="second")
+    assert [here.log(name).count(uses) for name in here.names] == [1, 1]
+
+    node = here.served["node-2"].process
+    node.kill()
+    node.wait()
+    here.deployment.start_node("node-2", here.table("node-2"), "10")
+    here.served.update(here.deployment.wait_until_ready())
+    here.lead(run, name="third")
+    assert [here.log(name).count(uses) for name in here.names] == [1, 1]
+    here.stop()

@@ -157,11 +157,16 @@ class Conductor:
         begin = await asyncio.to_thread(self.side.begin, opened)
         shuffling = self._begin_shuffling(self.side.attempt.id) if self.side.heaps else None
         # The nodes prepare meanwhile, and a run does not fail for want of a forecast.
-        told = asyncio.create_task(asyncio.to_thread(self.expect, self.side.attempt))
+        told = asyncio.create_task(asyncio.to_thread(self._look_ahead))
         told.add_done_callback(_look_away)
         prepared = await self._ask("prepare", begin, (m.Prepared,), shuffling)
         self.side.check_prepared(prepared)
         return prepared
+
+    def _look_ahead(self) -> None:
+        """Tell how long the run will take, and make the part of the report that needs no share."""
+        self.expect(self.side.attempt)
+        self.side.anticipate()
 
     async def _evaluate(self) -> list[m.Ready]:
         """The work on the data. Where the side adds up masked vectors, these come first."""

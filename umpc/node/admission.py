@@ -69,6 +69,9 @@ class Admission:
         self.approvals = approvals
         self.field_sets = FieldSets(field_sets_beside(config.ledger))
         self._read_again = read or (lambda path: reload_config(config, path))
+        self._rules_follow_from_text = read is None
+        self._text: bytes | None = None
+        """The file's content at the last reading, from which the present rules follow."""
         self._record = record
         self._read = config
         # a database cannot prove that its table has not changed
@@ -133,8 +136,25 @@ class Admission:
     def policy(self) -> Policy:
         """Return the rules that the configuration has now.
 
-        All other settings count as they were at the start.
+        All other settings count as they were at the start. The file is read each time, and its
+        content is checked anew only if it has changed: a study asks for the rules four times.
         """
+        text = self._content()
+        if text is None or text != self._text:
+            self._text = None
+            self._read_rules()
+            self._text = text if self._content() == text else None
+        return self._read.policy
+
+    def _content(self) -> bytes | None:
+        """Return the file's bytes; None where only the reading itself can say what is there."""
+        try:
+            return self.config.file.read_bytes() if self._rules_follow_from_text else None
+        except OSError:
+            return None
+
+    def _read_rules(self) -> None:
+        """Read the configuration until two readings agree. Raises: ConfigError."""
         before = read = self._read
         while (now := self._read_again(self.config.file)) != read:
             read = now
@@ -148,4 +168,3 @@ class Admission:
                 log.warning(
                     "%s: %s changed, and counts from the next start on", now.file, ", ".join(stale)
                 )
-        return now.policy

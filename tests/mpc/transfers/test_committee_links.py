@@ -17,6 +17,7 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers.coins_from_transfers import drawn_numbers, toss
 from umpc.mpc.transfers.committee_links import CommitteeLinks, link_shapes
+from umpc.mpc.transfers.correlated_ot import fresh_delta, open_receiver, open_sender
 from umpc.mpc.transfers.toss_plan import TossPlan
 
 NAMES = ["north", "south", "west"]
@@ -133,3 +134,44 @@ def test_forks_among_some_members_agree_and_have_sessions_of_their_own():
         assert sender.session == receiver.session and sender.peer == "west"
         sessions.add(sender.session)
     assert len(sessions) == 3 and members[0].seat().senders[2].session not in sessions
+
+
+def made_before(session: bytes = b"an earlier study") -> tuple:
+    """Both ends of a channel that was made before the attempt."""
+    seed = seed_of("made before")
+    sender = open_sender(seed, fresh_delta(seed), session, NAMES[1])
+    made, _ = run_in_memory([sender, open_receiver(seed, session, NAMES[0])])
+    return made
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_channel_that_was_made_before_serves_in_place_of_a_set_up():
+    """The same coins come out, and another attempt's messages over the same channel are others."""
+    plan = TossPlan(2, RINGS[1], (CoinToss((1 << 63, 3 << 61), (1, 10)),))
+    seeds = [seed_of(f"numbers {name}") for name in NAMES[:2]]
+    sent = []
+    for attempt in (ATTEMPT, bytes(32)):
+        ends = made_before()
+        pair = [CommitteeLinks(at, NAMES[:2], attempt, seeds[at]) for at in range(2)]
+        pair[0].take_up(1, ends[0])
+        pair[1].take_up(0, ends[1])
+        tosses = [toss(plan, each.seat(), seed) for each, seed in zip(pair, seeds, strict=True)]
+        shares, lines = run_mesh(tosses)
+        sent.append(str(lines) + repr([line.message.payload for line in lines]))
+        u = [int(a ^ b) for a, b in zip(*(drawn_numbers(seed, 2) for seed in seeds), strict=True)]
+        expected = sum(w * (a < c) for a, c, w in zip(u, (1 << 63, 3 << 61), (1, 10), strict=True))
+        assert RINGS[1].decode(sum(share for (share,) in shares)) == expected
+    assert sent[0] != sent[1]
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_channel_is_taken_up_once_and_at_the_right_end():
+    sender, receiver = made_before()
+    first = links(names=NAMES[:2])[0]
+    with pytest.raises(LocalProtocolError, match="the other way round"):
+        first.take_up(1, receiver)
+    first.take_up(1, sender)
+    with pytest.raises(LocalProtocolError, match="set up before"):
+        first.take_up(1, sender)
+    with pytest.raises(LocalProtocolError, match="set up before"):
+        next(first.set_up(1))

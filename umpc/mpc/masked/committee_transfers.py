@@ -12,6 +12,7 @@ from umpc.crypto.rounds import Protocol
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.transfers.coins_from_transfers import toss
 from umpc.mpc.transfers.committee_links import CommitteeLinks
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 
 
 class CommitteeTransfers:
@@ -37,6 +38,10 @@ class CommitteeTransfers:
         if not self._attempt.tosses(peer):
             return None
         return self._links.set_up(self._attempt.committee.index(peer))
+
+    def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
+        """Use a channel to another node that was made before, in place of `set_up`."""
+        self._links.take_up(self._attempt.committee.index(peer), channel)
 
     def toss(self) -> Mesh[list[int]] | None:
         """This member's part in the committee's coins, after all set-ups.

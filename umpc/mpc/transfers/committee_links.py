@@ -78,6 +78,25 @@ class CommitteeLinks:
         except EncodingError as error:
             raise RemoteProtocolError(error.message, culprit=name, step=error.step) from error
 
+    def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
+        """Use a channel that was made before the attempt, in place of `set_up`, once.
+
+        Its fork for this attempt has streams and a session of its own. Args: peer: as of `set_up`.
+        """
+        name = self._names[peer]
+        if peer in self._senders or peer in self._receivers:
+            raise LocalProtocolError(f"the channel to {name} was set up before")
+        labels = ("attempt", self._attempt.hex())
+        session = _forked_session(channel.session, (*labels, self._session(peer).hex()))
+        if isinstance(channel, CorrelatedSender) != (self._number < peer):
+            raise LocalProtocolError(f"the channel to {name} has its ends the other way round")
+        if isinstance(channel, CorrelatedSender):
+            self._senders[peer] = channel.fork(*labels)
+            self._senders[peer].session = session
+        else:
+            self._receivers[peer] = channel.fork(*labels)
+            self._receivers[peer].session = session
+
     def seat(self) -> CommitteeMember:
         """This member's place at the toss. Raises: LocalProtocolError before all set-ups."""
         ready = self._senders.keys() | self._receivers.keys()

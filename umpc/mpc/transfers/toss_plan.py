@@ -54,6 +54,11 @@ class TossPlan:
         """The ANDs of one coin."""
         return sum(self.levels)
 
+    @property
+    def work(self) -> int:
+        """The ANDs of all coins, with every other member."""
+        return len(self.thresholds) * (self.ands + 1) * (self.members - 1)
+
     @cached_property
     def ranges(self) -> tuple[slice, ...]:
         """The coins that are tossed at once, so that no message is too large."""

@@ -16,6 +16,7 @@
 | `replay.py` | a study that was released before: the stored bytes are sent again |
 | `rounds.py` | the protocols' rounds, driven over links with the dealer's material |
 | `links.py` | links between nodes: dialling and waiting |
+| `next_channels.py` | channels of transfers, made after one study for the next one |
 | `peers.py` | one link: frames by their place, and its mailbox |
 | `material.py` | the dealer's material, read ahead up to a window |
 | `spool.py` | material on disk, encrypted, that waits for a run |

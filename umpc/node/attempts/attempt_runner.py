@@ -24,10 +24,12 @@ from typing import Any, ParamSpec, TypeVar
 
 from umpc.compute.executor import Executor
 from umpc.crypto.prg import SEED_BYTES, digest
+from umpc.crypto.rounds import Protocol
 from umpc.crypto.signing import Credentials
 from umpc.errors import LocalProtocolError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.backends import backend_of
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.transfers.kept_roots import KeptRoots
@@ -36,25 +38,32 @@ from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.guard import ViolationGuard
 from umpc.node.attempts.material import WINDOW_BYTES, MaterialReader
+from umpc.node.attempts.next_channels import MOST_PEERS, NextChannels
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttempts
-from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds
+from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds, drive
 from umpc.node.attempts.spool import TAG_BYTES, Spool
 from umpc.node.audit.study_rows import Record, nothing
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import Records
-from umpc.protocols.base.node import MeshSide, NodeSide, UsesRoots
+from umpc.protocols.base.node import MeshSide, NodeSide, TakesChannels, UsesRoots
 from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.study import messages as m
 from umpc.study.cost import sent_by_round
 from umpc.study.document import Study
-from umpc.study.frames import Frame
+from umpc.study.frames import Frame, frame_of
 from umpc.study.sizes import Member
 from umpc.transport.patience import time_limit
 from umpc.transport.structured_concurrency import together
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+
+
+NEXT_CHANNEL = 1
+"""The chunk in whose name the set-up of the next study's channel goes; this one's is 0."""
+SMALL_STUDY = 1 << 15
+"""The most edges and records of a study whose brief computations the event loop does itself."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +76,15 @@ class Site:
     permit: whether the rules still allow it, over so many records.
     permit_delta: whether the rules allow a release of so much δ.
     dial: a link to a peer that comes later in the study.
-    await_link: the link that an earlier peer dials. Both name the meeting.
+    await_link: the link that an earlier peer dials. Both take the study, the peer's index, the
+        meeting's name, and `channels` where the run may use one.
     open_material: the stream from the dealer; it takes openings, and signatures of all members.
     open_spool: room on disk for so many bytes.
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
     workers: computes chunks of edges beside the run's own thread, if there is such a place.
     roots: what studies leave for the base transfers of later ones, in memory; None keeps nothing.
+    channels: of transfers, made after one study for the next one, if they are kept.
     """
 
     name: str
@@ -84,8 +95,8 @@ class Site:
     load: Callable[[Study], Records]
     permit: Callable[[Study, int], None]
     permit_delta: Callable[[Fraction], None]
-    dial: Callable[[Study, int, bytes], Awaitable[PeerLink]]
-    await_link: Callable[[Study, int, bytes], Awaitable[PeerLink]]
+    dial: Callable[..., Awaitable[PeerLink]]
+    await_link: Callable[..., Awaitable[PeerLink]]
     open_material: Callable[
         [SharedAttempt, tuple[bytes, ...], tuple[bytes, ...], list[Chunk]],
         Awaitable[MaterialReader],
@@ -95,6 +106,7 @@ class Site:
     record: Record = nothing
     workers: Executor | None = None
     roots: KeptRoots | None = None
+    channels: NextChannels | None = None
 
 
 class AttemptRunner:
@@ -107,6 +119,12 @@ class AttemptRunner:
         """The study's hash, once it is proposed."""
         self._tell = tell
         self._compute: ThreadPoolExecutor | None = None
+        self._has_met = False
+        """This run has set up transfers where it needed some, so that no preparation did."""
+        self._is_small = False
+        """The attempt with other nodes has at most SMALL_STUDY edges and records."""
+        self._computing = 0
+        """Computations of this run that are off the event loop now."""
         self._side: NodeSide | None = None
         self._openings: tuple[bytes, ...] = ()
         self._chunks: list[Chunk] = []
@@ -138,7 +156,28 @@ class AttemptRunner:
             raise LocalProtocolError("a run that has ended wanted to compute")
         self._compute = self._compute or COMPUTE_THREADS.take(self.study)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._compute, lambda: function(*arguments, **named))
+        self._computing += 1
+        work = loop.run_in_executor(self._compute, lambda: function(*arguments, **named))
+        work.add_done_callback(self._computed)
+        return await work
+
+    def _computed(self, _: asyncio.Future[Any]) -> None:
+        self._computing -= 1
+
+    async def briefly(
+        self,
+        function: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """Computation in proportion to the records and edges: in place where these are few.
+
+        A change of threads and back takes longer than a millisecond's work on a busy machine, and
+        a small study has dozens. Never while another computation of this run goes on.
+        """
+        if self._is_small and not self._computing and not self._is_closed:
+            return function(*arguments, **named)
+        return await self.in_thread(function, *arguments, **named)
 
     @property
     def side(self) -> NodeSide:
@@ -169,7 +208,8 @@ class AttemptRunner:
 
     async def _ready_mesh(self, mesh: MeshSide, ahead: bool) -> None:
         attempt = mesh.attempt
-        self._chunks = await self.in_thread(lambda: list(attempt.chunks_of(mesh.index)))
+        self._is_small = is_small(attempt)
+        self._chunks = await self.briefly(lambda: list(attempt.chunks_of(mesh.index)))
         rounds = self._rounds_over(mesh, None)
         self._rounds = rounds
         if mesh.tosses_early:
@@ -189,20 +229,24 @@ class AttemptRunner:
 
     async def _meet(self, mesh: MeshSide, rounds: Rounds) -> None:
         """Connect to all peers, set up transfers, and toss the committee's coins over them."""
-        await self._connect(mesh, mesh.attempt.study, mesh.attempt.id)
+        await self._connect(mesh, mesh.attempt.study, mesh.attempt.id, self._channel_peers(mesh))
+        self._sent_before += self._set_up_before(mesh)
         await together(rounds.set_up(peer) for peer in mesh.peers)
         failpoint("after-set-up")
         await rounds.toss()
+        self._has_met = True
 
     async def _take_seed(self, mesh: MeshSide, ahead: bool) -> None:
         seed = await self._open_material(mesh, ahead)
         if isinstance(mesh, UsesRoots) and self.site.roots is not None:
             mesh.use_roots(self.site.roots)
-        await self.in_thread(mesh.receive_seed, seed)
+        await self.briefly(mesh.receive_seed, seed)
 
     def _rounds_over(self, mesh: MeshSide, material: MaterialReader | Spool | None) -> Rounds:
         workers = self.site.workers
-        return Rounds(mesh, self._links, material, self.in_thread, self._tell, workers)
+        return Rounds(
+            mesh, self._links, material, self.in_thread, self._tell, workers, self.briefly
+        )
 
     async def _open_material(self, mesh: MeshSide, ahead: bool) -> bytes:
         """The node's seed: the dealer's, or its own where nothing is dealt."""
@@ -232,15 +276,35 @@ class AttemptRunner:
         )
         return self.site.open_spool(attempt.study, sum(sizes))
 
-    async def _connect(self, mesh: MeshSide, study: Study, meeting: bytes) -> None:
-        """Links to all peers of a meeting."""
+    def _channel_peers(self, mesh: MeshSide) -> tuple[int, ...]:
+        """The peers to which a channel that was made before may serve this run."""
+        if self.site.channels is None or not isinstance(mesh, TakesChannels):
+            return ()
+        return mesh.channel_peers
+
+    def _set_up_before(self, mesh: MeshSide) -> int:
+        """The bytes that set up the channels which this attempt uses, after an earlier study."""
+        attempt, index = mesh.attempt, mesh.index
+        frames = [
+            frame_of(shape, (min(index, peer), max(index, peer)), 0)
+            for peer, link in self._links.items()
+            if link.channel is not None
+            for shape in backend_of(attempt.study).set_up_shapes(attempt, index, peer)
+        ]
+        return sum(frame.wire_bytes for frame in frames)
+
+    async def _connect(
+        self, mesh: MeshSide, study: Study, meeting: bytes, with_channel: Sequence[int] = ()
+    ) -> None:
+        """Links to all peers of a meeting. Args: with_channel: those whose channel is of use."""
         window = mesh.attempt.program.window
 
         async def link(peer: int) -> None:
             connect = self.site.dial if mesh.index < peer else self.site.await_link
             name = study.nodes[peer].name
             self._connecting.add(name)
-            self._links[peer] = await connect(study, peer, meeting)
+            given = (self.site.channels,) if peer in with_channel else ()
+            self._links[peer] = await connect(study, peer, meeting, *given)
             self._connecting.discard(name)
             self._links[peer].window = window
             self._links[peer].on_violation(self.guard.note)
@@ -297,6 +361,7 @@ class AttemptRunner:
         mesh = prepared.side.mesh
         if mesh is None:
             return
+        self._is_small = is_small(mesh.attempt)
         meeting = digest(b"umpc links of a prepared run 1", mesh.attempt.id)
         async with self._step("prepare", study.seconds_per_step):
             await self._connect(mesh, study, meeting)
@@ -312,7 +377,7 @@ class AttemptRunner:
         Args: signatures: every node's, of the attempt; nothing uses data before they are checked.
         """
         side = self.side
-        await self.in_thread(side.check_prepared, signatures)
+        await self.briefly(side.check_prepared, signatures)
         async with self._step("evaluate", side.study.seconds_per_step):
             if side.mesh is not None and self._rounds is not None:
                 rounds = self._rounds
@@ -321,7 +386,7 @@ class AttemptRunner:
                 failpoint("after-fields")
                 await rounds.evaluate(self._chunks)
             steps = side.own_steps()
-            while await self.in_thread(_goes_on, steps):
+            while await self.briefly(_goes_on, steps):
                 pass
 
     # --- shufflers -----------------------------------------------------------------------------
@@ -404,12 +469,39 @@ class AttemptRunner:
     def _sent(self) -> int:
         return sum(link.bytes_sent for link in self._links.values())
 
-    def close(self) -> None:
-        """End everything that belongs to this run; what waits prepared does not."""
+    def end(self) -> None:
+        """End the run. A run that ended well makes channels for the next study before `close`."""
+        is_due = self.ended_well and self._has_met and self._side is not None
+        mesh = self.side.mesh if is_due else None
+        peers = self._channel_peers(mesh) if mesh is not None else ()
+        if mesh is None or self.site.channels is None or not 0 < len(peers) <= MOST_PEERS:
+            self.close()
+            return
+        self._close_dealer()
+        index = mesh.index
+        names = {peer: mesh.attempt.members[peer].name for peer in peers if peer in self._links}
+        links = {name: (self._links[peer], index < peer) for peer, name in names.items()}
+        owners = {name: (min(index, peer), max(index, peer)) for peer, name in names.items()}
+
+        async def over(link: PeerLink, protocol: Protocol[Any]) -> Any:
+            return await drive(link, protocol, owners[link.peer], self.in_thread, NEXT_CHANNEL)
+
+        async def close(made: bool) -> None:
+            self.ended_well = made
+            self.close()
+            await asyncio.gather(*(link.ended() for link in self._links.values()))
+
+        self.site.channels.make(self.site.name, mesh.attempt.id, links, over, close)
+
+    def _close_dealer(self) -> None:
         if self._pump:
             self._pump.cancel()
         if self._reader:
             self._reader.close(keep=self.ended_well)
+
+    def close(self) -> None:
+        """End everything that belongs to this run; what waits prepared does not."""
+        self._close_dealer()
         if self._spool and not self._is_parked:
             self._spool.close()
         for link in self._links.values():
@@ -422,6 +514,11 @@ class AttemptRunner:
         if self._compute is not None:
             COMPUTE_THREADS.give_back(self._compute)
             self._compute = None
+
+
+def is_small(attempt: SharedAttempt) -> bool:
+    """Whether work in proportion to the attempt's records and edges takes a moment only."""
+    return max(attempt.sizes.edges, attempt.sizes.records) <= SMALL_STUDY
 
 
 def _goes_on(steps: Iterator[None]) -> bool:

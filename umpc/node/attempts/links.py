@@ -11,6 +11,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from umpc.errors import RemoteProtocolError, StepTimeout, UmpcError
+from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.peers import PeerLink, peer_stream
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
@@ -42,6 +43,8 @@ PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 class Meeting:
     """A run that wants a peer, and the peer's call. Either of them may come first."""
 
+    channels: NextChannels | None = None
+    """Where the run that wants the peer takes a channel of transfers, if it needs one."""
     wanted: asyncio.Event = field(default_factory=asyncio.Event)
     link: asyncio.Future[PeerLink] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
@@ -65,22 +68,23 @@ class Links:
         """Serve a peer's call, for as long as its link lives."""
         place: Place | None = None
         try:
-            place = (await self._greeting(caller, context), caller)
+            hello = await self._greeting(caller, context)
+            place = (hello.attempt, caller)
             meeting = self._meetings.setdefault(place, Meeting())
             await meeting.wanted.wait()
             if meeting.link.done():
                 raise RemoteProtocolError(
                     f"{caller} opened a second link for one attempt", culprit=caller
                 )
-            await self._serve_link(caller, context, place[0], meeting)
+            await self._serve_link(caller, context, hello, meeting)
         except UmpcError as error:
             await context.abort(*status_of(error))
         finally:
             if place is not None:
                 self._meetings.pop(place, None)
 
-    async def _greeting(self, caller: str, context: PeerContext) -> bytes:
-        """Return the attempt that a caller wants to meet in."""
+    async def _greeting(self, caller: str, context: PeerContext) -> pb.PeerHello:
+        """Return the greeting with the attempt that a caller wants to meet in."""
         try:
             async with time_limit(HELLO_SECONDS):
                 hello = await read(context)
@@ -97,30 +101,40 @@ class Links:
             raise RemoteProtocolError(
                 f"{caller} has {unclaimed} calls waiting already", culprit=caller
             )
-        return hello.hello.attempt
+        return hello.hello
 
     async def _serve_link(
-        self, caller: str, context: PeerContext, attempt: bytes, meeting: Meeting
+        self, caller: str, context: PeerContext, hello: pb.PeerHello, meeting: Meeting
     ) -> None:
         stream = peer_stream(caller)
         stream.accept(context)
         link = PeerLink(stream)
+        if hello.channel and meeting.channels is not None:
+            await meeting.channels.settled(caller)
+            link.channel = meeting.channels.accept(caller, hello.channel)
+        taken = hello.channel if link.channel is not None else b""
+        answer = pb.PeerHello(attempt=hello.attempt, channel=taken)
         try:
             # The greeting goes first: nothing else may be written to this stream before.
-            await stream.send(pb.PeerMessage(hello=pb.PeerHello(attempt=attempt)), "prepare")
+            await stream.send(pb.PeerMessage(hello=answer), "prepare")
             meeting.link.set_result(link)
             await link.pump()
         finally:
             link.close()
 
-    async def wait_for(self, study: Study, peer: int, meeting_id: bytes) -> PeerLink:
+    async def wait_for(
+        self, study: Study, peer: int, meeting_id: bytes, channels: NextChannels | None = None
+    ) -> PeerLink:
         """Return the link of a peer that comes earlier in the study, once it has dialled.
+
+        Args: channels: has the channel that the peer may offer, if the run can use one.
 
         Raises: StepTimeout.
         """
         name = study.nodes[peer].name
         place = (meeting_id, name)
         meeting = self._meetings.setdefault(place, Meeting())
+        meeting.channels = channels
         meeting.wanted.set()
         try:
             async with time_limit(study.seconds_per_step):
@@ -134,24 +148,35 @@ class Links:
                 self._meetings.pop(place, None)
         return link
 
-    async def dial(self, study: Study, peer: int, meeting_id: bytes) -> PeerLink:
+    async def dial(
+        self, study: Study, peer: int, meeting_id: bytes, channels: NextChannels | None = None
+    ) -> PeerLink:
         """Return a link to a peer that comes later in the study.
+
+        Args: channels: has a channel that this node may offer, if the run can use one.
 
         Raises: PeerUnavailable, CertificateError, PeerLost, the peer's own failure.
         """
         node = study.nodes[peer]
         stream = peer_stream(node.name)
+        if channels is not None:
+            await channels.settled(node.name)
+        offered = channels.offer(node.name) if channels is not None else None
+        hello = pb.PeerHello(attempt=meeting_id, channel=offered[0] if offered else b"")
         try:
             async with self._dialling:
                 patience = study.seconds_per_step
                 await stream.connect(self.identity, "node", node.address, patience, self.kept)
             stream.begin(node_stub(stream.channel).Peer())
-            await stream.write(pb.PeerMessage(hello=pb.PeerHello(attempt=meeting_id)))
-            await stream.next("prepare")
+            await stream.write(pb.PeerMessage(hello=hello))
+            answer = (await stream.next("prepare")).hello.channel
+            if answer and answer != hello.channel:
+                raise stream.violation("took a channel that was not offered")
         except BaseException:
             stream.cancel()
             raise
         link = PeerLink(stream)
+        link.channel = offered[1] if offered and answer else None
         pump = asyncio.create_task(link.pump())
         self._pumps.add(pump)
         pump.add_done_callback(self._pumps.discard)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from umpc.crypto.prg import digest
 from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError, MpcError, RemoteProtocolError, UmpcError
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame, Key
@@ -135,6 +136,8 @@ class PeerLink:
         self.sent: Counter[tuple[str, int]] = Counter()
         """Bytes by (step, round)."""
         self.rounds_used: set[tuple[str, int]] = set()
+        self.channel: CorrelatedSender | CorrelatedReceiver | None = None
+        """The channel of transfers that both ends have from an earlier study, for this one."""
         self.window: int | None = None
         """While so many bytes wait, nothing is read, unless a caller waits for a missing frame."""
         self._mailbox = Mailbox(stream.peer)
@@ -198,6 +201,10 @@ class PeerLink:
         self._alarm = None
         self.fail(lost(self.peer, self.step))
         self._stream.cancel(keep=keep)
+
+    async def ended(self) -> None:
+        """Wait, after `close`, until the connection has ended or was given back."""
+        await self._stream.close()
 
     async def pump(self) -> None:
         """Move frames to the mailbox until the stream ends; then callers that wait get the reason.

@@ -57,9 +57,7 @@ class Ending:
         kept = kept_of(held.share, study)
         self.runner.check_delivery(kept)
         failpoint("before-charge")
-        await asyncio.to_thread(self.site.ledger.charge, study.whole.hash, held.attempt)
-        failpoint("after-charge")
-        await asyncio.to_thread(self._record, held)
+        await asyncio.to_thread(self._charge, held)
         log.info(
             "study %s: epsilon %s, delta %.3g charged, the share leaves",
             self.stream.label,
@@ -77,9 +75,14 @@ class Ending:
             await self.stream.send_last(message)
         failpoint("after-send")
 
-    def _record(self, held: HeldAttempt) -> None:
-        """Append the rows of the charge and of what leaves. Nothing leaves without them."""
+    def _charge(self, held: HeldAttempt) -> None:
+        """Charge, then append the rows of the charge and of what leaves, all of it on disk.
+
+        Nothing leaves without them.
+        """
         study, coordinator = self.stream.study, self.stream.coordinator
+        self.site.ledger.charge(study.whole.hash, held.attempt)
+        failpoint("after-charge")
         cost = (held.epsilon, held.delta)
         self.site.record(
             about("charge", study, coordinator, cost=cost),

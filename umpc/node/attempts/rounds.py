@@ -6,6 +6,7 @@ A protocol is a generator that yields this node's message of a round and gets it
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,10 +23,11 @@ from umpc.mpc.masked.tasks import Said as TaskSaid
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.spool import Spool
-from umpc.protocols.base.node import GivesTasks, MeshSide
+from umpc.protocols.base.node import GivesTasks, MeshSide, TakesChannels
 from umpc.study.frames import Frame, frame_of
 from umpc.transport.structured_concurrency import task_group
 
+log = logging.getLogger("umpc.node")
 T = TypeVar("T")
 Out = TypeVar("Out")
 In = TypeVar("In")
@@ -36,6 +38,8 @@ Step = tuple[Generator[Any, Any, Any], Said | None, Any]
 
 PROGRESS_EVERY = 64
 """Number of chunks between two calls of `tell`."""
+FEW_ANDS = 1 << 13
+"""ANDs with every other member, up to which a round of a toss is short."""
 
 
 class Rounds:
@@ -45,6 +49,7 @@ class Rounds:
         in_thread: runs computation off the event loop, one call at a time and in order.
         tell: shows progress. Arguments: chunks done, all chunks.
         workers: computes large chunks, several at once; None computes all of them `in_thread`.
+        briefly: as in_thread, for work that is short where the study is small.
     """
 
     def __init__(
@@ -55,7 +60,9 @@ class Rounds:
         in_thread: Callable[..., Awaitable[Any]],
         tell: Callable[[int, int], Awaitable[None]],
         workers: Executor | None = None,
+        briefly: Callable[..., Awaitable[Any]] | None = None,
     ):
+        self.briefly = briefly or in_thread
         self.session = session
         self.links = links
         self.material = material
@@ -82,34 +89,30 @@ class Rounds:
         In each of these rounds, one of the two nodes is silent.
         """
         link = self.links[peer]
-        owners = self._link(peer)
-        protocol = self.session.set_up(peer)
-        if protocol is None:
+        if link.channel is not None and isinstance(self.session, TakesChannels):
+            self.session.take_up(peer, link.channel)
+            log.debug("the channel to %s is from after an earlier study", link.peer)
             return
-        message, _ = await self.in_thread(resume, protocol, None)
-        while message is not None:
-            reply = Message(message.step, b"", 0, 0, message.round)
-            if message.width:
-                await link.send(frame_of(message, owners, 0))
-            else:
-                reply = await link.receive(frame_of(message, owners, 0).key)
-            message, _ = await self.in_thread(resume, protocol, [reply])
+        protocol = self.session.set_up(peer)
+        if protocol is not None:
+            await drive(link, protocol, self._link(peer), self.in_thread)
 
     async def toss(self) -> None:
         """Draw the committee's noise, where its coins come from transfers.
 
         Each message takes one frame, whose chunk number is the round.
         """
-        protocol = await self.in_thread(self.session.toss)
+        protocol = await self.briefly(self.session.toss)
         plan = self.session.attempt.toss_plan
         if protocol is None or plan is None:
             return
+        compute = self.briefly if plan.work <= FEW_ANDS else self.in_thread
         committee = self.session.attempt.committee
         own = committee.index(self.session.index)
         due = {
             number: plan.shapes(number, own) for number in range(len(committee)) if number != own
         }
-        messages, _ = await self.in_thread(resume, protocol, None)
+        messages, _ = await compute(resume, protocol, None)
         for round_number in range(plan.rounds):
             for number, message in messages.items():
                 await self.links[committee[number]].send(frame_of(message, (), round_number))
@@ -119,7 +122,7 @@ class Rounds:
                 if (shape := shapes[round_number]).width:
                     frame = frame_of(shape, (), round_number)
                     replies[number] = await self.links[committee[number]].receive(frame.key)
-            messages, _ = await self.in_thread(resume, protocol, replies)
+            messages, _ = await compute(resume, protocol, replies)
 
     def _link(self, peer: int) -> tuple[int, int]:
         return min(self.session.index, peer), max(self.session.index, peer)
@@ -131,7 +134,7 @@ class Rounds:
         """
         link = self.links[peer]
         owners = self._link(peer)
-        messages = await self.in_thread(self.session.fields_for, peer)
+        messages = await self.briefly(self.session.fields_for, peer)
         frames = [frame_of(message, owners, number) for number, message in enumerate(messages)]
         # Send while receiving: two nodes that first sent everything would fill both mailboxes.
         sending = asyncio.create_task(_send_all(link, frames))
@@ -141,7 +144,7 @@ class Rounds:
         finally:
             sending.cancel()
         with blaming(link.peer, self.step):
-            await self.in_thread(self.session.receive_fields, peer, replies)
+            await self.briefly(self.session.receive_fields, peer, replies)
 
     async def _receive_fields(self, peer: int, owners: tuple[int, int]) -> list[Message]:
         link = self.links[peer]
@@ -264,7 +267,7 @@ class Rounds:
             return None
         if not isinstance(self.session, GivesTasks):
             return None
-        task: OwnerTask | None = await self.in_thread(self.session.task, chunk, payload)
+        task: OwnerTask | None = await self.briefly(self.session.task, chunk, payload)
         return task
 
     async def _finish_given(self, chunk: Chunk, given: GivenRounds, said: TaskSaid) -> list[int]:
@@ -286,6 +289,31 @@ class Rounds:
 def _begun(protocol: Generator[Any, Any, Any]) -> Step:
     """The first step of a chunk's rounds."""
     return protocol, *resume(protocol, None)
+
+
+async def drive(
+    link: PeerLink,
+    protocol: Generator[Message, Any, T],
+    owners: tuple[int, ...],
+    compute: Callable[..., Awaitable[Any]],
+    number: int = 0,
+) -> T:
+    """Do the rounds of a set-up over a link, in each of which one end is silent.
+
+    Args: compute: runs each step. number: of the chunk in whose name the frames go.
+
+    Returns: the result of the protocol.
+    """
+    message, result = await compute(resume, protocol, None)
+    while message is not None:
+        reply = Message(message.step, b"", 0, 0, message.round)
+        if message.width:
+            await link.send(frame_of(message, owners, number))
+        else:
+            reply = await link.receive(frame_of(message, owners, number).key)
+        message, result = await compute(resume, protocol, [reply])
+    made: T = result
+    return made
 
 
 async def _send_all(link: PeerLink, frames: Sequence[Frame]) -> None:

@@ -34,6 +34,8 @@ from umpc.node.attempts.replay import Replay, refuse_former
 from umpc.node.attempts.total import add_up
 from umpc.node.audit.study_rows import about
 from umpc.node.budget.budget_limits import exact_delta
+from umpc.node.budget.held_attempts import HeldAttempt
+from umpc.node.budget.ledger import StoredRelease
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import decode_study, protocol_of
 from umpc.study import messages as m
@@ -108,7 +110,7 @@ class StudyRun(CoordinatorStream):
                 step=self.step,
             ) from error
         finally:
-            self._runner.close()
+            self._runner.end()
 
     def _timeout(self) -> StepTimeout:
         """A step took too long: the missing peer is named, else this node itself."""
@@ -133,19 +135,15 @@ class StudyRun(CoordinatorStream):
 
     async def _steps(self, whole: asyncio.Timeout) -> None:
         propose = await self.expect(m.Propose, PROPOSE_SECONDS)
-        self.proposed = await asyncio.to_thread(decode_study, propose.study)
+        before = self.site.ledger.hold_seconds
+        await asyncio.to_thread(self._read_proposal, propose.study)
         study = self.study
-        await self._turn_to_dataset(whole)
+        self._runner.site = self.site
+        if (due := whole.when()) is not None:
+            whole.reschedule(due - before + self.site.ledger.hold_seconds)
         self._runner.study = study.hash
-        ahead = "to be prepared ahead" if propose.ahead else ""
-        proposal = about("proposal", study, self.coordinator, ahead)
-        await asyncio.to_thread(self.site.record, proposal)
-        self.check_caller()
-        if self._choice is not None:
-            await asyncio.to_thread(self._choice.check, study)
-        charged_as = study.whole.hash
-        released = await asyncio.to_thread(self.site.ledger.released, charged_as)
-        parked = self.site.parking.take(charged_as)
+        released, held = await asyncio.to_thread(self._look_up, propose.ahead)
+        parked = self.site.parking.take(study.whole.hash)
         if parked is not None and not propose.ahead and parked.side.study.hash == study.hash:
             await self._run_parked(parked)
             return
@@ -155,22 +153,34 @@ class StudyRun(CoordinatorStream):
         if released is not None:
             await Replay(self.site, self, self._runner).release(released)
             return
-        held = await asyncio.to_thread(self.site.ledger.held, charged_as)
-        if held is not None and not await HeldRun(self.site, self, self._runner).offer(held):
-            return
-        await asyncio.to_thread(refuse_former, self.site, study)
+        if held is not None:
+            if not await HeldRun(self.site, self, self._runner).offer(held):
+                return
+            await asyncio.to_thread(refuse_former, self.site, study)
         await self._run_attempt(propose.ahead)
 
-    async def _turn_to_dataset(self, whole: asyncio.Timeout) -> None:
-        """Go on with the study's data set, its budget and its longest time for a run."""
-        names = (node.name for node in self.study.nodes)
-        if self._choice is None or self.site.name not in names:
-            return
-        before = self.site.ledger.hold_seconds
-        self.site = await asyncio.to_thread(self._choice.site_of, self.study)
-        self._runner.site = self.site
-        if (due := whole.when()) is not None:
-            whole.reschedule(due - before + self.site.ledger.hold_seconds)
+    def _read_proposal(self, document: bytes) -> None:
+        """Take up the study, and go on with its data set and that one's budget."""
+        self.proposed = study = decode_study(document)
+        if self._choice is not None and self.site.name in (node.name for node in study.nodes):
+            self.site = self._choice.site_of(study)
+
+    def _look_up(self, ahead: bool) -> tuple[StoredRelease | None, HeldAttempt | None]:
+        """Note the proposal on disk, check whose it is, and find what the ledger has of it.
+
+        Returns: what the study released before, or else the attempt that is held for it.
+        """
+        study = self.study
+        note = "to be prepared ahead" if ahead else ""
+        self.site.record(about("proposal", study, self.coordinator, note))
+        self.check_caller()
+        if self._choice is not None:
+            self._choice.check(study)
+        released = self.site.ledger.released(study.whole.hash)
+        held = None if released else self.site.ledger.held(study.whole.hash)
+        if released is None and held is None:
+            refuse_former(self.site, study)
+        return released, held
 
     async def _run_attempt(self, ahead: bool) -> None:
         self.watch.attempt()
@@ -192,13 +202,7 @@ class StudyRun(CoordinatorStream):
         )
         failpoint("after-reserve")
         try:
-            records = await asyncio.to_thread(self.site.load, study)
-            if records.cohort is not None:
-                changed = await asyncio.to_thread(ledger.note_cohort, charged_as, records.cohort)
-                log.info("study %s reads %s", self.label, RECORDS[changed])
-            own = self.site.credentials()
-            side = protocol.node(own, study, records.columns, records.count, os.urandom)
-            await self._log_study(records.count, records.dropped)
+            side = await asyncio.to_thread(self._join)
             await self.send(m.Accepted(study.hash, side.accept()))
             agree = await self.expect(m.Agree)
             failpoint("agree")
@@ -213,7 +217,20 @@ class StudyRun(CoordinatorStream):
             if self.parked is None:
                 ledger.cancel(charged_as)
 
-    async def _log_study(self, count: int, dropped: int) -> None:
+    def _join(self) -> NodeSide:
+        """Read the records of the study, whose ε is reserved, and make this node's side."""
+        study = self.study
+        records = self.site.load(study)
+        if records.cohort is not None:
+            changed = self.site.ledger.note_cohort(study.whole.hash, records.cohort)
+            log.info("study %s reads %s", self.label, RECORDS[changed])
+        own = self.site.credentials()
+        protocol = protocol_of(study)
+        side = protocol.node(own, study, records.columns, records.count, os.urandom)
+        self._log_study(records.count, records.dropped)
+        return side
+
+    def _log_study(self, count: int, dropped: int) -> None:
         log.info(
             "study %s of %s accepted: %d records, %d rows dropped",
             self.label,
@@ -221,10 +238,8 @@ class StudyRun(CoordinatorStream):
             count,
             dropped,
         )
-        kernels = self.study.parsed_kernels
-        await asyncio.to_thread(lambda: [kernel.interval for kernel in kernels])  # maybe seconds
-        for kernel in kernels:
-            low = kernel.interval.low
+        for kernel in self.study.parsed_kernels:
+            low = kernel.interval.low  # maybe seconds
             high = kernel.interval.high
             log.info(
                 "kernel %s of hash %s, range [%s, %s], delta f %s",
@@ -298,7 +313,7 @@ class StudyRun(CoordinatorStream):
             await self.send(m.Opened(parked.agree(agree.members), side.sign_members()))
             begin = await self.expect(m.Begin)
             self.step = "prepare"
-            await self._runner.in_thread(side.check_agreed, begin.signatures)
+            await self._runner.briefly(side.check_agreed, begin.signatures)
             attempt = parked.begin(begin.openings)
             failpoint("before-resume")
             await self._runner.resume(parked, study)

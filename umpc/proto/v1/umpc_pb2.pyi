@@ -382,10 +382,12 @@ class PeerMessage(_message.Message):
     def __init__(self, hello: _Optional[_Union[PeerHello, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ...) -> None: ...
 
 class PeerHello(_message.Message):
-    __slots__ = ("attempt",)
+    __slots__ = ("attempt", "channel")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
     attempt: bytes
-    def __init__(self, attempt: _Optional[bytes] = ...) -> None: ...
+    channel: bytes
+    def __init__(self, attempt: _Optional[bytes] = ..., channel: _Optional[bytes] = ...) -> None: ...
 
 class DealRequest(_message.Message):
     __slots__ = ("study", "members", "openings", "signatures", "digest")

@@ -210,6 +210,10 @@ class CoordinatorSide(ABC):
                 what, statement, [member], self._keys[one], signatures[one], member.name, step
             )
 
+    def anticipate(self) -> None:
+        """Compute what the report takes from the attempt alone, while the nodes prepare it."""
+        return
+
     def evaluate(self) -> m.Evaluate:
         """The order to go on, once all nodes are prepared, with everybody's signatures."""
         if not self._signatures:

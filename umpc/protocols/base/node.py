@@ -33,6 +33,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import OwnerTask
 from umpc.mpc.transfers.kept_roots import KeptRoots
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m
@@ -115,6 +116,20 @@ class UsesRoots(Protocol):
 
     def end_roots(self, *, keep: bool) -> None:
         """The attempt has ended. Args: keep: it ended well."""
+        ...
+
+
+@runtime_checkable
+class TakesChannels(Protocol):
+    """A `MeshSide` that may use channels of transfers which were made before its attempt."""
+
+    @property
+    def channel_peers(self) -> tuple[int, ...]:
+        """The nodes to which it needs a channel, that of each pair of nodes being one."""
+        ...
+
+    def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
+        """Use a channel to a peer, once, in place of `set_up`."""
         ...
 
 

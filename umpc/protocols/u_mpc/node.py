@@ -36,6 +36,7 @@ from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import SharedCells
 from umpc.mpc.masked.tasks import OwnerTask
 from umpc.mpc.transfers.kept_roots import KeptRoots
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.noise_binding import (
@@ -184,6 +185,20 @@ class UMpcNode(NodeSide):
         if self._transfers is not None:
             return self._transfers.set_up(peer)
         return None if self.tosses_early else self.cells.set_up(peer)
+
+    @property
+    def channel_peers(self) -> tuple[int, ...]:
+        """The nodes with which this one tosses coins over channels that serve nothing else."""
+        if self._transfers is None or type(self).set_up is not UMpcNode.set_up:
+            return ()
+        attempt = self.attempt
+        return tuple(peer for peer in self.peers if attempt.tosses(self.index, peer))
+
+    def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
+        """Use a channel to a peer, once, in place of `set_up`."""
+        if self._transfers is None:
+            raise LocalProtocolError("this study has no channel for coins alone")
+        self._transfers.take_up(peer, channel)
 
     def toss(self) -> Mesh[None] | None:
         """The committee's noise from transfers, once, after every set-up."""
