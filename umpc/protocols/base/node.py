@@ -32,8 +32,8 @@ from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import OwnerTask
-from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
+from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m

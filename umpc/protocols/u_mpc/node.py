@@ -35,8 +35,8 @@ from umpc.mpc.chunks import AHEAD, Chunk
 from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import SharedCells
 from umpc.mpc.masked.tasks import OwnerTask
-from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
+from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.noise_binding import (
