@@ -149,8 +149,12 @@ class MisfitFinder:
         listed = source.unlisted_marks()
         marks = tuple(listed[place - 1] for place in sorted(self._marks) if place)
         parts = (self._beyond, self._unknown, self._rounded)
-        misfits = (np.concatenate(part) if part else np.empty(0, np.int64) for part in parts)
-        return Misfit(schema.name, expected, substitute, *misfits, marks, source.missing)
+        beyond, unknown, rounded = (
+            np.concatenate(part) if part else np.empty(0, np.int64) for part in parts
+        )
+        return Misfit(
+            schema.name, expected, substitute, beyond, unknown, rounded, marks, source.missing
+        )
 
 
 def check_resolution(schema: FieldSchema, site: TableSite) -> None:
