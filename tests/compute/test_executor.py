@@ -82,7 +82,7 @@ def test_failures_keep_their_class_and_culprit_at_every_place():
     one, other = tasks(run_of())
     rounds, theirs = opened(one, other)
     with pytest.raises(EncodingError):
-        TaskRounds(replace(one, material=one.material[1:]))
+        TaskRounds(replace(other, material=other.material[1:]))
     with pytest.raises(RemoteProtocolError) as caught:
         rounds.after(((replace(theirs[0], payload=b""),),))
     again = pickle.loads(pickle.dumps(caught.value))

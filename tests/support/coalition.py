@@ -36,7 +36,7 @@ from umpc.mpc.masked.plan_items import (
 Part = tuple[np.ndarray, int]
 """A small number with that many bits per edge."""
 Gate = Comparison | LookupTable | TopBit
-"""What has a masked difference."""
+"""A part of a plan that has a masked difference."""
 
 
 class Coalition:

@@ -24,7 +24,7 @@ from umpc.study.frames import Frame
 
 
 @contextmanager
-def small_chunks(material: int = 2000) -> Iterator[None]:
+def small_chunks(material: int = 800) -> Iterator[None]:
     """Chunks of few edges, all of which are given away. A program has its sizes from its start."""
     program_of.cache_clear()
     with pytest.MonkeyPatch.context() as patch:

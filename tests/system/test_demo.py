@@ -83,7 +83,7 @@ def test_the_noise_of_a_private_demo_is_what_the_report_says(nodes):
     assert report["bytes_offline"] == report["bytes_offline_predicted"]
     assert (report["nodes"], report["rounds"], report["edges"], report["max_degree"]) == (
         nodes,
-        3,
+        4,
         1138,
         4,
     )

@@ -261,6 +261,13 @@ def test_a_long_conjunction_is_made_of_shorter_ones():
     assert len(logics) == 3
 
 
+def test_many_wide_comparisons_are_not_too_many_products_of_masks():
+    fields = {f"x{i}": ("0", str((1 << 52) - 1)) for i in range(16)}
+    text = " + ".join(f"sign(a.{name} - b.{name})" for name in fields)
+    plan = program_of(Kernel.from_text(text, make_schema(**fields), 2, False), LARGE).plans[0, 1]
+    assert len(plan.tables) == 16 * 8 and len(plan.layers) == 2
+
+
 # --- what is too large ----------------------------------------------------------------------------
 
 

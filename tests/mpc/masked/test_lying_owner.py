@@ -15,6 +15,7 @@ from tests.support.liars import worst_change as change_by
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import derive
 from umpc.errors import KernelError, RangeError
+from umpc.mpc.masked import compiler, lookup_comparison
 from umpc.mpc.masked.masks import masked_wires, wire_masks
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import RecordPlace
@@ -151,6 +152,17 @@ def test_a_liar_never_moves_random_kernels_beyond_the_robust_sensitivity(text, l
     assume(not reason)
     robust = in_units(of.robust.change, of)
     assert change_by(of, liar, RECORDS, 1 << 12, of.text) <= robust
+
+
+@pytest.mark.parametrize("liar", PAIR)
+def test_a_liar_that_flips_bits_of_pieces_stays_within_the_robust_sensitivity(liar, monkeypatch):
+    monkeypatch.setattr(lookup_comparison, "ONE_PIECE", 1)
+    monkeypatch.setattr(lookup_comparison, "PIECE", 1)
+    compiler.program_of.cache_clear()
+    of = kernel("sign(a.x - b.x) * sign(a.y - b.y)")
+    assert len(program_of_pair(of).plans[PAIR].layers) == 2
+    assert change_by(of, liar, RECORDS, MOST, "pieces") == in_units(of.robust.change, of) == 6
+    compiler.program_of.cache_clear()
 
 
 def test_a_liar_moves_a_product_beyond_any_bound():

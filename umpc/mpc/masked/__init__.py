@@ -4,6 +4,7 @@
 |---|---|
 | `plan_items.py` | the items that a plan lists: wires, places, bits, terms |
 | `plan.py` | the computation of the owners of an edge, layer by layer |
+| `products.py` | the number and the order of a plan's products of masks |
 | `plan_builder.py` | a plan in the making, with every item numbered once |
 | `compiler.py` | from kernels' normal forms to the plan of each pattern of owners |
 | `literals.py` | a Boolean function in the literals that make it short |

@@ -36,6 +36,7 @@ from umpc.mpc.masked.plan_items import (
     Wire,
     WordPlace,
 )
+from umpc.mpc.masked.products import expanded
 from umpc.ustat import polynomial as poly
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.local import bound, relabel
@@ -139,7 +140,10 @@ class _Compiler:
         )
         most_dealt = max(plan.dealt_bits(party) for party in plan.everybody)
         most_expanded = max(MAX_EXPANSIONS, EXPANSIONS_OF_A_SUM * len(outputs))
-        if _expanded(plan) > most_expanded or most_dealt > MATERIAL_BYTES:
+        if (
+            expanded(plan.outputs, plan.places, plan.bits) > most_expanded
+            or most_dealt > MATERIAL_BYTES
+        ):
             raise KernelError(
                 "the kernel multiplies so many comparisons that 8 edges need more than "
                 f"{MATERIAL_BYTES} bytes of material, or more than {MAX_EXPANSIONS} products of "
@@ -314,20 +318,6 @@ class _Compiler:
                 return (party,)
             case _:
                 return range(self.parties)
-
-
-def _expanded(plan: Plan) -> int:
-    """The number of products of masks that all terms and functions expand into."""
-    words = (place.polynomial for place in plan.places if isinstance(place, WordPlace))
-    ring = sum(
-        1 << len(term.bits) + len(term.factors)
-        for polynomial in (*plan.outputs, *words)
-        for term in polynomial.terms
-    )
-    functions = (bit for bit in plan.bits if isinstance(bit, Logic))
-    return ring + sum(
-        1 << len(conjunction) for function in functions for conjunction in function.conjunctions
-    )
 
 
 def _literal(form: Polynomial, kind: str) -> Polynomial:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-import numpy as np
-
 from umpc.crypto.ring import Ring, packed_size
 from umpc.crypto.rounds import Message
 from umpc.errors import LocalProtocolError
@@ -40,6 +38,7 @@ from umpc.mpc.masked.plan_items import (
     expansions,
     subsets,
 )
+from umpc.mpc.masked.products import ProductStep, product_steps, subset_rows
 
 MATERIAL_BYTES = 1_000_000
 """The most bytes of a chunk's material, so that it fits one frame."""
@@ -136,19 +135,8 @@ class Plan:
 
     @cached_property
     def subset_rows(self) -> dict[Conjunction, IndexArray]:
-        """For each conjunction of k literals the rows of its subsets' bit elements: (2^k − 1,).
-
-        Subset s holds literal i where bit i of s is set; s counts from 1.
-        """
-        functions = (bit for bit in self.bits if isinstance(bit, Logic))
-        conjunctions = {part for function in functions for part in function.conjunctions}
-        return {part: np.array(self._rows_of_subsets(part)) for part in conjunctions}
-
-    def _rows_of_subsets(self, conjunction: Conjunction) -> list[int]:
-        parts: list[BitElement] = [()]
-        for literal in conjunction:
-            parts += [(*part, literal.bits) for part in parts]
-        return [self.bit_element_rows[tuple(sorted(set(part)))] for part in parts[1:]]
+        """For each conjunction the rows of its subsets' bit elements (`products.py`)."""
+        return subset_rows(self.bits, self.bit_element_rows)
 
     @cached_property
     def bit_elements(self) -> tuple[BitElement, ...]:
@@ -164,17 +152,9 @@ class Plan:
         return tuple(sorted(found))
 
     @cached_property
-    def bit_element_steps(self) -> dict[tuple[int, ...], tuple[IndexArray, IndexArray]]:
-        """For each literal's bits, in order: the rows of bit elements that end with it.
-
-        The second array has the rows of these elements without that literal; −1 stands for none.
-        """
-        rows: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-        for row, element in enumerate(self.bit_elements):
-            shorter = self.bit_element_rows[element[:-1]] if len(element) > 1 else -1
-            rows.setdefault(element[-1], []).append((row, shorter))
-        steps = sorted(rows.items())
-        return {bits: (np.array(found)[:, 0], np.array(found)[:, 1]) for bits, found in steps}
+    def bit_element_steps(self) -> dict[tuple[int, ...], ProductStep]:
+        """The steps in which the dealer multiplies the masks of literals (`products.py`)."""
+        return product_steps(self.bit_element_rows)
 
     def top_bit(self, number: int) -> TopBit | None:
         """The top bit of a difference that is part of a bit: of signs only."""
