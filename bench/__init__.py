@@ -37,6 +37,7 @@
 | `memory_site.py` | a site whose streams and ledger are in memory, for timed sessions |
 | `guessing.py` | how well an event is guessed from times |
 | `ranking.py` | a ranking that a trusted curator learns by DP-SGD |
+| `reading.py` | how a node reads a table of 10^7 rows, next to DuckDB alone |
 | `proposal.py` | a node's steps from a proposal to its acceptance |
 | `profile.py` | `make profile`: where the time of a job goes |
 | `steps.py` | `make profile`: the milliseconds of each step of a small job |
