@@ -90,6 +90,25 @@ def test_a_liar_never_moves_the_library_beyond_the_robust_sensitivity(name, liar
     assert change_by(of, liar, RECORDS, MOST, name) <= in_units(of.robust.change, of)
 
 
+IN_PIECES = ("kendall_tau 0", "duplicate_pair_ratio 0", "rand_index 0", "auc 0")
+
+
+@pytest.mark.parametrize("liar", PAIR)
+@pytest.mark.parametrize("name", IN_PIECES)
+def test_a_liar_that_flips_bits_of_single_pieces_stays_within_it(name, liar, monkeypatch):
+    """Pieces of one bit: a comparison of the small schema then takes several of them."""
+    of = PAIRS[name]
+    monkeypatch.setattr(lookup_comparison, "ONE_PIECE", 1)
+    monkeypatch.setattr(lookup_comparison, "PIECE", 1)
+    compiler.program_of.cache_clear()
+    try:
+        plan = program_of_pair(of).plans[PAIR]
+        assert len(plan.layers) > 1
+        assert change_by(of, liar, RECORDS, MOST, name) <= in_units(of.robust.change, of)
+    finally:
+        compiler.program_of.cache_clear()
+
+
 @pytest.mark.parametrize("liar", PAIR)
 @pytest.mark.parametrize(
     ("text", "honest", "robust"),

@@ -30,10 +30,12 @@ from tests.support.mpc_studies import (
     table_starts,
 )
 from tests.support.studies import Entropy, make_attempt, make_study
+from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS
 from umpc.dealer.session import DealerSession
 from umpc.errors import EncodingError
 from umpc.mpc.chunks import Chunk
+from umpc.mpc.masked import material
 from umpc.mpc.masked.masks import wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares, dealt_bytes
 from umpc.mpc.masked.plan import MAX_CHUNK
@@ -285,3 +287,26 @@ def wide_pieces(part: SeededPart) -> list[np.ndarray]:
     if part.shares is not None:
         found += [part.shares.elements, *part.shares.tables, part.shares.bits]
     return [piece for piece in found if piece.size]
+
+
+@pytest.mark.parametrize("plan", [PLAN, TABLES, KEYS], ids=["pair", "three", "keys"])
+def test_each_kind_of_mask_has_a_stream_of_its_own(plan, monkeypatch):
+    """A table's pads that equal the masks of opened bits would let the last owner combine both."""
+    used = []
+
+    def spy(seed, *labels):
+        used.append((seed, *labels))
+        return derive(seed, *labels)
+
+    monkeypatch.setattr(material, "derive", spy)
+    for party in plan.everybody:
+        SeededPart.expand(plan, seed_of(f"party {party}"), party, 10)
+    assert len(set(used)) == len(used)
+    assert {label for _, label in used} == {
+        "roots",
+        "sigma",
+        "places",
+        "elements",
+        "tables",
+        "bits",
+    }

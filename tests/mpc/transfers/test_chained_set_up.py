@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,12 +13,15 @@ from tests.support.mpc_studies import seed_of
 from tests.support.transfers import altered, bits_of, correlated, delta_of
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError, RemoteProtocolError
-from umpc.mpc.transfers import chained_set_up
+from umpc.mpc.transfers import chained_set_up, correlated_ot
 from umpc.mpc.transfers.chained_set_up import (
+    FOLD,
     chained_shapes,
     open_chained_receiver,
     open_chained_sender,
 )
+from umpc.mpc.transfers.correlated_ot import trees_bytes
+from umpc.mpc.transfers.correlation_check import with_mask
 from umpc.mpc.transfers.kept_roots import KEPT, LONGEST, NO_ROOT, SECONDS, KeptRoots, Root
 
 
@@ -171,6 +175,57 @@ def test_keys_and_offsets_of_two_studies_have_nothing_in_common():
     assert len(counts) == 3 * 4 * 128 and set(counts.tolist()) == {1, 2}
 
 
+def test_hashed_transfers_of_a_root_have_no_common_offset():
+    """Blocks of a channel differ by Δ in all places; blocks of a root must not."""
+    pair = Pair()
+    keys = chained_set_up._keys
+    for number in range(3):
+        seen = []
+
+        def spy(blocks, seen=seen):
+            seen.append(blocks.copy())
+            return keys(blocks)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(chained_set_up, "_keys", spy)
+            pair.study(f"study {number}")
+        assert len(seen) == (6 if number else 0)
+        for first, second in combinations(seen, 2):
+            offsets = [row for row in (first ^ second).tolist() if any(row)]
+            assert len(set(map(tuple, offsets))) == len(offsets)
+            assert pair.delta.tolist() not in offsets
+
+
+def test_each_root_has_choices_of_its_own():
+    pair = Pair()
+    found = []
+    for number in range(4):
+        pair.study(f"study {number}")
+        (root,) = pair.shelves[1]._roots[b"r", b"s", "e"]
+        assert root.choices is not None
+        found.append(tuple(root.choices.tolist()))
+        ones = sum(word.bit_count() for word in found[-1])
+        assert 32 < ones < 96  # each bound is more than five standard deviations away
+    assert len(set(found)) == 4
+
+
+def test_every_check_hides_its_choices_under_a_mask_of_its_own():
+    pair = Pair()
+    masks = []
+
+    def spy(choices, mask):
+        masks.append(mask)
+        return with_mask(choices, mask)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(correlated_ot, "with_mask", spy)
+        for number in range(3):
+            pair.study(f"study {number}", checked=True)
+    # In each study the next root and one batch; in each but the first the root's extension, too.
+    assert len(masks) == 3 * 2 + 2
+    assert len(set(masks)) == len(masks) and all(len(set(mask)) > 4 for mask in masks)
+
+
 # --- liars
 
 
@@ -191,6 +246,19 @@ def test_a_sender_whose_use_of_a_root_does_not_hold_is_named(place):
     with pytest.raises(RemoteProtocolError, match="do not fit together") as caught:
         pair.study("second", change=(0, "ot_choice", flipped(place)))
     assert (caught.value.culprit, caught.value.step) == ("s", "ot_extend")
+
+
+@pytest.mark.parametrize("place", [trees_bytes(FOLD, checked=True), -1])
+def test_a_receiver_whose_next_root_does_not_hold_is_named(place):
+    with pytest.raises(RemoteProtocolError, match="do not fit together") as caught:
+        Pair().study("first", checked=True, change=(1, "ot_trees", flipped(place)))
+    assert caught.value.culprit == "r"
+
+
+def test_bits_after_the_points_are_refused():
+    with pytest.raises(RemoteProtocolError, match="after the points") as caught:
+        Pair().study("first", change=(0, "ot_choice", flipped(-1)))
+    assert (caught.value.culprit, caught.value.step) == ("s", "ot_choice")
 
 
 def test_a_root_that_was_not_offered_is_refused():

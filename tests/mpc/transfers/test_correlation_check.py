@@ -211,3 +211,19 @@ def test_trees_that_fit_only_some_offsets_are_found(fold):
     with pytest.raises(RemoteProtocolError, match="trees"):
         sender_channel(delta, keys, bytes(changed), b"session", "eve", fold, checked=True)
     sender_channel(delta, keys, bytes(changed), b"session", "eve", fold)  # unchecked: not found
+
+
+def test_each_batch_and_each_part_of_it_has_a_mask_of_its_own(monkeypatch):
+    masks = []
+
+    def spy(choices, mask):
+        masks.append(mask)
+        return with_mask(choices, mask)
+
+    monkeypatch.setattr(correlated_ot, "with_mask", spy)
+    monkeypatch.setattr(correlated_ot, "PART", 128)
+    _, receiver = ends(1)
+    for channel in (receiver, receiver, receiver.fork("a"), receiver.fork("b")):
+        channel.extend(bits_of("masks", 300))
+    assert len(masks) == 4 * 3 and len(set(masks)) == len(masks)
+    assert all(len(set(mask)) > 4 for mask in masks)

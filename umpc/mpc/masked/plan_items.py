@@ -141,7 +141,7 @@ class LookupTable:
 
     @property
     def bits(self) -> int:
-        """Bits of an edge's row. A short row is padded to a byte with bits that nobody reads."""
+        """Bits of an edge's row. A short row is padded to a byte with shares of zeros."""
         return max(8, 1 << self.size)
 
 

@@ -162,7 +162,13 @@ def open_chained_receiver(
         if roots is not None:
             roots.unused()
         base.send([silence(OFFER)])
-        points = body[: BLOCK_BITS * POINT_BYTES]
+        points, rest = body[: BLOCK_BITS * POINT_BYTES], body[BLOCK_BITS * POINT_BYTES :]
+        if any(rest):
+            raise RemoteProtocolError(
+                f"{peer} sent bits after the points of its base transfers ({CHOICE})",
+                culprit=peer,
+                step=CHOICE,
+            )
         pairs = _result(base, [Message(CHOICE, points, BLOCK_BITS, 8 * POINT_BYTES)])
     elif root is not None and used == offered:
         pairs = _pairs_of_root(root, body, session, peer)

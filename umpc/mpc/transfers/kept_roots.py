@@ -4,8 +4,9 @@ A root is 128 base transfers with a channel's sender as the *receiver*, as every
 They cost no curve points: they are correlated transfers of the last study's own channel, hashed.
 `chained_set_up.py` makes them and uses them.
 
-A root lives in the memory of both processes only. A process drops it when it is used, when it is
-older than its limits, and when a run with that peer fails.
+A root lives in the memory of both processes only. A process drops it when it is used and when a run
+with that peer fails. One that is beyond its limits is never used, and is dropped when the process
+next takes or keeps any root.
 """
 
 from __future__ import annotations
@@ -63,18 +64,20 @@ class PeerRoots:
     def __init__(self, shelf: KeptRoots, place: Place):
         self._shelf = shelf
         self._place = place
-        self._used: Root | None = None
+        self._used: Root | None = None  # without its keys
         self._made: Root | None = None
 
     def take(self, *, checked: bool) -> Root | None:
         """The root that was made last, if there is one. Args: checked: only a checked one."""
-        self._used = self._shelf.pop(self._place, None, checked=checked)
-        return self._used
+        return self._remembered(self._shelf.pop(self._place, None, checked=checked))
 
     def claim(self, root_id: bytes, *, checked: bool) -> Root | None:
         """The root that the peer offers, if this node has it and may use it."""
-        self._used = self._shelf.pop(self._place, root_id, checked=checked)
-        return self._used
+        return self._remembered(self._shelf.pop(self._place, root_id, checked=checked))
+
+    def _remembered(self, root: Root | None) -> Root | None:
+        self._used = replace(root, keys=None, choices=None, pairs=None) if root else None
+        return root
 
     def unused(self) -> None:
         """The peer did not have the root that was taken. It is gone, and the next starts anew."""

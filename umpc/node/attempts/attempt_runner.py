@@ -506,8 +506,10 @@ class AttemptRunner:
             self._spool.close()
         for link in self._links.values():
             link.close(keep=self.ended_well)
-        if self._side is not None and isinstance(self._side.mesh, UsesRoots):
-            self._side.mesh.end_roots(keep=self.ended_well)
+        # What waits prepared has not used its transfers up, so it leaves its root when it has run.
+        mesh = self._side.mesh if self._side is not None and not self._is_parked else None
+        if isinstance(mesh, UsesRoots):
+            mesh.end_roots(keep=self.ended_well)
         if self.delivery:
             self.delivery.close()
         self._is_closed = True
