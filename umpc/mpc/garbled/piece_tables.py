@@ -244,7 +244,7 @@ def _add_lanes(rows: BitArray, pads: BitArray, ends: IndexArray) -> None:
 
 
 def _add_packed_lanes(rows: BitArray, pads: BitArray, ends: IndexArray) -> None:
-    """The same for rows that are packed: (n, rows / 4) uint8, four rows to a byte."""
+    """rows ^= pads in each lane, for packed rows: (n, rows / 4) uint8, four rows to a byte."""
     for edges, lane, octets in _lanes(rows, pads, ends):
         edges[:, lane] ^= _packed(octets, lane % 4)
 

@@ -55,7 +55,7 @@ class Side(Generic[End]):
     """
 
     roots: PeerRoots | None = None
-    """What earlier studies left, if their base transfers may serve this one."""
+    """Roots of earlier studies, if their base transfers may serve this one."""
 
     def __init__(
         self, link: Link, node: int, peer: str, columns: Columns, seed: bytes, session: bytes

@@ -20,7 +20,7 @@ each has one of two uniform keys of the receiver (Beaver 1996; Ishai et al. 2003
 **The next root.** The receiver extends a fork of the new channel by 128 uniform choices, and both
 hash again. The sender gets both keys of each transfer, the receiver one.
 
-What every party sees, and may gain:
+Reveals, and gains of a party that lies:
 
 - The receiver sees rows of the root's extension, pseudorandom to it whatever Δ is: of each pair of
   keys it lacks one. Keys and Δ of a study are fresh; no study's seeds follow from a later one's.

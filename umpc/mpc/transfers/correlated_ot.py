@@ -460,7 +460,7 @@ def _extend_message(
 ) -> Message:
     """A batch's message. Its payload is count × width bits: those of the padded rows.
 
-    Of a checked batch, whose payload has proofs too, these are bytes.
+    A checked batch, whose payload has proofs too, counts bytes.
     """
     if checked:
         return Message(EXTEND, payload, len(payload), 8, batch)

@@ -18,7 +18,7 @@ check takes no round. Two different rows of m blocks collide with probability at
 a key. The last block of a row is multiplied by a power of GHASH's point alone. So the additional
 choices hide h(r), and h(t_i) follows from h(q_i), which the sender has.
 
-What holds then, for a random oracle and up to 2^40 blocks a batch: a receiver that deviates passes
+The guarantee, for a random oracle and up to 2^40 blocks a batch: a receiver that deviates passes
 only if it guessed the bits of Δ that its deviation depends on. Guessing c bits ends the study with
 probability 1 − 2^−c, and names the receiver. The trees of folds above 1 need a check of their own
 (`seed_trees.py`).
