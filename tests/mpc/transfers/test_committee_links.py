@@ -146,7 +146,7 @@ def made_before(session: bytes = b"an earlier study") -> tuple:
 
 @pytest.mark.usefixtures("fast")
 def test_a_channel_that_was_made_before_serves_in_place_of_a_set_up():
-    """The same coins come out, and another attempt's messages over the same channel are others."""
+    """The coins follow from the numbers; another attempt's messages over it are others."""
     plan = TossPlan(2, RINGS[1], (CoinToss((1 << 63, 3 << 61), (1, 10)),))
     seeds = [seed_of(f"numbers {name}") for name in NAMES[:2]]
     sent = []
