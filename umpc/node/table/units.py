@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -148,9 +149,20 @@ class MisfitFinder:
             expected += f" in steps of {schema.resolution}"
         listed = source.unlisted_marks()
         marks = tuple(listed[place - 1] for place in sorted(self._marks) if place)
-        parts = (self._beyond, self._unknown, self._rounded)
-        misfits = (np.concatenate(part) if part else np.empty(0, np.int64) for part in parts)
-        return Misfit(schema.name, expected, substitute, *misfits, marks, source.missing)
+        return Misfit(
+            schema.name,
+            expected,
+            substitute,
+            _joined(self._beyond),
+            _joined(self._unknown),
+            _joined(self._rounded),
+            marks,
+            source.missing,
+        )
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
 def check_resolution(schema: FieldSchema, site: TableSite) -> None:
