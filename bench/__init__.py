@@ -43,7 +43,7 @@
 | `jobs.py` | run jobs, and report those that fail |
 | `kendall.py` | a study of Kendall's tau, for benchmarks in one process |
 | `leaks.py` | memory and open descriptors of every process over many studies |
-| `cluster_demo.py` | `make cluster-demo`: a site's chunks on a cluster, and a worker killed |
+| `cluster_demo.py` | `make cluster-demo`: two sites' chunks on two clusters, and workers killed |
 | `trail.py` | an audit trail of a million rows: seconds and memory to verify it |
 | `limits.py` | this machine's AES limit |
 | `table.py` | print tables, and figures beside their targets |
