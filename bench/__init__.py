@@ -19,6 +19,7 @@
 | `without_dealer.py` | the grid without a dealer: bytes and seconds over cells and records |
 | `network.py` | slow lines, beside the seconds that `umpc plan` predicts |
 | `proxy.py` | a slow line in front of servers |
+| `reading.py` | how a node reads a table of 10^7 rows, next to DuckDB alone |
 | `scaling.py` | growth over the size of E, nodes and records: tables, and pictures for README.md |
 | `nodes.py` | 64 nodes |
 | `members.py` | hundreds of members with one record each, in two processes that run many nodes |
@@ -46,7 +47,7 @@
 | `jobs.py` | run jobs, and report those that fail |
 | `kendall.py` | a study of Kendall's tau, for benchmarks in one process |
 | `leaks.py` | memory and open descriptors of every process over many studies |
-| `cluster_demo.py` | `make cluster-demo`: a site's chunks on a cluster, and a worker killed |
+| `cluster_demo.py` | `make cluster-demo`: two sites' chunks on two clusters, and workers killed |
 | `trail.py` | an audit trail of a million rows: seconds and memory to verify it |
 | `limits.py` | this machine's AES limit |
 | `table.py` | print tables, and figures beside their targets |

@@ -118,7 +118,7 @@ def units_of(
     found = {}
     for schema in schemas:
         numbers = _numbers(columns[schema.name][present], schema)
-        found[schema.name] = to_units(numbers, schema)
+        found[schema.name] = to_units(np.ma.filled(numbers, np.nan), schema).units
         _warn(numbers, found[schema.name], schema, site)
     return found, int((~present).sum())
 

@@ -40,9 +40,16 @@ from numpy.typing import NDArray
 from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, NotNumeric
 from umpc.node.table.fingerprint import Cohort, CohortHash, selection_of
-from umpc.node.table.people import PeopleSoFar
+from umpc.node.table.people import PeopleSoFar, Places
 from umpc.node.table.source import TableSite, TableSource
-from umpc.node.table.units import Misfit, MisfitFinder, check_resolution, narrowest, to_units
+from umpc.node.table.units import (
+    FieldUnits,
+    Misfit,
+    MisfitFinder,
+    check_resolution,
+    narrowest,
+    to_units,
+)
 from umpc.study.parts import Person
 from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
@@ -149,25 +156,33 @@ class _Gathered:
         first = self.rows + 1
         self.rows += len(batch.present)
         self._dropped += len(batch.present) - len(rows)
-        values = {name: each.take(rows) for name, each in batch.values.items()}
-        columns = {
+        values = batch.values
+        if len(rows) < len(batch.present):
+            values = {name: each.take(rows) for name, each in values.items()}
+        found = {
             schema.name: to_units(values[schema.name].numbers, schema) for schema in self._fields
         }
-        kept = np.arange(len(rows))
-        if self._where is not None:
-            kept = kept[self._where.holds(columns)]
-        if self._person is not None:
-            places = self._people.places(batch.persons[rows[kept]])
-            kept = kept[places < self._person.records]
+        kept = self._kept(batch, rows, found)
         if len(kept) < len(rows):
             rows = rows[kept]
             values = {name: each.take(kept) for name, each in values.items()}
-            columns = {name: column[kept] for name, column in columns.items()}
+            found = {name: each.take(kept) for name, each in found.items()}
         for schema in self._fields:
-            self._misfits[schema.name].add(values[schema.name], rows + first)
-            self._parts[schema.name].append(columns[schema.name].astype(narrowest(schema)))
+            name = schema.name
+            self._misfits[name].add(found[name], values[name].marks, rows + first)
+            self._parts[name].append(found[name].units.astype(narrowest(schema)))
         self._cohort.add({name: each.numbers for name, each in values.items()}, len(rows))
         self._count += len(rows)
+
+    def _kept(self, batch: Batch, rows: Places, found: dict[str, FieldUnits]) -> Places:
+        """Return which of the complete records the condition and the limit for people leave."""
+        kept = np.arange(len(rows))
+        if self._where is not None:
+            kept = kept[self._where.holds({name: each.units for name, each in found.items()})]
+        if self._person is not None:
+            places = self._people.places(batch.persons[rows[kept]])
+            kept = kept[places < self._person.records]
+        return kept
 
     def records(self) -> Records:
         """Return all records. The parts of each column are dropped as soon as it is joined."""

@@ -31,8 +31,7 @@ INCREMENT, FIRST, SECOND = map(
 )
 SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
 """The increment, the multipliers and the shifts of SplitMix."""
-OTHER = np.uint64(0xD6E8FEB86659FD93)
-"""Tells the words of the second sum from those of the first."""
+HALF = np.uint64(32)
 SHOWN = 8
 """Hexadecimal digits of a hash that people see."""
 
@@ -65,7 +64,7 @@ class Cohort:
 class CohortHash:
     """The hashes of a cohort, batch by batch.
 
-    Each record becomes a word of 64 bits, and so does each value of a field. Two sums of mixed
+    Each record becomes a word of 64 bits, and so does each value of a field. Two sums over the
     words, 128 bits together, stand for all of them. They do not depend on the order, need no
     memory, and two different tables have the same sums with a probability of about count² / 2^64
     by their words, unless somebody makes them so; the table's owner would deceive himself.
@@ -106,13 +105,14 @@ class CohortHash:
 
 
 class _Sums:
-    """Two sums of words, modulo 2^64."""
+    """The sum of words, and of each word's product with its upper half, modulo 2^64."""
 
     def __init__(self) -> None:
         self._sums = np.zeros(2, dtype=np.uint64)
 
     def add(self, words: NDArray[np.uint64]) -> None:
-        self._sums += np.array([words.sum(), _mixed(words ^ OTHER).sum()], dtype=np.uint64)
+        products = words * (words >> HALF)
+        self._sums += np.array([words.sum(), products.sum()], dtype=np.uint64)
 
     @property
     def data(self) -> bytes:
@@ -206,9 +206,10 @@ def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     figure 17: SplitMix's `mix64variant13`, after its increment.
     """
     mixed = words + INCREMENT
-    mixed ^= mixed >> SHIFTS[0]
+    shifted = mixed >> SHIFTS[0]
+    mixed ^= shifted
     mixed *= FIRST
-    mixed ^= mixed >> SHIFTS[1]
+    mixed ^= np.right_shift(mixed, SHIFTS[1], out=shifted)
     mixed *= SECOND
-    mixed ^= mixed >> SHIFTS[2]
+    mixed ^= np.right_shift(mixed, SHIFTS[2], out=shifted)
     return mixed

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +14,14 @@ from umpc.errors import RangeError
 from umpc.node.table.source import TableSite, TableSource
 from umpc.ustat.schema import FieldSchema
 
-if TYPE_CHECKING:
-    from umpc.node.table.reading import Floats, Values
-
 ROWS_LISTED = 20
 LARGEST_TERM = 10**100
 """Bound on a resolution's numerator and denominator, far below a double's overflow."""
 NEAR = 2.0**-50
 """A quotient this close to a step, relative to itself, is at it: the double of a decimal and the
 division each round by 2^-53."""
+LARGE = 2.0**48
+"""From here on a double's rounding reaches a quarter of a step."""
 LARGEST_EXACT = 2.0**53
 """Whole numbers below it are doubles."""
 
@@ -29,6 +29,8 @@ NARROW = (np.int8, np.int16, np.int32)
 """Types of columns in memory, where the public bounds of a field fit."""
 
 Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -89,17 +91,40 @@ class Misfit:
         return advice
 
 
-def to_units(column: Floats, schema: FieldSchema) -> NDArray[np.int64]:
+@dataclass(frozen=True)
+class FieldUnits:
+    """A field's values in units of its resolution, and where they count as something else.
+
+    units: (count,) int64, within the field's bounds. unknown, beyond, rounded: (count,) bool.
+    """
+
+    units: Rows
+    unknown: Flags
+    beyond: Flags
+    rounded: Flags
+
+    def take(self, rows: Rows) -> FieldUnits:
+        """Return the values of these rows."""
+        return FieldUnits(
+            self.units[rows], self.unknown[rows], self.beyond[rows], self.rounded[rows]
+        )
+
+
+def to_units(column: Floats, schema: FieldSchema) -> FieldUnits:
     """Convert a field's values to integers in units of its resolution.
 
     Args: column: (count,) float64, NaN where the table has no number and no category.
-    Returns: (count,) int64, within the field's bounds.
     """
     lower, upper = float(schema.lower), float(schema.upper)
-    substitute = upper if schema.categories else lower
-    values = np.where(np.isnan(column), substitute, column)
-    units = _round_half_even(np.clip(values, lower, upper), schema.resolution)
-    return np.clip(units, schema.lower_units, schema.upper_units)
+    unknown = np.isnan(column)
+    beyond = (column < lower) | (column > upper)
+    values = np.clip(column, lower, upper) if beyond.any() else column
+    if unknown.any():
+        values = np.where(unknown, upper if schema.categories else lower, values)
+    units, rounded = _round_half_even(values, schema.resolution)
+    return FieldUnits(
+        np.clip(units, schema.lower_units, schema.upper_units), unknown, beyond, rounded
+    )
 
 
 def narrowest(schema: FieldSchema) -> type[np.signedinteger[Any]]:
@@ -121,19 +146,21 @@ class MisfitFinder:
         self._rounded: list[Rows] = []
         self._marks: set[int] = set()
 
-    def add(self, values: Values, rows: Rows) -> None:
-        """Look at complete records. Args: rows: (count,), their places in the table, from 1."""
-        schema, numbers = self._schema, values.numbers
-        lower, upper = float(schema.lower), float(schema.upper)
-        unknown = np.isnan(numbers)
-        beyond = (numbers < lower) | (numbers > upper)
-        inside = np.where(unknown | beyond, lower, numbers)
-        rounded = _is_between_steps(inside, schema.resolution)
-        found = (self._beyond, beyond), (self._unknown, unknown), (self._rounded, rounded)
-        for parts, is_found in found:
-            if is_found.any():
-                parts.append(rows[is_found])
-        self._marks.update(np.unique(values.marks[unknown]).tolist())
+    def add(self, found: FieldUnits, marks: NDArray[np.uint8], rows: Rows) -> None:
+        """Look at complete records.
+
+        Args: marks: as in Values. rows: (count,), their places in the table, from 1.
+        """
+        pairs = (
+            (self._beyond, found.beyond),
+            (self._unknown, found.unknown),
+            (self._rounded, found.rounded),
+        )
+        for parts, flags in pairs:
+            if flags.any():
+                parts.append(rows[flags])
+        if found.unknown.any():
+            self._marks.update(np.unique(marks[found.unknown]).tolist())
 
     @property
     def misfit(self) -> Misfit:
@@ -148,13 +175,20 @@ class MisfitFinder:
             expected += f" in steps of {schema.resolution}"
         listed = source.unlisted_marks()
         marks = tuple(listed[place - 1] for place in sorted(self._marks) if place)
-        parts = (self._beyond, self._unknown, self._rounded)
-        beyond, unknown, rounded = (
-            np.concatenate(part) if part else np.empty(0, np.int64) for part in parts
-        )
         return Misfit(
-            schema.name, expected, substitute, beyond, unknown, rounded, marks, source.missing
+            schema.name,
+            expected,
+            substitute,
+            _joined(self._beyond),
+            _joined(self._unknown),
+            _joined(self._rounded),
+            marks,
+            source.missing,
         )
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
 def check_resolution(schema: FieldSchema, site: TableSite) -> None:
@@ -173,33 +207,34 @@ def _listed(rows: Rows) -> str:
     return ", ".join(map(str, rows[:ROWS_LISTED])) + more
 
 
-def _quotients(values: NDArray[np.float64], resolution: Fraction) -> NDArray[np.float64]:
-    return values * float(resolution.denominator) / float(resolution.numerator)
-
-
-def _is_between_steps(values: NDArray[np.float64], resolution: Fraction) -> NDArray[np.bool_]:
-    """Return where a value lies between two steps, beyond what a double of it can be off."""
-    quotients = _quotients(values, resolution)
-    distances = np.abs(quotients - np.rint(quotients))
-    between: NDArray[np.bool_] = distances > NEAR * np.maximum(np.abs(quotients), 1)
-    return between
-
-
-def _round_half_even(values: NDArray[np.float64], resolution: Fraction) -> NDArray[np.int64]:
+def _round_half_even(values: Floats, resolution: Fraction) -> tuple[Rows, Flags]:
     """Return values / resolution as int64, exact for the decimals in the table.
 
     0.35 / 0.1 is a tie and goes to 4, although the double 0.35 lies below 0.35. Only quotients
     within a few roundings of a tie are computed again, as fractions, each distinct value once.
     Wide columns of whole numbers need none of them, which saves a site minutes.
+
+    Returns: the units; and where a value lies between two steps, beyond what a double can be off.
     """
-    quotients = _quotients(values, resolution)
-    units: NDArray[np.int64] = np.rint(quotients).astype(np.int64)
-    to_tie = np.abs(quotients - np.floor(quotients) - 0.5)
-    near = to_tie <= NEAR * np.maximum(np.abs(quotients), 1)
+    quotients = values * float(resolution.denominator)
+    if resolution.numerator != 1:
+        quotients /= float(resolution.numerator)
+    nearest = np.rint(quotients)
+    units: Rows = nearest.astype(np.int64)
+    between = np.zeros(len(values), bool)
+    # a whole quotient is neither a tie nor between steps, unless it is large
+    places = np.flatnonzero((quotients != nearest) | (np.abs(quotients) >= LARGE))
+    if not len(places):
+        return units, between
+    chosen, exact_values = quotients[places], values[places]
+    slack = NEAR * np.maximum(np.abs(chosen), 1)
+    between[places] = np.abs(chosen - nearest[places]) > slack
+    near = np.abs(chosen - np.floor(chosen) - 0.5) <= slack
     if resolution.numerator == 1:
         # a whole value has a whole quotient, which is no tie, however large it is
-        near &= (values != np.rint(values)) | (np.abs(quotients) >= LARGEST_EXACT)
-    distinct, where = np.unique(values[near], return_inverse=True)
+        is_whole = exact_values == np.rint(exact_values)
+        near &= ~is_whole | (np.abs(chosen) >= LARGEST_EXACT)
+    distinct, where = np.unique(exact_values[near], return_inverse=True)
     exact = [round(Fraction(repr(value)) / resolution) for value in distinct.tolist()]
-    units[near] = np.array(exact, dtype=np.int64)[where]
-    return units
+    units[places[near]] = np.array(exact, dtype=np.int64)[where]
+    return units, between
