@@ -96,7 +96,7 @@ async def _chunk(
     """The sums over a chunk, and the digest of each message."""
     dealer = edges.dealer
     assert isinstance(dealer, DealerSession)
-    payloads = await places[-1].deal(dealer.task(chunk))
+    (payloads,) = await places[-1].deal(dealer.task(chunk))
     given: list[GivenRounds] = []
     for node, payload in zip(chunk.parties, payloads, strict=True):
         mesh = edges.meshes[node]

@@ -6,8 +6,9 @@ For tests, audits and predictions. Nothing here protects anything: all secrets s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from umpc.crypto.mesh import run_mesh
 from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
 from umpc.crypto.rounds import Message, run_in_memory
 from umpc.crypto.signing import MemoryAuthority
-from umpc.dealer.session import DealerSession
+from umpc.dealer.session import DealerSession, dealt
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk
+from umpc.mpc.wave_in_memory import NodeBatch, SentInWave, as_batch, run_wave
+from umpc.mpc.waves import in_batches
 from umpc.protocols.base.coordinator import CoordinatorSide, HeapSide
-from umpc.protocols.base.node import MeshSide, NodeSide
+from umpc.protocols.base.node import GivesTasks, MeshSide, NodeSide
 from umpc.protocols.base.protocol import Dealing
 from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
@@ -79,15 +82,64 @@ class EdgesInMemory:
 
     def deal(self, chunk: Chunk) -> dict[int, Frame]:
         """The dealer's material for a chunk, by node; empty where nothing is dealt."""
-        dealt = dict(self.dealer.deal_one(chunk)) if self.dealer else {}
-        names = _names(self.attempt)
-        for node, frame in dealt.items():
-            self.transcript.offline.append((_dealer_name(self.attempt), names[node], frame))
-        return dealt
+        (frames,) = self._deal([chunk])
+        return frames
 
-    def evaluate(self, chunk: Chunk, dealt: Mapping[int, Frame]) -> None:
-        """The rounds of a chunk, and its owners' results. Args: dealt: its material, by node."""
-        self._add(chunk, {node: dealt[node].payload for node in chunk.parties if node in dealt})
+    def _deal(self, batch: Sequence[Chunk]) -> list[dict[int, Frame]]:
+        """The material of chunks that are dealt together, by node."""
+        if self.dealer is None:
+            return [{} for _ in batch]
+        names = _names(self.attempt)
+        found = [dict(material) for material in dealt(self.dealer, batch)]
+        for frames in found:
+            for node, frame in frames.items():
+                self.transcript.offline.append((_dealer_name(self.attempt), names[node], frame))
+        return found
+
+    def evaluate(self, chunk: Chunk, frames: Mapping[int, Frame]) -> None:
+        """The rounds of a chunk, and its owners' results. Args: frames: its material, by node."""
+        self._add(chunk, {node: frames[node].payload for node in chunk.parties if node in frames})
+
+    def evaluate_wave(self, chunks: Sequence[Chunk]) -> None:
+        """The rounds of a wave of small chunks, which each node computes in batches."""
+        plan_of = self.attempt.plan
+        material: dict[Chunk, dict[int, Frame]] = {}
+        for batch in in_batches(chunks, plan_of):
+            material.update(zip(batch, self._deal(batch), strict=True))
+        begun = []
+        for node, mesh in enumerate(self.meshes):
+            own = (chunk for chunk in chunks if node in chunk.owners)
+            for batch in in_batches(own, plan_of, node):
+                payloads = [
+                    material[chunk][node].payload if material[chunk] else b"" for chunk in batch
+                ]
+                begun += self._begun(mesh, batch, payloads)
+        results, sent = run_wave(begun)
+        names = _names(self.attempt)
+        by_chunk: dict[Chunk, list[SentInWave]] = {chunk: [] for chunk in chunks}
+        for line in sent:
+            by_chunk[line.chunk].append(line)
+        for chunk in chunks:
+            for line in by_chunk[chunk]:
+                frame = frame_of(line.message, chunk.place, chunk.number)
+                receivers = (node for node in chunk.parties if node != line.sender)
+                self.transcript.online.extend(
+                    (names[line.sender], names[receiver], frame) for receiver in receivers
+                )
+            for node in chunk.parties:
+                self.meshes[node].add(chunk, results[node, chunk])
+
+    def _begun(
+        self, mesh: MeshSide, batch: Sequence[Chunk], payloads: Sequence[bytes]
+    ) -> Iterator[NodeBatch]:
+        """A node's batch, or its chunks one by one where the node computes them in its own way."""
+        together = mesh.batch(batch, payloads) if isinstance(mesh, GivesTasks) else None
+        if together is not None:
+            yield NodeBatch(mesh.index, batch, together.protocol(self.tree_hash))
+            return
+        for chunk, payload in zip(batch, payloads, strict=True):
+            alone = mesh.protocol(chunk, payload, self.tree_hash)
+            yield NodeBatch(mesh.index, [chunk], as_batch(alone))
 
     def evaluate_prepared(self, chunk: Chunk) -> None:
         """The rounds of a chunk that a preparation does, and then the others."""
@@ -214,11 +266,15 @@ def _evaluate(
             _run_own_steps(node)
         return
     edges = _ready_for_edges(attempt, nodes, entropy, transcript)
-    for chunk in attempt.chunks():
-        if prepared and attempt.makes_ahead and not chunk.noise:
-            edges.evaluate_prepared(chunk)
-        else:
-            edges.evaluate(chunk, edges.deal(chunk))
+    for wave, chunks in groupby(attempt.chunks(), lambda chunk: chunk.wave):
+        if wave:
+            edges.evaluate_wave(list(chunks))
+            continue
+        for chunk in chunks:
+            if prepared and attempt.makes_ahead and not chunk.noise:
+                edges.evaluate_prepared(chunk)
+            else:
+                edges.evaluate(chunk, edges.deal(chunk))
 
 
 def ready_for_edges(

@@ -313,7 +313,7 @@ class AttemptRun:
         failpoint("before-deal")
         for index, queue in enumerate(self._queues):
             await queue.put(session.seed_frame(index))
-        async for frames in dealt_in_order(session, self.attempt.chunks(), self._workers):
+        async for frames in dealt_in_order(session, self.attempt.batches(), self._workers):
             for index, frame in frames:
                 await self._queues[index].put(frame)
             failpoint("during-deal")

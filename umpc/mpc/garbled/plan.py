@@ -162,6 +162,7 @@ class GarbledProgram:
     plans: dict[Pattern, GarbledPlan]
     needs_dealer = False
     chunks_in_flight = CHUNKS_IN_FLIGHT
+    small_cell = 0
     window = WINDOW_BYTES
 
     @property

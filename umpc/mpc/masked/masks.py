@@ -66,3 +66,8 @@ def linear_value(form: Linear, places: PlaceValues) -> WordArray:
         else:
             total = total + value * np.uint64(coefficient & (2**64 - 1))
     return total
+
+
+def joined(parts: Sequence[WordArray]) -> WordArray:
+    """Values of several chunks behind each other; those of a single chunk as they are."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -1,4 +1,4 @@
-"""The dealer's material for one chunk of a cell, and the part that owners expand from seeds.
+"""The dealer's material for chunks of cells, and the part that owners expand from seeds.
 
 | | every owner | all but the last | the last |
 |---|---|---|---|
@@ -14,16 +14,17 @@ derived with, and is used once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from umpc.crypto.prg import Stream, derive
-from umpc.crypto.ring import pack, packed_size, unpack
+from umpc.crypto.ring import packed_size
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.chunks import ChunkPlan
-from umpc.mpc.masked.dcf import ComparisonKeys, key_bytes
+from umpc.mpc.masked.dcf import LEAF_BYTES, ComparisonKeys
+from umpc.mpc.masked.dcf_tree import levels
+from umpc.mpc.masked.edge_layout import Buffer, EdgeLayout
 from umpc.mpc.masked.masks import modulus
 from umpc.mpc.masked.plan import Plan
 
@@ -45,10 +46,18 @@ class Shares:
     @classmethod
     def expand(cls, plan: Plan, seed: bytes, count: int) -> Shares:
         """The shares of a party other than the last, from its chunk seed."""
+        return cls.expand_all(plan, [seed], EdgeLayout([count]))
+
+    @classmethod
+    def expand_all(cls, plan: Plan, seeds: Sequence[bytes], layout: EdgeLayout) -> Shares:
+        """The shares of several chunks, each from its own seed."""
         rows = len(plan.elements)
-        elements = Stream(derive(seed, "elements")).words(rows * count, plan.ring.dtype)
-        bits = Stream(derive(seed, "bits")).bits(plan.shared_bits * count)
-        return cls(elements.reshape(rows, count), bits.reshape(plan.shared_bits, count))
+        elements = _streams(seeds, "elements", rows * plan.ring.bits, layout)
+        bits = _streams(seeds, "bits", plan.shared_bits, layout)
+        return cls(
+            layout.join(elements, rows, plan.ring.dtype),
+            layout.join_bits(bits, plan.shared_bits, padded=False),
+        )
 
 
 @dataclass(frozen=True)
@@ -72,25 +81,43 @@ class SeededPart:
     @classmethod
     def expand(cls, plan: Plan, seed: bytes, party: int, count: int) -> SeededPart:
         """The part of one party in a chunk of `count` edges."""
-        roots = Stream(derive(seed, "roots"))
-        sigma = Stream(derive(seed, "sigma"))
-        words = Stream(derive(seed, "places"))
+        return cls.expand_all(plan, [seed], party, EdgeLayout([count]))
+
+    @classmethod
+    def expand_all(
+        cls, plan: Plan, seeds: Sequence[bytes], party: int, layout: EdgeLayout
+    ) -> SeededPart:
+        """The part of one party in several chunks, each from its own seed."""
+        gates = plan.holds_keys(party)
         layers = range(len(plan.layers))
         bits = [bit for layer in layers for bit in plan.opened_bits(layer, party)]
         places = [place for layer in layers for place in plan.opened_places(layer, party)]
-        bit_masks = sigma.bits(len(bits) * count).reshape(len(bits), count)
+        roots = _streams(seeds, "roots", 128 * len(gates), layout)
+        sigma = _streams(seeds, "sigma", len(bits), layout)
+        words = _streams(seeds, "places", 64 * len(places), layout)
+        root_rows = layout.join(roots, len(gates), "u8", (2,))
+        bit_rows = layout.join_bits(sigma, len(bits), padded=False)
+        place_rows = layout.join(words, len(places), "u8")
         is_last = party == plan.parties - 1
         return cls(
-            roots={
-                number: roots.words(2 * count).reshape(count, 2)
-                for number in plan.holds_keys(party)
-            },
-            bit_masks=dict(zip(bits, bit_masks, strict=True)),
+            roots=dict(zip(gates, root_rows, strict=True)),
+            bit_masks=dict(zip(bits, bit_rows, strict=True)),
             place_masks={
-                place: words.words(count) & modulus(plan.place_width(place)) for place in places
+                place: row & modulus(plan.place_width(place))
+                for place, row in zip(places, place_rows, strict=True)
             },
-            shares=None if is_last else Shares.expand(plan, seed, count),
+            shares=None if is_last else Shares.expand_all(plan, seeds, layout),
         )
+
+
+def _streams(seeds: Sequence[bytes], purpose: str, each: int, layout: EdgeLayout) -> list[bytes]:
+    """The first bytes of every chunk's stream for a purpose. Args: each: bits of an edge."""
+    if not each:
+        return [b""] * len(seeds)
+    return [
+        Stream(derive(seed, purpose)).bytes((each * count + 7) // 8)
+        for seed, count in zip(seeds, layout.counts, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -105,42 +132,84 @@ class DealtPart:
 
     def encode(self) -> bytes:
         """The bytes on the wire: keys in order, elements little-endian, bits packed."""
-        parts = [keys.encode() for keys in self.keys.values()]
+        (data,) = self.encode_all(EdgeLayout([self._count]))
+        return data
+
+    def encode_all(self, layout: EdgeLayout) -> list[bytes]:
+        """The bytes on the wire of each of several chunks."""
+        parts: list[list[bytes]] = []
+        for keys in self.keys.values():
+            parts.append(layout.cut(keys.corrections))
+            parts.append(layout.cut(keys.leaves[None]))
         if self.shares is not None:
-            elements = self.shares.elements
-            parts.append(elements.astype(elements.dtype.newbyteorder("<")).tobytes())
-            parts.append(pack(self.shares.bits.reshape(-1), 1))
-        return b"".join(parts)
+            parts.append(layout.cut(self.shares.elements))
+            parts.append(layout.cut_bits(self.shares.bits))
+        if not parts:
+            return [b""] * len(layout.counts)
+        return [b"".join(pieces) for pieces in zip(*parts, strict=True)]
+
+    @property
+    def _count(self) -> int:
+        """The number of edges."""
+        if self.shares is not None:
+            return self.shares.elements.shape[1]
+        return max((len(keys.leaves) for keys in self.keys.values()), default=0)
 
     @classmethod
     def decode(cls, plan: Plan, data: bytes, party: int, count: int) -> DealtPart:
         """The inverse of encode. Raises: EncodingError on a wrong length."""
-        expected = dealt_bytes(plan, party, count)
-        if len(data) != expected:
-            raise EncodingError(
-                f"material of {count} edges takes {expected} bytes, and {len(data)} came"
-            )
-        view = memoryview(data)
-        start = 0
+        return cls.decode_all(plan, [data], party, EdgeLayout([count]))
+
+    @classmethod
+    def decode_all(
+        cls, plan: Plan, data: Sequence[bytes], party: int, layout: EdgeLayout
+    ) -> DealtPart:
+        """The inverse of encode_all. Raises: EncodingError on a wrong length of any chunk."""
+        for count, chunk in zip(layout.counts, data, strict=True):
+            expected = dealt_bytes(plan, party, count)
+            if len(chunk) != expected:
+                raise EncodingError(
+                    f"material of {count} edges takes {expected} bytes, and {len(chunk)} came"
+                )
+        reader = _Reader(data, layout)
         keys = {}
         for number in plan.holds_keys(party):
             width = plan.comparisons[number].width
-            stop = start + key_bytes(width) * count
-            keys[number] = ComparisonKeys.decode(view[start:stop], width, count)
-            start = stop
+            corrections = reader.next(16 * levels(width))
+            leaves = reader.next(LEAF_BYTES)
+            keys[number] = ComparisonKeys(
+                width,
+                layout.join(corrections, levels(width), "u8", (2,)),
+                layout.join(leaves, 1, "u4", (3,))[0],
+            )
         if party < plan.parties - 1:
             return cls(keys, None)
-        return cls(keys, _decode_shares(plan, view[start:], count))
+        rows = len(plan.elements)
+        elements = layout.join(reader.next(rows * plan.ring.bytes), rows, plan.ring.dtype)
+        return cls(keys, Shares(elements, layout.join_bits(reader.rest(), plan.shared_bits)))
 
 
-def _decode_shares(plan: Plan, data: memoryview, count: int) -> Shares:
-    """The last party's shares, from the end of its material."""
-    rows = len(plan.elements)
-    split = rows * plan.ring.bytes * count
-    kind = plan.ring.dtype.newbyteorder("<")
-    elements = np.frombuffer(data[:split], dtype=kind).reshape(rows, count)
-    bits = unpack(bytes(data[split:]), plan.shared_bits * count, 1, np.uint8)
-    return Shares(elements, bits.reshape(plan.shared_bits, count))
+class _Reader:
+    """The bytes of several chunks, read part by part."""
+
+    def __init__(self, data: Sequence[bytes], layout: EdgeLayout):
+        self._views = [memoryview(chunk) for chunk in data]
+        self._counts = layout.counts
+        self._read = 0
+
+    def next(self, size: int) -> list[Buffer]:
+        """The next part of each chunk. Args: size: its bytes for each edge."""
+        start = self._read
+        self._read += size
+        return [
+            view[start * count : self._read * count]
+            for view, count in zip(self._views, self._counts, strict=True)
+        ]
+
+    def rest(self) -> list[Buffer]:
+        """All that is left of each chunk."""
+        chunks = zip(self._views, self._counts, strict=True)
+        return [view[self._read * count :] for view, count in chunks]
 
 
 def dealt_bytes(plan: ChunkPlan, party: int, count: int) -> int:
