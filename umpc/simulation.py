@@ -106,7 +106,7 @@ class EdgesInMemory:
         material: dict[Chunk, dict[int, Frame]] = {}
         for batch in in_batches(chunks, plan_of):
             material.update(zip(batch, self._deal(batch), strict=True))
-        begun = []
+        begun: list[NodeBatch] = []
         for node, mesh in enumerate(self.meshes):
             own = (chunk for chunk in chunks if node in chunk.owners)
             for batch in in_batches(own, plan_of, node):

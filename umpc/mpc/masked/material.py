@@ -152,7 +152,7 @@ class DealtPart:
     def _count(self) -> int:
         """The number of edges."""
         if self.shares is not None:
-            return self.shares.elements.shape[1]
+            return int(self.shares.elements.shape[1])
         return max((len(keys.leaves) for keys in self.keys.values()), default=0)
 
     @classmethod
