@@ -324,11 +324,12 @@ class SharedAttempt(Attempt):
         held = [0] * len(self.members)
         for chunk in self.chunks():
             plan = self.plan(chunk)
-            for party, node in enumerate(chunk.parties):
+            parties = chunk.parties
+            for party, node in enumerate(parties):
                 held[node] += dealt_bytes(plan, party, chunk.count)
-            if max(held) > window:
+            if any(held[node] > window for node in parties):
                 break
-            for node in chunk.parties:
+            for node in parties:
                 counts[node] += 1
         return counts
 

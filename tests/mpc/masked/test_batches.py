@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.support.kernels import KERNELS, TRIPLE_KERNELS, corner_edges, random_records, take
-from tests.support.mpc_studies import program_of
-from tests.support.studies import generator, seed_of
+from tests.support.mpc_studies import program_of, seed_of
+from tests.support.studies import generator
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import Finished, Message, run_in_memory
