@@ -33,10 +33,11 @@ from umpc.compute.place import ComputePlace
 from umpc.crypto.prg import Stream
 from umpc.crypto.rounds import Message
 from umpc.dealer.session import DealerSession
+from umpc.edges_in_memory import EdgesInMemory
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import Heard, Said
 from umpc.protocols.base.node import GivesTasks
-from umpc.simulation import EdgesInMemory, ready_for_edges
+from umpc.simulation import ready_for_edges
 from umpc.transport.authority import Authority
 
 RECORDS = 20_000
