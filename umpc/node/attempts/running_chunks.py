@@ -23,6 +23,8 @@ from umpc.transport.structured_concurrency import task_group
 
 async def evaluate_chunks(rounds: Rounds, chunks: Sequence[Chunk]) -> None:
     """Do the rounds of these chunks, the small ones in batches."""
+    if not chunks:
+        return
     attempt = rounds.session.attempt
     running = RunningChunks(rounds, len(chunks), attempt.program.chunks_in_flight)
     payloads = _PayloadsInOrder(chunks, rounds.material)
