@@ -74,7 +74,7 @@ async def _quiet(done: int, of: int) -> None:
 
 
 def alone(**changes) -> tuple[dict, list[list[int]]]:
-    """What the nodes say and have at the end where each chunk is computed alone."""
+    """Return all frames and shares of nodes that compute each chunk alone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Program, "small_cell", 0)
         return Consortium(**changes).evaluate()
