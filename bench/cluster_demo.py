@@ -36,10 +36,11 @@ from umpc.compute.place import ComputePlace
 from umpc.crypto.prg import Stream
 from umpc.crypto.rounds import Message
 from umpc.dealer.session import DealerSession
+from umpc.edges_in_memory import EdgesInMemory
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import Heard, Said
 from umpc.protocols.base.node import GivesTasks
-from umpc.simulation import EdgesInMemory, ready_for_edges
+from umpc.simulation import ready_for_edges
 from umpc.transport.authority import Authority
 
 RECORDS = 20_000
@@ -108,7 +109,7 @@ async def _chunk(
     """The sums over a chunk, and the digest of each message."""
     dealer = edges.dealer
     assert isinstance(dealer, DealerSession)
-    payloads = await places[-1].deal(dealer.task(chunk))
+    (payloads,) = await places[-1].deal(dealer.task(chunk))
     given: list[GivenRounds] = []
     for node, payload in zip(chunk.parties, payloads, strict=True):
         mesh = edges.meshes[node]

@@ -260,7 +260,7 @@ class Simulated:
     def seconds(self, work: Work, line: Network) -> Seconds:
         """The study's seconds. Delays are counted as in `umpc.planning.seconds`.
 
-        The nodes add messages, handshakes, links and waves of chunks.
+        The nodes add messages, handshakes and links.
         """
         to_all = {step: self.nodes * size / line.bandwidth for step, size in self.messages.items()}
         agreed = FIXED[0] + line.delay * (CONNECTION + 2 * CALL) + self.nodes * work.connection
@@ -278,8 +278,8 @@ class Simulated:
         offline = FIXED[1] + line.delay * (2 + CONNECTION + CALL) + to_all["begin"] + derived
         told = self.messages["tell"] / line.bandwidth
         offline += to_all["deal"] + told + max(dealing, linking)
-        waves = -(-int(self.links.max()) // self.program.chunks_in_flight)
-        online = FIXED[2] + line.delay * (1 + self.plan.rounds * waves + 4) + float(on_data.max())
+        # small cells share their rounds, however many there are
+        online = FIXED[2] + line.delay * (1 + self.plan.rounds + 4) + float(on_data.max())
         return Seconds(agreed, offline, online + float(self.sent.max()) / line.bandwidth)
 
     def row(self, work: Work) -> tuple[str, ...]:

@@ -6,22 +6,25 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from itertools import groupby
 from pathlib import Path
 
 from bench.table import show
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import RINGS
-from umpc.crypto.rounds import run_in_memory
 from umpc.crypto.zero_shares import KeyAgreement, zero_shares
-from umpc.dealer.session import DealerSession
+from umpc.dealer.session import DealerSession, dealt
+from umpc.mpc.chunks import Chunk
+from umpc.mpc.wave_in_memory import NodeBatch, as_batch, run_wave
+from umpc.mpc.waves import in_batches
 from umpc.planning.prediction import attempt_over
 from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import simulate
 from umpc.study.document import Study
-from umpc.study.frames import frame_of
+from umpc.study.frames import Frame, frame_of
 from umpc.transport.authority import Authority, load_identity
 from umpc.transport.channels import bind, connect, make_server
 from umpc.transport.services import grpc, rpc
@@ -123,8 +126,12 @@ def _chunks(study_of: Callable[[int], Study]) -> tuple[float, ...]:
     )
 
 
-def _rounds(study: Study, records: int) -> tuple[float, float, float, float, int]:
+def _rounds(
+    study: Study, records: int, *, together: bool = True
+) -> tuple[float, float, float, float, int]:
     """Processor seconds of the rounds of a study in memory.
+
+    Args: together: small chunks in batches, as nodes and dealer do it; else each chunk alone.
 
     Returns: seconds of a chunk at the dealer, of a chunk at an owner, and of a link's fields at one
         side; edges of a chunk; number of chunks.
@@ -137,9 +144,11 @@ def _rounds(study: Study, records: int) -> tuple[float, float, float, float, int
     run = simulate(study, tables, os.urandom)
     attempt, nodes = run.attempt, run.nodes
     dealer = DealerSession(attempt, os.urandom)
-    chunks = list(attempt.chunks())
+    chunks = [replace(chunk, wave=chunk.wave * together) for chunk in attempt.chunks()]
     started = time.process_time()
-    dealt = [dict(dealer.deal_one(chunk)) for chunk in chunks]
+    material: dict[Chunk, dict[int, Frame]] = {}
+    for batch in in_batches(chunks, attempt.plan):
+        material.update(zip(batch, map(dict, dealt(dealer, batch)), strict=True))
     at_dealer = time.process_time() - started
     fresh = [
         session.cells.__class__(attempt, i, session.columns, dealer.seed_frame(i).payload, {})
@@ -153,14 +162,13 @@ def _rounds(study: Study, records: int) -> tuple[float, float, float, float, int
     at_links = time.process_time() - started
     started = time.process_time()
     tree_hash = attempt.tree_hash()
-    for chunk, frames in zip(chunks, dealt, strict=True):
-        _, sent = run_in_memory(
-            [fresh[node].protocol(chunk, frames[node].payload, tree_hash) for node in chunk.parties]
-        )
-        for line in sent:
-            frame_codec.decode_frame(
-                frame_codec.encode_frame(frame_of(line.message, chunk.place, chunk.number))
-            )
+    for wave, of_wave in groupby(chunks, lambda chunk: chunk.wave):
+        # a wave is one unit of the rounds; the other chunks have their rounds one by one
+        for unit in [list(of_wave)] if wave else ([chunk] for chunk in of_wave):
+            _, sent = run_wave(list(_begun(attempt, fresh, unit, material, tree_hash)))
+            for line in sent:
+                frame = frame_of(line.message, line.chunk.place, line.chunk.number)
+                frame_codec.decode_frame(frame_codec.encode_frame(frame))
     at_owners = time.process_time() - started
     edges = sum(chunk.count for chunk in chunks)
     return (
@@ -169,6 +177,22 @@ def _rounds(study: Study, records: int) -> tuple[float, float, float, float, int
         edges / len(chunks),
         len(chunks),
     )
+
+
+def _begun(attempt, cells, chunks, material, tree_hash) -> Iterator[NodeBatch]:
+    """All nodes' batches of these chunks, not yet begun. Args: cells: each node's."""
+    own: dict[int, list[Chunk]] = {}
+    for chunk in chunks:
+        for node in chunk.parties:
+            own.setdefault(node, []).append(chunk)
+    for node, its_chunks in own.items():
+        for batch in in_batches(its_chunks, attempt.plan, node):
+            payloads = [material[chunk][node].payload for chunk in batch]
+            if len(batch) == 1:
+                rounds = as_batch(cells[node].protocol(batch[0], payloads[0], tree_hash))
+            else:
+                rounds = cells[node].batch(batch, payloads).protocol(tree_hash)
+            yield NodeBatch(node, batch, rounds)
 
 
 class _Echo(rpc.NodeServicer):
@@ -218,17 +242,18 @@ async def _transport() -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print the gain of evaluating the small cells of 64 nodes together.
+    """Print the gain of computing the small cells of 64 nodes together.
 
-    It compares one chunk for each cell with one cell of all edges.
+    It compares chunk by chunk, chunks in batches, and one cell of all edges.
     """
     from bench.simulated import study_of
 
     rows = []
-    for nodes, records in ((64, 100), (2, 6_300)):
-        dealt, evaluated, _, edges, chunks = _rounds(study_of(nodes), records)
-        shown = (f"{chunks * dealt:.2f} s", f"{2 * chunks * evaluated:.2f} s")
-        rows.append((f"{nodes} × {records:,}", f"{chunks:,}", f"{chunks * edges:,.0f}", *shown))
+    for nodes, records, together in ((64, 100, False), (64, 100, True), (2, 6_300, True)):
+        dealt, evaluated, _, edges, chunks = _rounds(study_of(nodes), records, together=together)
+        shown = (f"{chunks * dealt:.3f} s", f"{2 * chunks * evaluated:.3f} s")
+        label = f"{nodes} × {records:,}" + (", each chunk alone" if not together else "")
+        rows.append((label, f"{chunks:,}", f"{chunks * edges:,.0f}", *shown))
     columns = ("nodes × records", "chunks", "edges", "dealing", "evaluating, all nodes")
     show("The same number of edges in many cells and in one; seconds of a processor", columns, rows)
 

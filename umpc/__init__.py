@@ -10,6 +10,7 @@ protocols randomise each record at its site, or trust a curator.
 | `protocol_version.py` | the version that all processes of a study must share |
 | `logs.py` | the lines of a process's log, as text or as JSON |
 | `failpoints.py` | named points at which a test makes a process fail |
+| `edges_in_memory.py` | the nodes of a study in one memory, which evaluate edges together |
 | `simulation.py` | a whole study in one process, for tests, audits and predictions |
 | `crypto/` | seeds and streams, rings, packing, zero shares, and protocols as generators |
 | `ustat/` | the statistic: kernels, their analysis, edge sets, and evaluation in the clear |

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 
 from umpc.crypto.mesh import run_mesh
-from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
-from umpc.crypto.rounds import Message, run_in_memory
+from umpc.crypto.prg import SEED_BYTES
+from umpc.crypto.rounds import run_in_memory
 from umpc.crypto.signing import MemoryAuthority
 from umpc.dealer.session import DealerSession
+from umpc.edges_in_memory import EdgesInMemory, Transcript, dealer_name, names_of
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import AFTER, AHEAD, Chunk
 from umpc.protocols.base.coordinator import CoordinatorSide, HeapSide
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.protocol import Dealing
@@ -29,7 +29,7 @@ from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import sent_by_round
 from umpc.study.document import Study
-from umpc.study.frames import Frame, frame_of
+from umpc.study.frames import frame_of
 from umpc.study.report import Measured, Report, count_online
 
 Table = Mapping[str, np.ndarray]
@@ -37,24 +37,6 @@ Table = Mapping[str, np.ndarray]
 Entropy = Callable[[int], bytes]
 AUTHORITY = MemoryAuthority("simulation")
 """It signs the certificates of all simulated processes."""
-
-
-@dataclass
-class Transcript:
-    """Everything that was sent.
-
-    offline, online: (sender, receiver, frame). shares: the final shares, in the nodes' order.
-    told: from the coordinator to nodes, on data. question, answers: in protocols that ask.
-    deliveries: what nodes gave to shufflers.
-    """
-
-    offline: list[tuple[str, str, Frame]] = field(default_factory=list)
-    online: list[tuple[str, str, Frame]] = field(default_factory=list)
-    shares: list[bytes] = field(default_factory=list)
-    told: list[tuple[str, str, Frame]] = field(default_factory=list)
-    question: bytes = b""
-    answers: list[bytes] = field(default_factory=list)
-    deliveries: list[m.Delivery] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -65,56 +47,6 @@ class Simulated:
     attempt: Attempt
     transcript: Transcript
     nodes: list[NodeSide]
-
-
-@dataclass(frozen=True)
-class EdgesInMemory:
-    """Nodes whose links stand, and a dealer where there is one: they evaluate chunk after chunk."""
-
-    attempt: SharedAttempt
-    meshes: Sequence[MeshSide]
-    dealer: Dealing | None
-    tree_hash: FixedKeyHash
-    transcript: Transcript
-
-    def deal(self, chunk: Chunk) -> dict[int, Frame]:
-        """The dealer's material for a chunk, by node; empty where nothing is dealt."""
-        dealt = dict(self.dealer.deal_one(chunk)) if self.dealer else {}
-        names = _names(self.attempt)
-        for node, frame in dealt.items():
-            self.transcript.offline.append((_dealer_name(self.attempt), names[node], frame))
-        return dealt
-
-    def evaluate(self, chunk: Chunk, dealt: Mapping[int, Frame]) -> None:
-        """The rounds of a chunk, and its owners' results. Args: dealt: its material, by node."""
-        self._add(chunk, {node: dealt[node].payload for node in chunk.parties if node in dealt})
-
-    def evaluate_prepared(self, chunk: Chunk) -> None:
-        """The rounds of a chunk that a preparation does, and then the others."""
-        ahead = replace(chunk, part=AHEAD)
-        made = self._run(ahead, {}, self.transcript.offline)
-        self._add(replace(chunk, part=AFTER), made)
-
-    def _add(self, chunk: Chunk, material: Mapping[int, bytes]) -> None:
-        phase = self.transcript.offline if chunk.noise else self.transcript.online
-        for node, result in self._run(chunk, material, phase).items():
-            self.meshes[node].add(chunk, result)
-
-    def _run(
-        self, chunk: Chunk, material: Mapping[int, bytes], phase: list[tuple[str, str, Frame]]
-    ) -> dict[int, Any]:
-        """The rounds of a chunk: each owner's result. Args: phase: gets what was sent."""
-        names = _names(self.attempt)
-        parties = [
-            self.meshes[node].protocol(chunk, material.get(node, b""), self.tree_hash)
-            for node in chunk.parties
-        ]
-        results, sent = _run_parties(parties, self.attempt.plan(chunk).addressed)
-        for from_party, to_party, message in sent:
-            sender, receiver = chunk.parties[from_party], chunk.parties[to_party]
-            frame = frame_of(message, chunk.place, chunk.number)
-            phase.append((names[sender], names[receiver], frame))
-        return dict(zip(chunk.parties, results, strict=True))
 
 
 def simulate(
@@ -214,11 +146,15 @@ def _evaluate(
             _run_own_steps(node)
         return
     edges = _ready_for_edges(attempt, nodes, entropy, transcript)
-    for chunk in attempt.chunks():
-        if prepared and attempt.makes_ahead and not chunk.noise:
-            edges.evaluate_prepared(chunk)
-        else:
-            edges.evaluate(chunk, edges.deal(chunk))
+    for wave, chunks in groupby(attempt.chunks(), lambda chunk: chunk.wave):
+        if wave:
+            edges.evaluate_wave(list(chunks))
+            continue
+        for chunk in chunks:
+            if prepared and attempt.makes_ahead and not chunk.noise:
+                edges.evaluate_prepared(chunk)
+            else:
+                edges.evaluate(chunk, edges.deal(chunk))
 
 
 def ready_for_edges(
@@ -279,15 +215,6 @@ def _run_own_steps(node: NodeSide) -> None:
         pass
 
 
-def _names(attempt: Attempt) -> list[str]:
-    return [node.name for node in attempt.study.nodes]
-
-
-def _dealer_name(attempt: Attempt) -> str:
-    dealer = attempt.study.dealer
-    return dealer.name if dealer else ""
-
-
 def _seed(
     attempt: SharedAttempt,
     mesh: MeshSide,
@@ -300,8 +227,8 @@ def _seed(
         mesh.receive_seed(entropy(SEED_BYTES))
         return
     seed = dealer.seed_frame(mesh.index)
-    name = _names(attempt)[mesh.index]
-    transcript.offline.append((_dealer_name(attempt), name, seed))
+    name = names_of(attempt)[mesh.index]
+    transcript.offline.append((dealer_name(attempt), name, seed))
     mesh.receive_seed(seed.payload)
 
 
@@ -309,7 +236,7 @@ def _exchange_fields(
     attempt: SharedAttempt, meshes: Sequence[MeshSide], transcript: Transcript
 ) -> None:
     """Round 1 between all nodes that share edges."""
-    names = _names(attempt)
+    names = names_of(attempt)
     for sender, mesh in enumerate(meshes):
         for receiver in mesh.peers:
             messages = mesh.fields_for(receiver)
@@ -320,30 +247,9 @@ def _exchange_fields(
                 transcript.online.append((names[sender], names[receiver], frame))
 
 
-def _run_parties(
-    parties: Sequence[Any], addressed: bool
-) -> tuple[list[Any], list[tuple[int, int, Message]]]:
-    """All parties of a chunk: their results, and (sender, receiver, message) of all that was sent.
-
-    Args: addressed: whether messages differ from peer to peer.
-    """
-    if addressed:
-        results, lines = run_mesh(parties)
-        return results, [(line.sender, line.receiver, line.message) for line in lines]
-    results, said = run_in_memory(parties)
-    everybody = range(len(parties))
-    sent = [
-        (line.party, other, line.message)
-        for line in said
-        for other in everybody
-        if other != line.party
-    ]
-    return results, sent
-
-
 def _set_up(attempt: SharedAttempt, meshes: Sequence[MeshSide], transcript: Transcript) -> None:
     """The messages that go before all data, link by link."""
-    names = _names(attempt)
+    names = names_of(attempt)
     for first, mesh in enumerate(meshes):
         for second in mesh.peers:
             if second < first:

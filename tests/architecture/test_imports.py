@@ -129,7 +129,8 @@ MAY_IMPORT = {
     "umpc/dealer/": (*PROCESS, "umpc.dealer"),
     "umpc/shuffler/": (*PROCESS, "umpc.shuffler"),
     "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.coordinator"),
-    "umpc/simulation.py": (*PROCESS, "umpc.dealer"),
+    "umpc/edges_in_memory.py": (*PROCESS, "umpc.dealer.session"),
+    "umpc/simulation.py": (*PROCESS, "umpc.dealer", "umpc.edges_in_memory"),
     "umpc/inference/": ("numpy", "umpc.inference", *BELOW_STUDY),
     "umpc/reporting/": (
         "msgspec",
@@ -149,6 +150,7 @@ MAY_IMPORT = {
     "umpc/planning/": (
         *PROCESS,
         "umpc.planning",
+        "umpc.edges_in_memory",
         "umpc.simulation",
         "umpc.dealer.session",
         "umpc.coordinator.studyfile",

@@ -115,8 +115,8 @@ def test_material_keeps_the_order_of_chunks_whatever_is_computed_first():
             return task.payloads()
 
     async def dealt(workers) -> list:
-        chunks = run.attempt.chunks()
-        return [each async for each in in_order.dealt_in_order(run.dealer, chunks, workers)]
+        batches = run.attempt.batches()
+        return [each async for each in in_order.dealt_in_order(run.dealer, batches, workers)]
 
     assert len(plain) > 4
     for workers in (None, InlineExecutor(), Backwards()):

@@ -147,7 +147,7 @@ def view(
     parts = [constant_part(plan, seed, party, count) for party, seed in enumerate(seeds)]
     parts[honest] = enumerated_part(counter)
     assert counter.used == counter.bits
-    fixed = SimpleNamespace(expand=lambda plan, seed, party, count: parts[party])
+    fixed = SimpleNamespace(expand_all=lambda plan, seeds, party, layout: parts[party])
     monkeypatch.setattr(dealing, "SeededPart", fixed)
     dealt, tree_hash = (
         deal_chunk(plan, masks, seeds, count, tree_hash_of(label)),

@@ -163,13 +163,13 @@ def without(what: str, number: int | None = None, party: int | None = None):
         return part
 
     def mutate(monkeypatch) -> None:
-        real = SeededPart.expand.__func__
+        real = SeededPart.expand_all.__func__
 
-        def expand(cls, plan, seed, own, count):
-            part = real(cls, plan, seed, own, count)
+        def expand_all(cls, plan, seeds, own, layout):
+            part = real(cls, plan, seeds, own, layout)
             return zero(part) if party in (None, own) else part
 
-        monkeypatch.setattr(SeededPart, "expand", classmethod(expand))
+        monkeypatch.setattr(SeededPart, "expand_all", classmethod(expand_all))
 
     return mutate
 

@@ -88,3 +88,24 @@ def test_bytes_to_shufflers_are_of_their_two_steps():
     rounds = [pb.Sent(step=STEPS["open"], round=1, bytes=1)]
     with pytest.raises(EncodingError, match="bytes of step 4 came, which is no step to shufflers"):
         codec.decode_node(pb.NodeMessage(released=pb.Released(attempt=bytes(32), sent=rounds)))
+
+
+FRAME = pb.Frame(step=2, count=1, width=8, payload=b"x")
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (pb.Frame(step=2, more=[pb.Frame(step=2, more=[FRAME])]), "1 more came with it"),
+        (pb.Frame(step=2, more=[FRAME] * frame_codec.MAX_TOGETHER), "at most 1024 frames"),
+        (pb.Frame(step=2, more=[pb.Frame()]), "unknown step 0"),
+    ],
+)
+def test_several_frames_of_a_wrong_shape_are_refused(frame, reason):
+    with pytest.raises(EncodingError, match=reason):
+        frame_codec.decode_frames(frame)
+
+
+def test_where_one_frame_is_due_no_more_may_come_with_it():
+    with pytest.raises(EncodingError, match="1 more came with it"):
+        frame_codec.decode_frame(pb.Frame(step=2, count=1, width=8, payload=b"x", more=[FRAME]))

@@ -19,7 +19,7 @@ from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.evaluation import PartyChunk
 from umpc.mpc.masked.masks import masked_wires, wire_masks
 from umpc.mpc.masked.material import SeededPart
-from umpc.mpc.masked.openings import LayerShares, open_message
+from umpc.mpc.masked.openings import LayerShares, open_message, read_open
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.ustat.kernel import Kernel
@@ -89,7 +89,8 @@ def evaluate_with_liar(
         for party in PAIR:
             other = 1 - party
             message = open_message(plan, layer, other, shares[other], count)
-            chunks[party].open(layer, shares[party], [message])
+            theirs = read_open(plan, layer, other, message, count)
+            chunks[party].open(layer, [shares[party], theirs])
     total = sum(chunk.evaluate(plan.outputs[0]) for chunk in chunks)
     return np.asarray(total).astype(np.uint64).view(np.int64)
 

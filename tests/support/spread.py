@@ -18,7 +18,7 @@ from umpc.dealer import in_order
 from umpc.mpc.masked import plan
 from umpc.mpc.masked.compiler import program_of
 from umpc.mpc.masked.tasks import Heard, OwnerTask, Said, TaskRounds
-from umpc.node.attempts import rounds
+from umpc.node.attempts import rounds, running_chunks
 from umpc.node.attempts.peers import Mailbox
 from umpc.study.frames import Frame
 
@@ -29,7 +29,7 @@ def small_chunks(material: int = 800) -> Iterator[None]:
     program_of.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "MATERIAL_BYTES", material)
-        patch.setattr(rounds, "SMALLEST_TASK", 1)
+        patch.setattr(running_chunks, "SMALLEST_TASK", 1)
         patch.setattr(in_order, "SMALLEST_TASK", 1)
         yield
     program_of.cache_clear()
@@ -58,6 +58,9 @@ class LinkInMemory:
         assert key not in self._sent, f"{frame.label} was sent twice"
         self._sent[key] = frame.payload
         self.other.mailbox.put(frame)
+
+    def ask(self, key: Any) -> Frame | asyncio.Future[Frame]:
+        return self.mailbox.ask(key)
 
     async def receive(self, key: Any) -> Message:
         frame = await self.mailbox.get(key)
@@ -120,7 +123,7 @@ async def _node(run: Run, node: int, link: Any, place: Executor | None, chunks: 
     material: Any = MaterialInMemory([run.material(chunk, node) for chunk in chunks])
     driver = rounds.Rounds(run.nodes[node], {1 - node: link}, material, _here, _quiet, place)
     driver._step = "evaluate"
-    await driver.evaluate(chunks)
+    await running_chunks.evaluate_chunks(driver, chunks)
 
 
 async def _here(function: Any, *arguments: Any) -> Any:

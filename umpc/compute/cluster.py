@@ -26,7 +26,7 @@ from umpc import __version__
 from umpc.compute import cluster_tasks
 from umpc.compute.cluster_tasks import HeardMessages, TaskFailure
 from umpc.errors import ConfigError, PeerUnavailable, UmpcError
-from umpc.mpc.masked.tasks import DealTask, Heard, OwnerTask, Said
+from umpc.mpc.masked.tasks import DealTask, Heard, OwnerBatch, OwnerTask, Said
 
 log = logging.getLogger("umpc.compute")
 Client: TypeAlias = Any
@@ -66,14 +66,14 @@ class DaskCluster:
 
     # --- the executor --------------------------------------------------------------------------
 
-    def begin(self, task: OwnerTask) -> RoundsAtCluster:
+    def begin(self, task: OwnerTask | OwnerBatch) -> RoundsAtCluster:
         """Give an owner's task to a worker. The scheduler chooses it."""
         return RoundsAtCluster(self, task)
 
-    async def deal(self, task: DealTask) -> list[bytes]:
-        """The material of each owner of a chunk."""
+    async def deal(self, task: DealTask) -> list[list[bytes]]:
+        """For each chunk the material of each owner."""
         future = await self.submit(cluster_tasks.deal, task, __version__)
-        payloads: list[bytes] = await self.result(future)
+        payloads: list[list[bytes]] = await self.result(future)
         return payloads
 
     def close(self) -> None:
@@ -168,9 +168,9 @@ class DaskCluster:
 class RoundsAtCluster:
     """The rounds of a task whose state is at a worker."""
 
-    def __init__(self, cluster: DaskCluster, task: OwnerTask):
+    def __init__(self, cluster: DaskCluster, task: OwnerTask | OwnerBatch):
         self._cluster = cluster
-        self._task: OwnerTask | None = task
+        self._task: OwnerTask | OwnerBatch | None = task
         self._state: Future | None = None
         self._last: Future | None = None
 

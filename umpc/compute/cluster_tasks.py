@@ -11,7 +11,7 @@ import importlib
 
 from umpc import __version__
 from umpc.errors import ConfigError, UmpcError
-from umpc.mpc.masked.tasks import DealTask, Heard, OwnerTask, Said, TaskRounds
+from umpc.mpc.masked.tasks import DealTask, Heard, OwnerBatch, OwnerTask, Said, TaskRounds
 
 NEVER_ON_DISK = {
     "distributed.worker.memory.target": False,
@@ -27,7 +27,7 @@ class TaskFailure:
         self.error = error
 
 
-def begin(task: OwnerTask, version: str) -> TaskRounds | TaskFailure:
+def begin(task: OwnerTask | OwnerBatch, version: str) -> TaskRounds | TaskFailure:
     """Begin an owner's task. Args: version: of the node's umpc. The result stays at the worker."""
     try:
         check_worker(version)
@@ -46,8 +46,8 @@ def after(rounds: TaskRounds | TaskFailure, heard: HeardMessages) -> Said | Task
         return TaskFailure(error)
 
 
-def deal(task: DealTask, version: str) -> list[bytes] | TaskFailure:
-    """The material of each owner of a chunk."""
+def deal(task: DealTask, version: str) -> list[list[bytes]] | TaskFailure:
+    """For each chunk the material of each owner."""
     try:
         check_worker(version)
         return task.payloads()

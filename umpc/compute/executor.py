@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from umpc.mpc.masked.tasks import DealTask, Heard, OwnerTask, Said, TaskRounds
+from umpc.mpc.masked.tasks import DealTask, Heard, OwnerBatch, OwnerTask, Said, TaskRounds
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -51,12 +51,12 @@ class Executor(Protocol):
         """The number of tasks that keep the place busy."""
         ...
 
-    def begin(self, task: OwnerTask) -> GivenRounds:
+    def begin(self, task: OwnerTask | OwnerBatch) -> GivenRounds:
         """Give an owner's task away."""
         ...
 
-    async def deal(self, task: DealTask) -> list[bytes]:
-        """The material of each owner of a chunk, in party order."""
+    async def deal(self, task: DealTask) -> list[list[bytes]]:
+        """For each chunk the material of each owner, in party order."""
         ...
 
     def close(self) -> None:
@@ -69,10 +69,10 @@ class InlineExecutor:
 
     at_once = 1
 
-    def begin(self, task: OwnerTask) -> GivenRounds:
+    def begin(self, task: OwnerTask | OwnerBatch) -> GivenRounds:
         return RoundsHere(task, self.run)
 
-    async def deal(self, task: DealTask) -> list[bytes]:
+    async def deal(self, task: DealTask) -> list[list[bytes]]:
         return await self.run(task.payloads)
 
     async def run(
@@ -112,7 +112,7 @@ class CoreThreads(InlineExecutor):
 class RoundsHere:
     """The rounds of a task in this process. Args: run: computes, and is awaited."""
 
-    def __init__(self, task: OwnerTask, run: Callable[..., Any]):
+    def __init__(self, task: OwnerTask | OwnerBatch, run: Callable[..., Any]):
         self._task = task
         self._run = run
         self._rounds: TaskRounds | None = None

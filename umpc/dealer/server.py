@@ -60,6 +60,10 @@ The nodes wait for the whole step. So the dealer can tell them which node is mis
 """
 QUEUE_BYTES = 8 << 20
 """Largest amount of material that waits for one node."""
+MESSAGE_BYTES = 64 << 10
+"""Largest message of several frames; a large frame is alone in its message."""
+FRAME_BYTES = 64
+"""The most bytes of a frame beside its payload."""
 REMEMBERED = 1024
 """Number of ended attempts that the dealer remembers, so that proposals do not fill its memory.
 
@@ -113,8 +117,8 @@ class DealerServer(rpc.DealerServicer):
             attempt = await self.derived(request, caller)
             index = attempt.study.index_of(caller)
             run = self._join(attempt, index)
-            async for frame in run.frames(index):
-                yield frame_codec.encode_frame(frame)
+            async for frames in run.frames(index):
+                yield frame_codec.encode_frames(frames)
             complete = True
         except UmpcError as error:
             log.warning("%s gets no material: %s: %s", caller, type(error).__name__, error.message)
@@ -267,10 +271,13 @@ class AttemptRun:
         members = enumerate(self.attempt.members)
         return any(each.name == name and index not in self._joined for index, each in members)
 
-    async def frames(self, index: int) -> AsyncIterator[Frame]:
-        """Yield a node's frames until the end. Raises: the error that ended the attempt early."""
-        while (frame := await self._queues[index].get()) is not None:
-            yield frame
+    async def frames(self, index: int) -> AsyncIterator[list[Frame]]:
+        """Yield a node's frames until the end, small ones together.
+
+        Raises: the error that ended the attempt early.
+        """
+        while frames := await self._queues[index].get():
+            yield frames
         self._delivered.add(index)
         if len(self._delivered) == len(self._queues):
             self._end(None)
@@ -313,7 +320,7 @@ class AttemptRun:
         failpoint("before-deal")
         for index, queue in enumerate(self._queues):
             await queue.put(session.seed_frame(index))
-        async for frames in dealt_in_order(session, self.attempt.chunks(), self._workers):
+        async for frames in dealt_in_order(session, self.attempt.batches(), self._workers):
             for index, frame in frames:
                 await self._queues[index].put(frame)
             failpoint("during-deal")
@@ -346,15 +353,25 @@ class FrameQueue:
         self._bytes += len(frame.payload) if frame else 0
         self._changed.set()
 
-    async def get(self) -> Frame | None:
-        """Return the next frame, or None at the end. Raises: the error that `fail` was given."""
+    async def get(self) -> list[Frame]:
+        """Return the next frames, which fit one message; none at the end.
+
+        Raises: the error that `fail` was given.
+        """
         await self._until(lambda: self._frames or self._error)
         if self._error:
             raise self._error
-        frame = self._frames.popleft()
-        self._bytes -= len(frame.payload) if frame else 0
+        frames: list[Frame] = []
+        size = 0
+        while self._frames and (frame := self._frames[0]) is not None:
+            size += FRAME_BYTES + len(frame.payload)
+            if frames and size > MESSAGE_BYTES:
+                break
+            frames.append(frame)
+            self._bytes -= len(frame.payload)
+            self._frames.popleft()
         self._changed.set()
-        return frame
+        return frames
 
     def fail(self, error: UmpcError) -> None:
         """End the queue with this error, unless another came first."""

@@ -1,22 +1,28 @@
 """The dealer's part of one attempt: correlated randomness, chunk by chunk, for all owners.
 
 The dealer knows masks and never sees anything that is computed from data. Material is generated
-when it is sent, bound to (attempt, cell, chunk), used once, and kept nowhere.
+when it is sent, bound to (attempt, cell, chunk), used once, and kept nowhere. Small chunks are
+computed together, and each of them has its own seeds and frames.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from umpc.crypto.prg import SEED_BYTES, derive
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
-from umpc.mpc.masked.masks import wire_masks
+from umpc.mpc.masked.masks import joined, wire_masks
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.mpc.masked.tasks import DealTask
+from umpc.protocols.base.protocol import Dealing
 from umpc.study.frames import Frame
+
+Material: TypeAlias = list[tuple[int, Frame]]
+"""(node, frame) for each owner of a chunk."""
 
 
 class DealerSession:
@@ -47,14 +53,23 @@ class DealerSession:
 
         Chunks are dealt in the attempt's order.
         """
-        yield from self.frames(chunk, self.task(chunk).payloads())
+        (payloads,) = self.task(chunk).payloads()
+        yield from self.frames(chunk, payloads)
 
-    def task(self, chunk: Chunk) -> DealTask:
-        """The computation of one chunk as a value, which another thread or process may do."""
-        plan = require(self.attempt.plan(chunk), Plan)
-        masks = self._record_masks(plan, chunk)
-        seeds = [self.attempt.chunk_seed(self._seeds[node], chunk) for node in chunk.parties]
-        return DealTask(plan, masks, seeds, chunk.count, self.attempt.tree_key)
+    def task(self, *chunks: Chunk) -> DealTask:
+        """The computation of chunks as a value, which another thread or process may do.
+
+        Args: chunks: one, or several with the same plan.
+        """
+        plan = require(self.attempt.plan(chunks[0]), Plan)
+        masks = self._record_masks(plan, chunks)
+        seeds = [
+            [self.attempt.chunk_seed(self._seeds[node], chunk) for node in chunk.parties]
+            for chunk in chunks
+        ]
+        by_party = list(zip(*seeds, strict=True))
+        counts = [chunk.count for chunk in chunks]
+        return DealTask(plan, masks, by_party, counts, self.attempt.tree_key)
 
     def frames(self, chunk: Chunk, payloads: Sequence[bytes]) -> Iterator[tuple[int, Frame]]:
         """The frames of a chunk. Args: payloads: the result of its task."""
@@ -66,13 +81,35 @@ class DealerSession:
                 Frame("material", chunk.place, chunk.number, chunk.count, width, payload),
             )
 
-    def _record_masks(self, plan: Plan, chunk: Chunk) -> dict[int, WordArray]:
-        """The masks of each place of a record, in the chunk's edges; noise has no records."""
-        if chunk.noise:
+    def _record_masks(self, plan: Plan, chunks: Sequence[Chunk]) -> dict[int, WordArray]:
+        """The masks of each place of a record, in the chunks' edges; noise has no records."""
+        if chunks[0].noise:
             return {}
-        index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
+        cells = self.attempt.hypergraph.cells
+        edges = [cells[chunk.owners].edges(chunk.start, chunk.stop) for chunk in chunks]
         return {
-            number: self._masks[chunk.owners[place.slot]][place.wire][index[place.slot]]
+            number: joined(
+                [
+                    self._masks[chunk.owners[place.slot]][place.wire][index[place.slot]]
+                    for chunk, index in zip(chunks, edges, strict=True)
+                ]
+            )
             for number, place in enumerate(plan.places)
             if isinstance(place, RecordPlace)
         }
+
+
+def dealt(session: Dealing, batch: Sequence[Chunk]) -> list[Material]:
+    """The material of each chunk of a batch.
+
+    It is computed together, unless the session deals in its own way.
+    """
+    if len(batch) == 1 or not isinstance(session, DealerSession) or deals_in_own_way(session):
+        return [list(session.deal_one(chunk)) for chunk in batch]
+    payloads = session.task(*batch).payloads()
+    return [list(session.frames(*each)) for each in zip(batch, payloads, strict=True)]
+
+
+def deals_in_own_way(session: DealerSession) -> bool:
+    """Whether a subclass deals chunk by chunk, in its own way."""
+    return type(session).deal_one is not DealerSession.deal_one

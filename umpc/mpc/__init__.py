@@ -13,6 +13,8 @@ Inputs, material, keys and seeds come in as arguments.
 |---|---|
 | `arrays.py` | the types of numpy arrays |
 | `chunks.py` | a chunk of edges, and what the plans of every backend say about it |
+| `waves.py` | small cells, and the chunks that are computed together |
+| `wave_in_memory.py` | all nodes' batches of a wave in memory, in lockstep |
 | `attempt.py` | commit and reveal; everything that follows from the joint seed |
 | `backends.py` | the interface of a node's part in its cells, one for every backend |
 | `cost.py` | rounds and bytes, predicted |

@@ -22,6 +22,7 @@ from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.transfers.toss_plan import TossPlan
 from umpc.mpc.triples.plan import TriplesPlan, TriplesProgram, triples_program
+from umpc.mpc.waves import in_batches, small_cells
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
@@ -256,9 +257,10 @@ class SharedAttempt(Attempt):
         return derive(self.id, "ggm")
 
     def chunks(self) -> Iterator[Chunk]:
-        """All chunks, in the order in which they are dealt and evaluated: noise, then shared cells.
+        """All chunks, in the order in which they are dealt and evaluated.
 
-        Cells take turns, so every node has work. The order is equal everywhere, so bounded queues
+        Noise comes first, then small cells, wave by wave (`waves.py`), then the other shared cells.
+        These take turns, so every node has work. The order is equal everywhere, so bounded queues
         cannot deadlock.
         """
         yield from self.noise_chunks
@@ -267,8 +269,14 @@ class SharedAttempt(Attempt):
     def _chunks_in(self, shared: Mapping[Owners, Cell]) -> Iterator[Chunk]:
         """The chunks of some shared cells, in the common order."""
         plans = self.program.plans
+        small = self.small_cells
+        for owners in sorted(shared.keys() & small.keys(), key=small.__getitem__):
+            wave, _ = small[owners]
+            yield Chunk(owners, 0, 0, shared[owners].count, wave=wave)
         cells = [
-            (owners, cell, plans[pattern_of(owners)].chunk_edges) for owners, cell in shared.items()
+            (owners, cell, plans[pattern_of(owners)].chunk_edges)
+            for owners, cell in shared.items()
+            if owners not in small
         ]
         number = 0
         while cells:
@@ -278,6 +286,16 @@ class SharedAttempt(Attempt):
             cells = [
                 (owners, cell, size) for owners, cell, size in cells if number * size < cell.count
             ]
+
+    @cached_property
+    def small_cells(self) -> dict[Owners, tuple[int, int]]:
+        """The cells that are computed together: owners → wave, and place in the common order."""
+        return small_cells(self.hypergraph.shared_cells, self.program)
+
+    def batches(self, node: int | None = None) -> Iterator[tuple[Chunk, ...]]:
+        """The chunks of a node, or all at the dealer: those of a tuple are computed together."""
+        chunks = self.chunks() if node is None else self.chunks_of(node)
+        return in_batches(chunks, self.plan, node)
 
     def chunk_groups(self) -> Iterator[tuple[Chunk, int]]:
         """One of many chunks of equal cost, and their number.
@@ -314,11 +332,12 @@ class SharedAttempt(Attempt):
         held = [0] * len(self.members)
         for chunk in self.chunks():
             plan = self.plan(chunk)
-            for party, node in enumerate(chunk.parties):
+            parties = chunk.parties
+            for party, node in enumerate(parties):
                 held[node] += dealt_bytes(plan, party, chunk.count)
-            if max(held) > window:
+            if any(held[node] > window for node in parties):
                 break
-            for node in chunk.parties:
+            for node in parties:
                 counts[node] += 1
         return counts
 

@@ -7,7 +7,7 @@ Both backends and the attempt import this module, and it imports none of them. S
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar
 
 from umpc.crypto.ring import Ring
@@ -38,6 +38,7 @@ class Chunk:
 
     noise: whether the "edges" are coins of sum `sum`; the owners are then the committee.
     part: AHEAD or AFTER where the rounds before the data are done in another run; else all rounds.
+    wave: the wave of small cells to which it belongs, from 1; 0: it is computed alone (`waves.py`).
     """
 
     owners: Owners
@@ -47,6 +48,7 @@ class Chunk:
     noise: bool = False
     sum: int = 0
     part: str = ""
+    wave: int = field(default=0, compare=False)
 
     @property
     def count(self) -> int:
@@ -129,7 +131,12 @@ class ChunkProgram(Protocol):
 
     @property
     def chunks_in_flight(self) -> int:
-        """The most chunks of a node that may wait for a peer's message."""
+        """The most chunks of a node that may wait for a peer's message, but for those of waves."""
+        ...
+
+    @property
+    def small_cell(self) -> int:
+        """The most edges of a cell that is computed together with others (`waves.py`); 0: none."""
         ...
 
     @property

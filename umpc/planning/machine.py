@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from math import comb
 
 from umpc.crypto.prg import Stream
+from umpc.edges_in_memory import EdgesInMemory
 from umpc.mpc.chunks import Chunk, pattern_of
 from umpc.protocols.base.one_message import uniform_columns
 from umpc.protocols.registry import protocol_of
-from umpc.simulation import EdgesInMemory, ready_for_edges
+from umpc.simulation import ready_for_edges
 from umpc.study.document import Study
 from umpc.ustat.hypergraph import Owners
 

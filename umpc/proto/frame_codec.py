@@ -15,6 +15,8 @@ from umpc.study import messages as m
 from umpc.study.frames import MAX_PAYLOAD, STEPS, Frame
 
 MAX_DEGREE = 8
+MAX_TOGETHER = 1024
+"""The most frames of one message."""
 MAX_SENT = 256
 """The largest number of rounds for which a node reports its bytes."""
 STEP_NAMES: dict[int, str] = {number: name for name, number in STEPS.items()}
@@ -33,7 +35,26 @@ def encode_frame(frame: Frame) -> pb.Frame:
     )
 
 
+def encode_frames(frames: Sequence[Frame]) -> pb.Frame:
+    """One message with one or more frames, which follow each other in a stream."""
+    first, *more = frames
+    encoded = encode_frame(first)
+    encoded.more.extend(map(encode_frame, more))
+    return encoded
+
+
+def decode_frames(frame: pb.Frame) -> list[Frame]:
+    """The inverse of `encode_frames`. Raises: EncodingError."""
+    more = list(frame.more)
+    if len(more) >= MAX_TOGETHER:
+        raise EncodingError(f"a message has at most {MAX_TOGETHER} frames, {1 + len(more)} came")
+    del frame.more[:]
+    return [decode_frame(each) for each in (frame, *more)]
+
+
 def decode_frame(frame: pb.Frame) -> Frame:
+    if frame.more:
+        raise EncodingError(f"one frame was expected, and {len(frame.more)} more came with it")
     if frame.step not in STEP_NAMES:
         raise EncodingError(f"a frame of an unknown step {frame.step} came")
     if len(frame.payload) > MAX_PAYLOAD:

@@ -81,7 +81,12 @@ class Frame:
     @property
     def round_of_study(self) -> tuple[str, int]:
         """The place by which rounds are counted: frames that leave at once share it."""
-        return TOGETHER.get(self.step, (self.step, self.round))
+        return round_of(self.step, self.round)
+
+    @property
+    def message(self) -> Message:
+        """The message that the frame carries."""
+        return Message(self.step, self.payload, self.count, self.width, self.round)
 
     @property
     def wire_bytes(self) -> int:
@@ -94,6 +99,11 @@ class Frame:
             len(self.payload),
             self.round,
         )
+
+
+def round_of(step: str, round: int) -> tuple[str, int]:
+    """The place by which rounds are counted."""
+    return TOGETHER.get(step, (step, round))
 
 
 def frame_of(message: Message, owners: Owners, number: int) -> Frame:

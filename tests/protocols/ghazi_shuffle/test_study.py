@@ -19,12 +19,13 @@ from tests.support.moments import accept_moments
 from tests.support.protocols import coordinator_of, messages_of
 from tests.support.shuffled import heaps, messages, one_protocol, protocol_of, shuffled_study, sums
 from tests.support.studies import GINI, Entropy
+from umpc.edges_in_memory import Transcript
 from umpc.protocols.base.one_message import uniform_std
 from umpc.protocols.ghazi_shuffle.messages import (
     ShuffleMessages,
 )
 from umpc.protocols.ghazi_shuffle.mixing import delta_of_mixing
-from umpc.simulation import Simulated, Transcript, shuffle, simulate
+from umpc.simulation import Simulated, shuffle, simulate
 from umpc.study import messages as m
 from umpc.study.report import Measured
 

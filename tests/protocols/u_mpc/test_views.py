@@ -125,15 +125,15 @@ def no_masks(monkeypatch) -> None:
 
 
 def no_sigma(monkeypatch) -> None:
-    real = SeededPart.expand.__func__
+    real = SeededPart.expand_all.__func__
 
-    def expand(cls, *arguments):
+    def expand_all(cls, *arguments):
         part = real(cls, *arguments)
         for mask in part.bit_masks.values():
             mask[:] = 0
         return part
 
-    monkeypatch.setattr(SeededPart, "expand", classmethod(expand))
+    monkeypatch.setattr(SeededPart, "expand_all", classmethod(expand_all))
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,7 @@ class GarbledProgram:
     checked: bool = False
     needs_dealer = False
     chunks_in_flight = CHUNKS_IN_FLIGHT
+    small_cell = 0
     window = WINDOW_BYTES
 
     @property

@@ -14,15 +14,16 @@
 | `dcf_tree.py` | the keys' tree in numpy |
 | `native.py` | the keys' tree compiled, where `umpc/native/` has it |
 | `masks.py` | masked wires and arithmetic on them |
-| `material.py` | the dealer's material for a chunk, and what owners expand from seeds |
-| `dealing.py` | the dealer's computation for a chunk |
+| `edge_layout.py` | edges of several chunks behind each other, and the bytes of each chunk |
+| `material.py` | the dealer's material for chunks, and what owners expand from seeds |
+| `dealing.py` | the dealer's computation for chunks |
 | `fields.py` | round 1: masked records |
-| `openings.py` | the message of one opening |
-| `evaluation.py` | the owners' computation for a chunk |
+| `openings.py` | the messages of one opening |
+| `evaluation.py` | the owners' computation for chunks |
 | `chunk_inputs.py` | a party's inputs to a chunk |
 | `bit_shares.py` | a party's shares of the bits that a chunk opens |
 | `committee_coins.py` | noise that a committee draws, which nobody knows |
 | `committee_transfers.py` | a member's transfers for such noise, while the dealer deals |
 | `cells.py` | one node's part in all its cells |
-| `tasks.py` | a chunk's work as a value that any process of the site computes |
+| `tasks.py` | the work of chunks as a value that any process of the site computes |
 """

@@ -21,10 +21,10 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.fields import fields_frames, fields_messages, read_fields
-from umpc.mpc.masked.masks import masked_wires, wire_masks
+from umpc.mpc.masked.masks import joined, masked_wires, wire_masks
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
-from umpc.mpc.masked.tasks import OwnerTask
+from umpc.mpc.masked.tasks import OwnerBatch, OwnerTask
 from umpc.mpc.transfers.committee_links import link_shapes
 from umpc.ustat.clear import Columns
 
@@ -123,6 +123,24 @@ class SharedCells:
         chunk_seed = self.attempt.chunk_seed(self._seed, chunk)
         return OwnerTask(party, plan, inputs, material, chunk_seed, self.attempt.tree_key)
 
+    def batch(self, chunks: Sequence[Chunk], materials: Sequence[bytes]) -> OwnerBatch:
+        """The work of several chunks of edges, with one plan and this node as the same party.
+
+        Every chunk has its own material and seed.
+        """
+        plan = require(self.attempt.plan(chunks[0]), Plan)
+        party = chunks[0].parties.index(self.node)
+        return OwnerBatch(
+            party,
+            plan,
+            self._edge_inputs(plan, chunks, party),
+            [self._names(chunk) for chunk in chunks],
+            [chunk.count for chunk in chunks],
+            materials,
+            [self.attempt.chunk_seed(self._seed, chunk) for chunk in chunks],
+            self.attempt.tree_key,
+        )
+
     def _coin_inputs(self, chunk: Chunk) -> ChunkInputs:
         """This node's contribution to the coins of one sum, which is used once."""
         toss = self.attempt.coins[chunk.sum]
@@ -139,18 +157,32 @@ class SharedCells:
         """
         if chunk.noise:
             return self._coin_inputs(chunk)
-        index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
+        return self._edge_inputs(plan, [chunk], party)
+
+    def _edge_inputs(self, plan: Plan, chunks: Sequence[Chunk], party: int) -> ChunkInputs:
+        """The inputs of these chunks' edges, behind each other."""
+        cells = self.attempt.hypergraph.cells
+        edges = [cells[chunk.owners].edges(chunk.start, chunk.stop) for chunk in chunks]
+        rows = [joined(list(slot)) for slot in zip(*edges, strict=True)]
         places = {}
         masks = {}
         for number, place in enumerate(plan.places):
-            if isinstance(place, RecordPlace):
-                owner = chunk.owners[place.slot]
-                rows = index[place.slot]
-                places[number] = self.masked[owner][place.wire][rows]
-                if owner == self.node:
-                    masks[number] = self._masks[place.wire][rows]
+            if not isinstance(place, RecordPlace):
+                continue
+            slot, wire = place.slot, place.wire
+            if plan.pattern[slot] == party:
+                places[number] = self.masked[self.node][wire][rows[slot]]
+                masks[number] = self._masks[wire][rows[slot]]
+            else:
+                places[number] = joined(
+                    [
+                        self.masked[chunk.owners[slot]][wire][index[slot]]
+                        for chunk, index in zip(chunks, edges, strict=True)
+                    ]
+                )
         records = {
-            slot: {name: column[index[slot]] for name, column in self.columns.items()}
+            slot: {name: column[rows[slot]] for name, column in self.columns.items()}
             for slot in plan.own_slots(party)
         }
-        return ChunkInputs(places, masks, records, chunk.count, self._names(chunk))
+        names = self._names(chunks[0]) if len(chunks) == 1 else ()
+        return ChunkInputs(places, masks, records, len(rows[0]), names)

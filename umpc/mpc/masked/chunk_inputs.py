@@ -29,12 +29,12 @@ class Coins:
 
 @dataclass(frozen=True)
 class ChunkInputs:
-    """Everything that a party knows about a chunk before the chunk's first round.
+    """Everything that a party knows about a chunk, or several, before their first round.
 
     places: the masked values of each place of a record, (count,) uint64.
     masks: the masks of each place of its own records, (count,) uint64.
     records: the columns of its own records, for each record of the edge that it reads in the clear.
-    names: the owners' names, in party order.
+    names: the owners' names, in party order; none where several chunks are computed together.
     coins: only for noise, where an "edge" is a coin.
     """
 

@@ -1,4 +1,4 @@
-"""The dealer's computation for one chunk: comparison keys, and shares of products of masks."""
+"""The dealer's computation for chunks: comparison keys, and shares of products of masks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.masked.dcf import ComparisonKeys, generate
+from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.masks import PlaceValues, linear_value, modulus, top_bit
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
 from umpc.mpc.masked.one_hot import Rows, one_hot
@@ -31,7 +32,28 @@ def deal_chunk(
 
     Reveals: the dealer learns masks only; it sees nothing that is computed from data.
     """
-    parts = [SeededPart.expand(plan, seed, party, count) for party, seed in enumerate(seeds)]
+    return deal_chunks(
+        plan, record_masks, [[seed] for seed in seeds], EdgeLayout([count]), tree_hash
+    )
+
+
+def deal_chunks(
+    plan: Plan,
+    record_masks: PlaceValues,
+    seeds: Sequence[Sequence[bytes]],
+    layout: EdgeLayout,
+    tree_hash: FixedKeyHash,
+) -> list[DealtPart]:
+    """The material of all owners for several chunks, whose edges stand behind each other.
+
+    Args:
+        record_masks: for each place of a record (edges of all chunks,) uint64.
+        seeds: of each owner, in party order, its seed of each chunk.
+    """
+    count = layout.total
+    parts = [
+        SeededPart.expand_all(plan, of_party, party, layout) for party, of_party in enumerate(seeds)
+    ]
     masks = _all_masks(plan, record_masks, parts)
     keys = _keys(plan, masks, parts, tree_hash)
     shares = _last_shares(plan, _bit_masks(plan, parts, masks, count), masks, parts, count)

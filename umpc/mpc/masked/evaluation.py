@@ -1,4 +1,4 @@
-"""The owners' computation for one chunk of a cell's edges.
+"""The owners' computation for chunks of cells' edges.
 
 Paper: Sinh & Ramon 2025, protocol 3.1, step 2. Round 1 (`fields.py`) gave each owner the others'
 masked records, once per record. Then, for every chunk:
@@ -6,14 +6,17 @@ masked records, once per record. Then, for every chunk:
     open, layer by layer:  each sends its shares of the layer's bits and places under their masks
     no round:              all expand the kernels over masked values; sums stay shared
 
+Several chunks with the same plan, in which this node is the same party, may be computed together:
+their edges stand behind each other in every array. Each chunk keeps its own messages.
+
 Reveals: masked numbers and masked bits, uniform to whoever lacks one of the masks that make them
 up, and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +28,10 @@ from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.masked.bit_shares import BitShares
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
+from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.masks import linear_value, modulus
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
-from umpc.mpc.masked.openings import LayerShares, open_message, read_open
+from umpc.mpc.masked.openings import LayerShares, open_messages, read_open, read_opens
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
     CoinPlace,
@@ -43,6 +47,12 @@ from umpc.ustat.local import evaluate_local
 
 Kind: TypeAlias = np.dtype[np.integer[Any]]
 """A type of integers."""
+Result = TypeVar("Result")
+Names: TypeAlias = Sequence[str]
+"""The owners' names of a chunk, in party order."""
+Together: TypeAlias = Generator[list[Message], Sequence[Sequence[Message]], Result]
+"""The rounds of several chunks: yields this party's message of each chunk, receives of each chunk
+the other parties' messages in party order, and returns this party's result."""
 
 
 def evaluate_chunk(
@@ -74,15 +84,83 @@ def evaluate_edges(
 ) -> Protocol[list[RingArray]]:
     """One owner's additive share of each kernel in every edge: per kernel (count,) of the ring."""
     chunk = PartyChunk(party, plan, inputs, dealt, seeded, tree_hash)
+    rounds = _edges(chunk, [inputs.names], EdgeLayout([inputs.count]))
+    theirs: list[Message] | None = None
+    while True:
+        try:
+            (message,) = next(rounds) if theirs is None else rounds.send([theirs])
+        except StopIteration as stop:
+            shares: list[RingArray] = stop.value
+            return shares
+        theirs = yield message
+
+
+def evaluate_together(
+    chunk: PartyChunk, names: Sequence[Names], layout: EdgeLayout
+) -> Together[list[list[int]]]:
+    """One owner's share of each kernel's sum over each of several chunks of edges.
+
+    Args:
+        chunk: this party's state of all chunks, as of one chunk with all edges.
+        names: for each chunk.
+        layout: of the chunks, none of which is empty.
+
+    Cost: one round per layer of the plan, for all chunks at once.
+    """
+    kind = chunk.plan.ring.dtype
+    shares = yield from _edges(chunk, names, layout)
+    sums = [np.add.reduceat(values, layout.firsts, dtype=kind).tolist() for values in shares]
+    return [list(sums_of_chunk) for sums_of_chunk in zip(*sums, strict=True)]
+
+
+def _edges(
+    chunk: PartyChunk, names: Sequence[Names], layout: EdgeLayout
+) -> Together[list[RingArray]]:
+    """One owner's share of each kernel in every edge of these chunks."""
+    plan = chunk.plan
     for layer in range(len(plan.layers)):
         mine = chunk.shares(layer)
-        theirs = yield open_message(plan, layer, party, mine, inputs.count)
-        chunk.open(layer, mine, theirs)
+        theirs = yield open_messages(plan, layer, chunk.party, mine, layout)
+        others = [party for party in plan.everybody if party != chunk.party]
+        parts = [mine]
+        for place, party in enumerate(others):
+            messages = [heard[place] for heard in theirs]
+            parts.append(_shares_of(plan, layer, party, messages, names, layout))
+        chunk.open(layer, parts)
     return [chunk.evaluate(output) for output in plan.outputs]
 
 
+def _shares_of(
+    plan: Plan,
+    layer: int,
+    party: int,
+    messages: Sequence[Message],
+    names: Sequence[Names],
+    layout: EdgeLayout,
+) -> LayerShares:
+    """Another party's shares. Raises: RemoteProtocolError naming a malformed message's sender."""
+    try:
+        return read_opens(plan, layer, party, messages, layout)
+    except EncodingError:
+        for message, owners, count in zip(messages, names, layout.counts, strict=True):
+            _check_alone(plan, layer, party, message, owners[party], count)
+        raise
+
+
+def _check_alone(
+    plan: Plan, layer: int, party: int, message: Message, sender: str, count: int
+) -> None:
+    """Check one chunk's message. Raises: RemoteProtocolError naming its sender."""
+    try:
+        read_open(plan, layer, party, message, count)
+    except EncodingError as error:
+        raise RemoteProtocolError(
+            f"{sender}: {error.message}", culprit=sender, step=message.step
+        ) from error
+
+
 class PartyChunk:
-    """One party's state of one chunk."""
+    """One party's state of a chunk, or of several chunks that are computed together."""
 
     def __init__(
         self,
@@ -128,21 +206,8 @@ class PartyChunk:
         }
         return LayerShares(bits, places)
 
-    def open(self, layer: int, mine: LayerShares, theirs: Sequence[Message]) -> None:
-        """Add everybody's shares up.
-
-        Raises: RemoteProtocolError naming the sender of a malformed message.
-        """
-        parts = [mine]
-        others = (party for party in self.plan.everybody if party != self.party)
-        for party, message in zip(others, theirs, strict=True):
-            try:
-                parts.append(read_open(self.plan, layer, party, message, self.count))
-            except EncodingError as error:
-                culprit = self.inputs.names[party]
-                raise RemoteProtocolError(
-                    f"{culprit}: {error.message}", culprit=culprit, step=message.step
-                ) from error
+    def open(self, layer: int, parts: Sequence[LayerShares]) -> None:
+        """Add everybody's shares up."""
         for number in self.plan.layers[layer].bits:
             bits = [part.bits[number] for part in parts if number in part.bits]
             self.bits[number] = np.bitwise_xor.reduce(bits)

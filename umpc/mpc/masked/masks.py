@@ -72,3 +72,8 @@ def top_bit(form: Linear, width: int, places: PlaceValues) -> BitArray:
     """Bit w − 1 of a form of masked values, or of masks: (n,) or () uint8."""
     value = linear_value(form, places)
     return (value >> np.uint64(width - 1)).astype(np.uint8) & np.uint8(1)
+
+
+def joined(parts: Sequence[WordArray]) -> WordArray:
+    """Values of several chunks behind each other; those of a single chunk as they are."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

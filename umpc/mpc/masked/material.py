@@ -1,4 +1,4 @@
-"""The dealer's material for one chunk of a cell, and the part that owners expand from seeds.
+"""The dealer's material for chunks of cells, and the part that owners expand from seeds.
 
 | | every owner | all but the last | the last |
 |---|---|---|---|
@@ -14,16 +14,19 @@ labels that its seed is derived with, and is used once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from umpc.crypto.prg import Stream, derive
-from umpc.crypto.ring import packed_size, unpack
+from umpc.crypto.ring import packed_size
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.chunks import ChunkPlan
-from umpc.mpc.masked.dcf import ComparisonKeys, key_bytes
+from umpc.mpc.masked.dcf import LEAF_BYTES, ComparisonKeys
+from umpc.mpc.masked.dcf_tree import levels
+from umpc.mpc.masked.edge_layout import Buffer, EdgeLayout
 from umpc.mpc.masked.masks import modulus
 from umpc.mpc.masked.one_hot import Rows, row_type, row_words
 from umpc.mpc.masked.plan import Plan
@@ -47,38 +50,82 @@ class Shares:
     @classmethod
     def expand(cls, plan: Plan, seed: bytes, count: int) -> Shares:
         """The shares of a party other than the last, from its chunk seed."""
-        rows = len(plan.elements)
-        elements = Stream(derive(seed, "elements")).words(rows * count, plan.ring.dtype)
-        tables = Stream(derive(seed, "tables")).bytes(_table_bytes(plan, count))
-        size = packed_size(count, 1)
-        bits = Stream(derive(seed, "bits")).bytes(len(plan.bit_elements) * size)
-        return cls(
-            elements.reshape(rows, count),
-            _read_tables(plan, memoryview(tables), count),
-            np.frombuffer(bits, dtype=np.uint8).reshape(len(plan.bit_elements), size),
-        )
-
-    def encode(self, count: int) -> bytes:
-        """The bytes on the wire: elements and tables little-endian, then bits packed."""
-        elements = self.elements.astype(self.elements.dtype.newbyteorder("<"), copy=False)
-        bits = self.bits
-        if count % 8:  # the rows follow each other without padding
-            bits = np.unpackbits(bits, axis=1, count=count, bitorder="little").reshape(-1)
-            bits = np.packbits(bits, bitorder="little")
-        return b"".join(array.tobytes() for array in (elements, *self.tables, bits))
+        return cls.expand_all(plan, [seed], EdgeLayout([count]))
 
     @classmethod
-    def decode(cls, plan: Plan, data: memoryview, count: int) -> Shares:
-        """The inverse of encode, of as many bytes as are due. Raises: EncodingError."""
+    def expand_all(cls, plan: Plan, seeds: Sequence[bytes], layout: EdgeLayout) -> Shares:
+        """The shares of several chunks, each from its own seed."""
         rows = len(plan.elements)
-        kind = plan.ring.dtype.newbyteorder("<")
-        tables = rows * plan.ring.bytes * count
-        bits = tables + _table_bytes(plan, count)
-        return cls(
-            np.frombuffer(data[:tables], dtype=kind).reshape(rows, count),
-            _read_tables(plan, data[tables:bits], count),
-            _read_bits(data[bits:], len(plan.bit_elements), count),
-        )
+        streams = _streams(seeds, "elements", rows * plan.ring.bits, layout)
+        elements = layout.join(streams, rows, plan.ring.dtype)
+        tables = _Reader(_streams(seeds, "tables", _table_bits(plan), layout), layout)
+        bits = _expanded_bits(plan, seeds, layout)
+        return cls(elements, _read_tables(plan, tables, layout), bits)
+
+    def encode_all(self, layout: EdgeLayout) -> list[list[bytes]]:
+        """The bytes on the wire: elements, tables, then bits packed; for each part, every chunk's.
+
+        The rows of bits follow each other without padding.
+        """
+        arrays = (self.elements, *self.tables)
+        return [*(layout.cut(array) for array in arrays), _cut_bits(self.bits, layout)]
+
+    @classmethod
+    def read(cls, plan: Plan, reader: _Reader, layout: EdgeLayout) -> Shares:
+        """The inverse of encode_all, of as many bytes as are due. Raises: EncodingError."""
+        rows = len(plan.elements)
+        elements = layout.join(reader.next(rows * plan.ring.bytes), rows, plan.ring.dtype)
+        tables = _read_tables(plan, reader, layout)
+        return cls(elements, tables, _join_bits(reader.rest(), len(plan.bit_elements), layout))
+
+
+def _table_bits(plan: Plan) -> int:
+    """The bits of all tables of an edge."""
+    return sum(table.bits for table in plan.tables)
+
+
+def _read_tables(plan: Plan, reader: _Reader, layout: EdgeLayout) -> tuple[Rows, ...]:
+    """The tables of several chunks, one table after the other."""
+    return tuple(
+        layout.join(reader.next(table.bits // 8), row_words(table), row_type(table))
+        for table in plan.tables
+    )
+
+
+def _expanded_bits(plan: Plan, seeds: Sequence[bytes], layout: EdgeLayout) -> BitArray:
+    """Every chunk's shares of bit elements: (bit elements, ⌈n/8⌉) uint8, eight edges to a byte.
+
+    In a chunk's stream each row begins with a byte.
+    """
+    rows = len(plan.bit_elements)
+    if not rows:
+        return np.empty((0, packed_size(layout.total, 1)), dtype=np.uint8)
+    parts = []
+    for seed, count in zip(seeds, layout.counts, strict=True):
+        size = packed_size(count, 1)
+        stream = Stream(derive(seed, "bits")).bytes(rows * size)
+        parts.append(np.frombuffer(stream, dtype=np.uint8).reshape(rows, size))
+    if layout.is_single:
+        return parts[0]
+    loose = [
+        np.unpackbits(part, axis=1, count=count, bitorder="little")
+        for part, count in zip(parts, layout.counts, strict=True)
+    ]
+    return np.packbits(np.concatenate(loose, axis=1), axis=1, bitorder="little")
+
+
+def _cut_bits(bits: BitArray, layout: EdgeLayout) -> list[bytes]:
+    if layout.is_single and layout.total % 8 == 0:
+        return [bits.tobytes()]
+    return layout.cut_bits(np.unpackbits(bits, axis=1, count=layout.total, bitorder="little"))
+
+
+def _join_bits(parts: Sequence[Buffer], rows: int, layout: EdgeLayout) -> BitArray:
+    """The inverse of `_cut_bits`. Raises: EncodingError on set padding bits."""
+    if layout.is_single and layout.total % 8 == 0:
+        (part,) = parts
+        return np.frombuffer(part, dtype=np.uint8).reshape(rows, layout.total // 8)
+    return np.packbits(layout.join_bits(parts, rows), axis=1, bitorder="little")
 
 
 @dataclass(frozen=True)
@@ -102,25 +149,43 @@ class SeededPart:
     @classmethod
     def expand(cls, plan: Plan, seed: bytes, party: int, count: int) -> SeededPart:
         """The part of one party in a chunk of `count` edges."""
-        roots = Stream(derive(seed, "roots"))
-        sigma = Stream(derive(seed, "sigma"))
-        words = Stream(derive(seed, "places"))
+        return cls.expand_all(plan, [seed], party, EdgeLayout([count]))
+
+    @classmethod
+    def expand_all(
+        cls, plan: Plan, seeds: Sequence[bytes], party: int, layout: EdgeLayout
+    ) -> SeededPart:
+        """The part of one party in several chunks, each from its own seed."""
+        gates = plan.holds_keys(party)
         layers = range(len(plan.layers))
         bits = [bit for layer in layers for bit in plan.opened_bits(layer, party)]
         places = [place for layer in layers for place in plan.opened_places(layer, party)]
-        bit_masks = sigma.bits(len(bits) * count).reshape(len(bits), count)
+        roots = _streams(seeds, "roots", 128 * len(gates), layout)
+        sigma = _streams(seeds, "sigma", len(bits), layout)
+        words = _streams(seeds, "places", 64 * len(places), layout)
+        root_rows = layout.join(roots, len(gates), "u8", (2,))
+        bit_rows = layout.join_bits(sigma, len(bits), padded=False)
+        place_rows = layout.join(words, len(places), "u8")
         is_last = party == plan.parties - 1
         return cls(
-            roots={
-                number: roots.words(2 * count).reshape(count, 2)
-                for number in plan.holds_keys(party)
-            },
-            bit_masks=dict(zip(bits, bit_masks, strict=True)),
+            roots=dict(zip(gates, root_rows, strict=True)),
+            bit_masks=dict(zip(bits, bit_rows, strict=True)),
             place_masks={
-                place: words.words(count) & modulus(plan.place_width(place)) for place in places
+                place: row & modulus(plan.place_width(place))
+                for place, row in zip(places, place_rows, strict=True)
             },
-            shares=None if is_last else Shares.expand(plan, seed, count),
+            shares=None if is_last else Shares.expand_all(plan, seeds, layout),
         )
+
+
+def _streams(seeds: Sequence[bytes], purpose: str, each: int, layout: EdgeLayout) -> list[bytes]:
+    """The first bytes of every chunk's stream for a purpose. Args: each: bits of an edge."""
+    if not each:
+        return [b""] * len(seeds)
+    return [
+        Stream(derive(seed, purpose)).bytes((each * count + 7) // 8)
+        for seed, count in zip(seeds, layout.counts, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -135,55 +200,81 @@ class DealtPart:
 
     def encode(self) -> bytes:
         """The bytes on the wire: keys in order, then the shares."""
-        parts = [keys.encode() for keys in self.keys.values()]
+        (data,) = self.encode_all(EdgeLayout([self._count]))
+        return data
+
+    def encode_all(self, layout: EdgeLayout) -> list[bytes]:
+        """The bytes on the wire of each of several chunks."""
+        parts: list[list[bytes]] = []
+        for keys in self.keys.values():
+            parts.append(layout.cut(keys.corrections))
+            parts.append(layout.cut(keys.leaves[None]))
         if self.shares is not None:
-            parts.append(self.shares.encode(self.shares.elements.shape[1]))
-        return b"".join(parts)
+            parts += self.shares.encode_all(layout)
+        if not parts:
+            return [b""] * len(layout.counts)
+        return [b"".join(pieces) for pieces in zip(*parts, strict=True)]
+
+    @property
+    def _count(self) -> int:
+        """The number of edges."""
+        if self.shares is not None:
+            return int(self.shares.elements.shape[1])
+        return max((len(keys.leaves) for keys in self.keys.values()), default=0)
 
     @classmethod
     def decode(cls, plan: Plan, data: bytes, party: int, count: int) -> DealtPart:
         """The inverse of encode. Raises: EncodingError on a wrong length."""
-        expected = dealt_bytes(plan, party, count)
-        if len(data) != expected:
-            raise EncodingError(
-                f"material of {count} edges takes {expected} bytes, and {len(data)} came"
-            )
-        view = memoryview(data)
-        start = 0
+        return cls.decode_all(plan, [data], party, EdgeLayout([count]))
+
+    @classmethod
+    def decode_all(
+        cls, plan: Plan, data: Sequence[bytes], party: int, layout: EdgeLayout
+    ) -> DealtPart:
+        """The inverse of encode_all. Raises: EncodingError on a wrong length of any chunk."""
+        for count, chunk in zip(layout.counts, data, strict=True):
+            expected = dealt_bytes(plan, party, count)
+            if len(chunk) != expected:
+                raise EncodingError(
+                    f"material of {count} edges takes {expected} bytes, and {len(chunk)} came"
+                )
+        reader = _Reader(data, layout)
         keys = {}
         for number in plan.holds_keys(party):
             width = plan.comparisons[number].width
-            stop = start + key_bytes(width) * count
-            keys[number] = ComparisonKeys.decode(view[start:stop], width, count)
-            start = stop
+            corrections = reader.next(16 * levels(width))
+            leaves = reader.next(LEAF_BYTES)
+            keys[number] = ComparisonKeys(
+                width,
+                layout.join(corrections, levels(width), "u8", (2,)),
+                layout.join(leaves, 1, "u4", (3,))[0],
+            )
         if party < plan.parties - 1:
             return cls(keys, None)
-        return cls(keys, Shares.decode(plan, view[start:], count))
+        return cls(keys, Shares.read(plan, reader, layout))
 
 
-def _table_bytes(plan: Plan, count: int) -> int:
-    """Bytes of all tables of a chunk."""
-    return sum(table.bits for table in plan.tables) // 8 * count
+class _Reader:
+    """The bytes of several chunks, read part by part."""
 
+    def __init__(self, data: Sequence[Buffer], layout: EdgeLayout):
+        self._views = [memoryview(chunk) for chunk in data]
+        self._counts = layout.counts
+        self._read = 0
 
-def _read_tables(plan: Plan, data: memoryview, count: int) -> tuple[Rows, ...]:
-    """The tables of a chunk, one after the other."""
-    start = 0
-    found = []
-    for table in plan.tables:
-        stop = start + table.bits // 8 * count
-        words = np.frombuffer(data[start:stop], dtype=row_type(table))
-        found.append(words.reshape(row_words(table), count))
-        start = stop
-    return tuple(found)
+    def next(self, size: int) -> list[Buffer]:
+        """The next part of each chunk. Args: size: its bytes for each edge."""
+        start = self._read
+        self._read += size
+        return [
+            view[start * count : self._read * count]
+            for view, count in zip(self._views, self._counts, strict=True)
+        ]
 
-
-def _read_bits(data: memoryview, rows: int, count: int) -> BitArray:
-    """Rows of bits, eight edges to a byte. Raises: EncodingError on set padding bits."""
-    if count % 8 == 0:
-        return np.frombuffer(data, dtype=np.uint8).reshape(rows, count // 8)
-    bits = unpack(data, rows * count, 1, np.uint8).reshape(rows, count)
-    return np.packbits(bits, axis=1, bitorder="little")
+    def rest(self) -> list[Buffer]:
+        """All that is left of each chunk."""
+        chunks = zip(self._views, self._counts, strict=True)
+        return [view[self._read * count :] for view, count in chunks]
 
 
 def dealt_bytes(plan: ChunkPlan, party: int, count: int) -> int:

@@ -1,15 +1,20 @@
-"""The message of one opening: a party's masked shares of a layer's bits and places."""
+"""The messages of one opening: a party's masked shares of a layer's bits and places.
+
+Several chunks of the same plan are opened together, and each chunk has a message of its own.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from umpc.crypto.ring import pack, packed_size, unpack
+from umpc.crypto.ring import packed_size
 from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import BitArray, WordArray
+from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.plan import Plan
 
 
@@ -25,25 +30,59 @@ class LayerShares:
 
 
 def open_message(plan: Plan, layer: int, party: int, shares: LayerShares, count: int) -> Message:
-    """The message of one round: bit after bit, then place after place."""
-    bits = np.concatenate([*shares.bits.values(), np.empty(0, np.uint8)])
-    places = (pack(values, plan.place_width(number)) for number, values in shares.places.items())
-    payload = pack(bits, 1) + b"".join(places)
-    return Message("open", payload, count, plan.open_width(layer, party), layer + 1)
+    """The message of one round of a single chunk."""
+    (message,) = open_messages(plan, layer, party, shares, EdgeLayout([count]))
+    return message
+
+
+def open_messages(
+    plan: Plan, layer: int, party: int, shares: LayerShares, layout: EdgeLayout
+) -> list[Message]:
+    """Each chunk's message of one round: bit after bit, then place after place."""
+    bits = np.stack([*shares.bits.values()]) if shares.bits else np.empty((0, layout.total), "u1")
+    parts = [layout.cut_bits(bits)]
+    for number, values in shares.places.items():
+        parts.append(layout.cut_words(values, plan.place_width(number)))
+    width = plan.open_width(layer, party)
+    return [
+        Message("open", b"".join(pieces), count, width, layer + 1)
+        for count, pieces in zip(layout.counts, zip(*parts, strict=True), strict=True)
+    ]
+
+
+def read_opens(
+    plan: Plan, layer: int, party: int, messages: Sequence[Message], layout: EdgeLayout
+) -> LayerShares:
+    """Another party's shares in all chunks, from its message of each. Raises: EncodingError."""
+    bits = plan.opened_bits(layer, party)
+    widths = [len(bits), *map(plan.place_width, plan.opened_places(layer, party))]
+    payloads = [message.payload for message in messages]
+    stops = [0] * len(payloads)
+    parts: list[list[bytes]] = []
+    for width in widths:
+        starts = stops
+        stops = [
+            start + packed_size(count, width)
+            for start, count in zip(starts, layout.counts, strict=True)
+        ]
+        cuts = zip(payloads, starts, stops, strict=True)
+        parts.append([payload[start:stop] for payload, start, stop in cuts])
+    for message, due in zip(messages, stops, strict=True):
+        if len(message.payload) != due:
+            raise EncodingError(
+                f"{message!r} must take {due} bytes, and it has {len(message.payload)}"
+            )
+    rows = layout.join_bits(parts[0], len(bits))
+    places = plan.opened_places(layer, party)
+    return LayerShares(
+        dict(zip(bits, rows, strict=True)),
+        {
+            number: layout.join_words(part, width)
+            for number, part, width in zip(places, parts[1:], widths[1:], strict=True)
+        },
+    )
 
 
 def read_open(plan: Plan, layer: int, party: int, message: Message, count: int) -> LayerShares:
-    """Another party's shares. Raises: EncodingError."""
-    payload = message.payload
-    bits = plan.opened_bits(layer, party)
-    start = packed_size(len(bits) * count, 1)
-    rows = unpack(payload[:start], len(bits) * count, 1, np.uint8).reshape(len(bits), count)
-    values = {}
-    for number in plan.opened_places(layer, party):
-        width = plan.place_width(number)
-        stop = start + packed_size(count, width)
-        values[number] = unpack(payload[start:stop], count, width)
-        start = stop
-    if start != len(payload):
-        raise EncodingError(f"{message!r} must take {start} bytes, and it has {len(payload)}")
-    return LayerShares(dict(zip(bits, rows, strict=True)), values)
+    """Another party's shares in a single chunk. Raises: EncodingError."""
+    return read_opens(plan, layer, party, [message], EdgeLayout([count]))

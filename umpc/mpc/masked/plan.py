@@ -45,6 +45,9 @@ MATERIAL_BYTES = 1_000_000
 MAX_CHUNK = 1 << 15
 """The most edges in a chunk."""
 
+SMALL_CELL = 512
+"""The most edges of a cell that is computed together with others. Larger ones gain too little."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -258,7 +261,8 @@ class Program:
     wires: tuple[Wire, ...]
     plans: dict[Pattern, Plan]
     chunks_in_flight = 64
-    """The most chunks that may wait for a peer's message."""
+    """The most chunks that may wait for a peer's message, but for those of waves."""
+    small_cell = SMALL_CELL
     window = None
     """Links are always read. Owners who answer each other are never far apart, and holding back
     could lock both."""

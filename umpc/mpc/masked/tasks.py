@@ -1,4 +1,4 @@
-"""The work of a chunk as a value: any process of the site computes it, with the same result.
+"""The work of chunks as a value: any process of the site computes it, with the same result.
 
 A task holds everything that its computation reads, and the computation draws nothing and changes
 nothing. So a task whose worker died is computed again elsewhere: masks, shares and keys follow from
@@ -8,29 +8,37 @@ task sends nothing. Only the node and the dealer send, each message once, after 
 | task | by | result |
 |---|---|---|
 | `OwnerTask` | a node | the rounds of one owner in a chunk, as `TaskRounds` |
-| `DealTask` | the dealer | the material of all owners of a chunk |
+| `OwnerBatch` | a node | the rounds of one owner in many small chunks with the same plan |
+| `DealTask` | the dealer | the material of all owners, of one chunk or of many small ones |
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import LocalProtocolError
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
-from umpc.mpc.masked.dealing import deal_chunk
-from umpc.mpc.masked.evaluation import evaluate_chunk
+from umpc.mpc.masked.dealing import deal_chunks
+from umpc.mpc.masked.edge_layout import EdgeLayout
+from umpc.mpc.masked.evaluation import (
+    Names,
+    PartyChunk,
+    Together,
+    evaluate_chunk,
+    evaluate_together,
+)
 from umpc.mpc.masked.masks import PlaceValues
 from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.plan import Plan
 
-Heard: TypeAlias = tuple[tuple[Message, ...], ...]
-"""The other owners' messages of a chunk, in party order, for each round so far."""
-Said: TypeAlias = Message | Finished[list[int]]
-"""An owner's message of its next round, or its result."""
+Heard: TypeAlias = tuple[tuple[Any, ...], ...]
+"""For each round so far the other owners' messages, in party order; for many chunks, of each."""
+Said: TypeAlias = Message | list[Message] | Finished[Any]
+"""An owner's message of its next round, or its message of each chunk; or its result."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +74,52 @@ class OwnerTask:
     @property
     def size(self) -> int:
         """About the bytes that the task takes in memory."""
-        inputs = self.inputs
-        words = sum(array.nbytes for array in (*inputs.places.values(), *inputs.masks.values()))
-        records = (column for record in inputs.records.values() for column in record.values())
-        return len(self.material) + words + sum(column.nbytes for column in records)
+        return len(self.material) + _bytes_of(self.inputs)
+
+
+@dataclass(frozen=True)
+class OwnerBatch:
+    """One owner's part of many small chunks of edges, which are computed together.
+
+    inputs: of the edges of all chunks. names: the owners' of each chunk. counts: edges of each.
+    materials, seeds: of each chunk; every chunk has its own. tree_key: as of `OwnerTask`.
+    """
+
+    party: int
+    plan: Plan
+    inputs: ChunkInputs
+    names: Sequence[Names]
+    counts: Sequence[int]
+    materials: Sequence[bytes]
+    seeds: Sequence[bytes]
+    tree_key: bytes
+
+    def __repr__(self) -> str:
+        return f"OwnerBatch({len(self.counts)} chunks, <redacted>)"
+
+    def protocol(self, tree_hash: FixedKeyHash) -> Together[list[list[int]]]:
+        """The rounds of all chunks. Raises: EncodingError on malformed material."""
+        layout = EdgeLayout(self.counts)
+        dealt = DealtPart.decode_all(self.plan, self.materials, self.party, layout)
+        seeded = SeededPart.expand_all(self.plan, self.seeds, self.party, layout)
+        chunk = PartyChunk(self.party, self.plan, self.inputs, dealt, seeded, tree_hash)
+        return evaluate_together(chunk, self.names, layout)
+
+    @property
+    def edge_count(self) -> int:
+        """The number of edges."""
+        return self.inputs.count
+
+    @property
+    def size(self) -> int:
+        """About the bytes that the task takes in memory."""
+        return _bytes_of(self.inputs) + sum(map(len, self.materials))
+
+
+def _bytes_of(inputs: ChunkInputs) -> int:
+    words = sum(array.nbytes for array in (*inputs.places.values(), *inputs.masks.values()))
+    records = (column for record in inputs.records.values() for column in record.values())
+    return words + sum(column.nbytes for column in records)
 
 
 class TaskRounds:
@@ -80,16 +130,16 @@ class TaskRounds:
     can never be combined with the same masks.
     """
 
-    def __init__(self, task: OwnerTask):
+    def __init__(self, task: OwnerTask | OwnerBatch):
         self._task = task
-        self._protocol = task.protocol(FixedKeyHash(task.tree_key))
+        self._protocol: Generator[Any, Any, Any] = task.protocol(FixedKeyHash(task.tree_key))
         self._heard: Heard = ()
         self._said: list[Said] = [resume(self._protocol, None)]
 
     def __repr__(self) -> str:
         return f"TaskRounds(round {len(self._said)}, <redacted>)"
 
-    def __reduce__(self) -> tuple[type[TaskRounds], tuple[OwnerTask]]:
+    def __reduce__(self) -> tuple[type[TaskRounds], tuple[OwnerTask | OwnerBatch]]:
         return TaskRounds, (self._task,)
 
     def __sizeof__(self) -> int:
@@ -115,24 +165,30 @@ class TaskRounds:
 
 @dataclass(frozen=True)
 class DealTask:
-    """The dealer's computation for a chunk. seeds: the owners' seeds of the chunk."""
+    """The dealer's computation for a chunk, or for several small ones with the same plan.
+
+    record_masks: of the edges of all chunks. seeds: of each owner, its seed of each chunk.
+    counts: edges of each chunk.
+    """
 
     plan: Plan
     record_masks: PlaceValues
-    seeds: Sequence[bytes]
-    count: int
+    seeds: Sequence[Sequence[bytes]]
+    counts: Sequence[int]
     tree_key: bytes
 
     def __repr__(self) -> str:
-        return f"DealTask({self.count} edges, <redacted>)"
+        return f"DealTask({self.edge_count} edges, <redacted>)"
 
     @property
     def edge_count(self) -> int:
         """The number of edges."""
-        return self.count
+        return sum(self.counts)
 
-    def payloads(self) -> list[bytes]:
-        """The material of each owner, in party order."""
+    def payloads(self) -> list[list[bytes]]:
+        """For each chunk the material of each owner, in party order."""
+        layout = EdgeLayout(self.counts)
         tree_hash = FixedKeyHash(self.tree_key)
-        parts = deal_chunk(self.plan, self.record_masks, self.seeds, self.count, tree_hash)
-        return [part.encode() for part in parts]
+        parts = deal_chunks(self.plan, self.record_masks, self.seeds, layout, tree_hash)
+        by_party = [part.encode_all(layout) for part in parts]
+        return [list(payloads) for payloads in zip(*by_party, strict=True)]

@@ -272,6 +272,7 @@ class TriplesProgram:
     plans: dict[Pattern, TriplesPlan]
     needs_dealer = False
     chunks_in_flight = CHUNKS_IN_FLIGHT
+    small_cell = 0
     window = None
     """Links are always read: owners who answer each other are never far apart."""
 

@@ -15,6 +15,8 @@
 | `questions.py` | the one answer after a release, in protocols that ask |
 | `replay.py` | a study that was released before: the stored bytes are sent again |
 | `rounds.py` | the protocols' rounds, driven over links with the dealer's material |
+| `running_chunks.py` | the chunks on their way: when, in which batches, computed where |
+| `batch_rounds.py` | the rounds of small chunks that are computed together |
 | `links.py` | links between nodes: dialling and waiting |
 | `next_channels.py` | channels of transfers, made after one study for the next one |
 | `peers.py` | one link: frames by their place, and its mailbox |

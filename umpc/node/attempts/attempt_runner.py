@@ -42,6 +42,7 @@ from umpc.node.attempts.next_channels import MOST_PEERS, NextChannels
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttempts
 from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds, drive
+from umpc.node.attempts.running_chunks import evaluate_chunks
 from umpc.node.attempts.spool import TAG_BYTES, Spool
 from umpc.node.audit.study_rows import Record, nothing
 from umpc.node.budget.ledger import Ledger
@@ -315,7 +316,7 @@ class AttemptRunner:
         """The committee's coins from the dealer's material, before any data are touched."""
         noise = [chunk for chunk in self._chunks if chunk.noise]
         self._chunks = self._chunks[len(noise) :]
-        await rounds.evaluate(noise)
+        await evaluate_chunks(rounds, noise)
         self._count_as_prepared()
 
     async def _make_ahead(self, mesh: MeshSide, rounds: Rounds) -> None:
@@ -384,7 +385,7 @@ class AttemptRunner:
                 rounds.begin_step("evaluate")
                 await together(rounds.exchange_fields(peer) for peer in side.mesh.peers)
                 failpoint("after-fields")
-                await rounds.evaluate(self._chunks)
+                await evaluate_chunks(rounds, self._chunks)
             steps = side.own_steps()
             while await self.briefly(_goes_on, steps):
                 pass

@@ -54,6 +54,7 @@ class MaterialReader:
         self._patience = attempt.study.seconds_per_step
         self._ahead = attempt.chunks_ahead(WINDOW_BYTES)[node]
         self._chunks = chunks
+        self._read_frames: deque[Frame] = deque()
         self._held: deque[Frame] = deque()
         self._held_bytes = 0
         self._came = 0
@@ -64,7 +65,7 @@ class MaterialReader:
             attempt.study.encode(), attempt.members, tuple(openings), tuple(signatures)
         )
         # It reads on demand, so that the window is all that this node holds.
-        self._stream: RpcStream[Never, Frame | None] = RpcStream(
+        self._stream: RpcStream[Never, list[Frame]] = RpcStream(
             dealer.name,
             "prepare",
             _decode,
@@ -100,10 +101,10 @@ class MaterialReader:
 
     async def seed(self) -> bytes:
         """Return the node's seed, which is the first frame."""
-        first = await self._stream.next("prepare")
-        if first is None:
+        self._read_frames.extend(await self._stream.next("prepare"))
+        if not self._read_frames:
             await self._tell()
-        frame = await self._read() if first is None else self._counted(first)
+        frame = await self._read()
         if frame.step != "node_seed" or len(frame.payload) != 32:
             raise self._stream.violation("did not begin with the node's seed")
         return frame.payload
@@ -176,16 +177,16 @@ class MaterialReader:
         self._stream.cancel(keep=keep)
 
     async def _read(self) -> Frame:
-        frame = await self._stream.next("prepare")
-        if frame is None:
+        """The next frame of the stream, whose messages have one or more."""
+        if not self._read_frames:
+            self._read_frames.extend(await self._stream.next("prepare"))
+        if not self._read_frames:
             raise self._stream.violation("asked for a request in the middle of its material")
-        return self._counted(frame)
-
-    def _counted(self, frame: Frame) -> Frame:
+        frame = self._read_frames.popleft()
         self.bytes_received += frame.wire_bytes
         return frame
 
 
-def _decode(frame: pb.Frame) -> Frame | None:
-    """Return a frame, or None for the empty one by which the dealer asks for the request."""
-    return frame_codec.decode_frame(frame) if frame.ByteSize() else None
+def _decode(frame: pb.Frame) -> list[Frame]:
+    """Return a message's frames; none of the empty one by which the dealer asks for the request."""
+    return frame_codec.decode_frames(frame) if frame.ByteSize() else []

@@ -16,7 +16,7 @@ from umpc.errors import EncodingError, MpcError, RemoteProtocolError, UmpcError
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study.frames import Frame, Key
+from umpc.study.frames import Frame, Key, round_of
 from umpc.transport.status import lost
 from umpc.transport.stream import RpcStream, as_received
 
@@ -79,6 +79,11 @@ class Mailbox:
 
     async def get(self, key: Key) -> Frame:
         """Return the frame of that place. Raises: the error that `fail` was given."""
+        asked = self.ask(key)
+        return await asked if isinstance(asked, asyncio.Future) else asked
+
+    def ask(self, key: Key) -> Frame | asyncio.Future[Frame]:
+        """The frame of that place, or a future of it. Raises: as `get`, now or by the future."""
         if self.violation is not None:
             raise self.violation
         if key in self._waiting:
@@ -90,7 +95,7 @@ class Mailbox:
             raise self._failure
         self._changed.set()
         self._wanted[key] = asyncio.get_running_loop().create_future()
-        return await self._wanted[key]
+        return self._wanted[key]
 
     async def has_room(self, window: int) -> None:
         """Wait until fewer than `window` bytes wait, or a caller waits for a missing frame."""
@@ -178,7 +183,12 @@ class PeerLink:
         """Return the peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
         frame = await self._mailbox.get(key)
         self.rounds_used.add(frame.round_of_study)
-        return Message(frame.step, frame.payload, frame.count, frame.width, frame.round)
+        return frame.message
+
+    def ask(self, key: Key) -> Frame | asyncio.Future[Frame]:
+        """The peer's message of a round, or a future of it. Raises: as `receive`."""
+        self.rounds_used.add(round_of(key[0], key[1]))
+        return self._mailbox.ask(key)
 
     @property
     def bytes_sent(self) -> int:

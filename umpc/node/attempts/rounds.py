@@ -12,18 +12,18 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, S
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from umpc.compute.executor import SMALLEST_TASK, Executor, GivenRounds
+from umpc.compute.executor import Executor, GivenRounds
 from umpc.crypto.mesh import Outgoing
-from umpc.crypto.rounds import Message, check_reply
+from umpc.crypto.rounds import Finished, Message, check_reply
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.failpoints import failpoint
 from umpc.mpc.chunks import Chunk
-from umpc.mpc.masked.tasks import Heard, OwnerTask
+from umpc.mpc.masked.tasks import Heard
 from umpc.mpc.masked.tasks import Said as TaskSaid
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.spool import Spool
-from umpc.protocols.base.node import GivesTasks, MeshSide, TakesChannels
+from umpc.protocols.base.node import MeshSide, TakesChannels
 from umpc.study.frames import Frame, frame_of
 from umpc.transport.structured_concurrency import task_group
 
@@ -155,47 +155,6 @@ class Rounds:
             replies.append(reply)
         return replies
 
-    async def evaluate(self, chunks: Sequence[Chunk]) -> None:
-        """Do the rounds of these chunks.
-
-        Chunks start in the common order and continue as their peers' messages come in.
-        """
-        own = self.session.attempt.members[self.session.index].name
-        room = asyncio.Semaphore(self.session.attempt.program.chunks_in_flight)
-        workers = self.workers if len(chunks) > 1 else None
-        starting = asyncio.Semaphore(workers.at_once if workers else 1)
-
-        async def finish(chunk: Chunk, step: Step) -> None:
-            self.session.add(chunk, await self._finish(chunk, step))
-            room.release()
-
-        async def give_away(chunk: Chunk, given: GivenRounds, culprit: str) -> None:
-            try:
-                with blaming(culprit, self.step):
-                    said = await given.after(())
-                starting.release()
-                shares = await self._finish_given(chunk, given, said)
-            finally:
-                given.drop()
-            self.session.add(chunk, shares)
-            room.release()
-
-        async with task_group() as group:
-            for done, chunk in enumerate(chunks):
-                await room.acquire()
-                payload = await self.material.next() if self.material else b""
-                culprit = self.material.dealer if self.material else own
-                with blaming(culprit, self.step):
-                    task = await self._task(workers, chunk, payload)
-                    if task is None:
-                        step = await self.in_thread(self._start, chunk, payload)
-                        group.create_task(finish(chunk, step))
-                if task is not None and workers is not None:
-                    await starting.acquire()
-                    group.create_task(give_away(chunk, workers.begin(task), culprit))
-                if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
-                    await self.tell(done + 1, len(chunks))
-
     async def make_ahead(self, chunks: Sequence[Chunk], spool: Spool) -> None:
         """Do the rounds of these chunks that need no data; their results wait on the disk.
 
@@ -205,7 +164,7 @@ class Rounds:
         begun: deque[asyncio.Task[bytes]] = deque()
 
         async def make(chunk: Chunk) -> bytes:
-            made = await self._finish(chunk, await self.in_thread(self._start, chunk, b""))
+            made = await self.finish(chunk, await self.in_thread(self.begin, chunk, b""))
             return bytes(made)
 
         async with task_group() as group:
@@ -218,7 +177,7 @@ class Rounds:
             while begun:
                 await self.in_thread(spool.add, await begun.popleft())
 
-    async def _finish(self, chunk: Chunk, step: Step) -> Any:
+    async def finish(self, chunk: Chunk, step: Step) -> Any:
         """The rounds of a chunk after its first step, and its result."""
         protocol, message, result = step
         round_number = 0
@@ -259,18 +218,7 @@ class Rounds:
             return list(replies.values())
         return {party: reply for party, reply in replies.items() if reply.width}
 
-    async def _task(
-        self, workers: Executor | None, chunk: Chunk, payload: bytes
-    ) -> OwnerTask | None:
-        """A chunk's work for the workers; None where this run's own thread does it."""
-        if workers is None or chunk.count < SMALLEST_TASK:
-            return None
-        if not isinstance(self.session, GivesTasks):
-            return None
-        task: OwnerTask | None = await self.briefly(self.session.task, chunk, payload)
-        return task
-
-    async def _finish_given(self, chunk: Chunk, given: GivenRounds, said: TaskSaid) -> list[int]:
+    async def finish_given(self, chunk: Chunk, given: GivenRounds, said: TaskSaid) -> list[int]:
         """The rounds of a chunk that workers compute, after its first step, and its result.
 
         This node sends each message, once, when its first result is there.
@@ -280,9 +228,13 @@ class Rounds:
             replies = await self._exchange(chunk, len(heard) + 1, said)
             heard = (*heard, tuple(replies.values() if isinstance(replies, dict) else replies))
             said = await given.after(heard)
-        return said.result
+        if not isinstance(said, Finished):
+            raise LocalProtocolError("a chunk's task ended without a result")
+        shares: list[int] = said.result
+        return shares
 
-    def _start(self, chunk: Chunk, payload: bytes) -> Step:
+    def begin(self, chunk: Chunk, payload: bytes) -> Step:
+        """A chunk's first step, which this run's own thread computes."""
         return _begun(self.session.protocol(chunk, payload, self._tree_hash))
 
 

@@ -638,7 +638,7 @@ class HubSeat(_message.Message):
     def __init__(self, role: _Optional[str] = ..., name: _Optional[str] = ..., listens: _Optional[bool] = ..., seconds: _Optional[int] = ..., waiting: _Optional[int] = ..., relayed: _Optional[int] = ..., sent: _Optional[int] = ..., silent: _Optional[int] = ...) -> None: ...
 
 class Frame(_message.Message):
-    __slots__ = ("step", "round", "owners", "chunk", "count", "width", "payload")
+    __slots__ = ("step", "round", "owners", "chunk", "count", "width", "payload", "more")
     STEP_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     OWNERS_FIELD_NUMBER: _ClassVar[int]
@@ -646,6 +646,7 @@ class Frame(_message.Message):
     COUNT_FIELD_NUMBER: _ClassVar[int]
     WIDTH_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
     step: Step
     round: int
     owners: _containers.RepeatedScalarFieldContainer[int]
@@ -653,4 +654,5 @@ class Frame(_message.Message):
     count: int
     width: int
     payload: bytes
-    def __init__(self, step: _Optional[_Union[Step, str]] = ..., round: _Optional[int] = ..., owners: _Optional[_Iterable[int]] = ..., chunk: _Optional[int] = ..., count: _Optional[int] = ..., width: _Optional[int] = ..., payload: _Optional[bytes] = ...) -> None: ...
+    more: _containers.RepeatedCompositeFieldContainer[Frame]
+    def __init__(self, step: _Optional[_Union[Step, str]] = ..., round: _Optional[int] = ..., owners: _Optional[_Iterable[int]] = ..., chunk: _Optional[int] = ..., count: _Optional[int] = ..., width: _Optional[int] = ..., payload: _Optional[bytes] = ..., more: _Optional[_Iterable[_Union[Frame, _Mapping]]] = ...) -> None: ...

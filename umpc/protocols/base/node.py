@@ -31,7 +31,7 @@ from umpc.crypto.rounds import Protocol as Rounds
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.mpc.masked.tasks import OwnerTask
+from umpc.mpc.masked.tasks import OwnerBatch, OwnerTask
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.protocols.base.aggregation import NodeAggregation
@@ -99,10 +99,17 @@ class MeshSide(Protocol):
 
 @runtime_checkable
 class GivesTasks(Protocol):
-    """A `MeshSide` some of whose chunks another thread, process or machine may compute."""
+    """A `MeshSide` whose chunks may be computed together, or by another process or machine."""
 
     def task(self, chunk: Chunk, material: bytes) -> OwnerTask | None:
         """The rounds of one chunk as a value, in place of `protocol`; None: by `protocol` only."""
+        ...
+
+    def batch(self, chunks: Sequence[Chunk], materials: Sequence[bytes]) -> OwnerBatch | None:
+        """The rounds of small chunks of a wave as one value; None: by `protocol` only.
+
+        They have the same plan, and this node is the same party in all of them.
+        """
         ...
 
 

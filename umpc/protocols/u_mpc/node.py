@@ -34,7 +34,7 @@ from umpc.mpc.backends import Cells, backend_of, tosses_apart, transfers_of
 from umpc.mpc.chunks import AHEAD, Chunk
 from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import SharedCells
-from umpc.mpc.masked.tasks import OwnerTask
+from umpc.mpc.masked.tasks import OwnerBatch, OwnerTask
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.protocols.base.node import MeshSide, NodeSide
@@ -248,20 +248,31 @@ class UMpcNode(NodeSide):
         None where this backend's chunks share a state, or a subclass evaluates them in its own way:
         only this process evaluates those, by `protocol`.
         """
-        own_way = type(self).protocol is not UMpcNode.protocol
-        if own_way or not isinstance(self.cells, SharedCells):
+        if self._evaluates_in_own_way or not isinstance(self.cells, SharedCells):
             return None
         with self._beginning(chunk):
             return self.cells.task(chunk, material)
 
+    def batch(self, chunks: Sequence[Chunk], materials: Sequence[bytes]) -> OwnerBatch | None:
+        """The rounds of small chunks as one value, each of them once; None: as of `task`."""
+        if self._evaluates_in_own_way or not isinstance(self.cells, SharedCells):
+            return None
+        with self._beginning(*chunks):
+            return self.cells.batch(chunks, materials)
+
+    @property
+    def _evaluates_in_own_way(self) -> bool:
+        return type(self).protocol is not UMpcNode.protocol
+
     @contextmanager
-    def _beginning(self, chunk: Chunk) -> Iterator[None]:
-        """Begin a chunk, once, whether or not its triples were made before."""
-        work = chunk if chunk.part == AHEAD else replace(chunk, part="")
-        if work in self._begun or not self.cells.is_ready(chunk):
+    def _beginning(self, *chunks: Chunk) -> Iterator[None]:
+        """Begin chunks, each once, whether or not its triples were made before."""
+        work = {chunk if chunk.part in ("", AHEAD) else replace(chunk, part="") for chunk in chunks}
+        is_new = len(work) == len(chunks) and self._begun.isdisjoint(work)
+        if not is_new or not all(map(self.cells.is_ready, chunks)):
             raise LocalProtocolError("a chunk is evaluated once, after its peers' records came")
         yield
-        self._begun.add(work)
+        self._begun |= work
 
     def add(self, chunk: Chunk, shares: Any) -> None:
         """A chunk's result: its share of each sum, or of noise its share of the noise's own sum."""

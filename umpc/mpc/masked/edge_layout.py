@@ -1,0 +1,163 @@
+"""Edges of several chunks behind each other, and the bytes of each chunk apart.
+
+Chunks with the same plan are computed as one array along the edges. Each chunk keeps its own seeds,
+frames and messages, and in those a chunk's values stand row by row. So the same values have two
+orders:
+
+    together      (rows, edges of all chunks)
+    chunk by chunk  the first chunk's rows, then the next chunk's rows, …
+
+A single chunk has the same order in both, so nothing is moved for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from umpc.crypto.ring import pack, unpack
+from umpc.errors import EncodingError
+from umpc.mpc.arrays import BitArray, IntArray, WordArray
+
+Buffer = bytes | memoryview
+Item = TypeVar("Item", bound=np.generic)
+
+
+class EdgeLayout:
+    """Where each chunk's edges stand among those of all chunks. Args: counts: edges of each."""
+
+    def __init__(self, counts: Sequence[int]):
+        self.counts = tuple(counts)
+        self.total = sum(self.counts)
+        self._sizes = np.array(self.counts, dtype=np.int64)
+        self.firsts: IntArray = np.cumsum(self._sizes) - self._sizes
+        """The number of edges before each chunk."""
+        self._indices: dict[int, IntArray] = {}
+        self._used: dict[int, IntArray] = {}
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one chunk only."""
+        return len(self.counts) == 1
+
+    # --- rows of whole items --------------------------------------------------------------------
+
+    def together(self, values: NDArray[Item], rows: int) -> NDArray[Item]:
+        """Values chunk by chunk, (rows · total, …), as (rows, total, …)."""
+        if rows == 1 or self.is_single:
+            return values.reshape(rows, self.total, *values.shape[1:])
+        return values[self._index(rows)]
+
+    def by_chunk(self, values: NDArray[Item]) -> NDArray[Item]:
+        """The inverse of `together`."""
+        rows, total, *item = values.shape
+        if rows == 1 or self.is_single:
+            return values.reshape(rows * total, *item)
+        moved = np.empty((rows * total, *item), dtype=values.dtype)
+        moved[self._index(rows)] = values
+        return moved
+
+    def _index(self, rows: int) -> IntArray:
+        """The place, chunk by chunk, of each value: (rows, total) int64."""
+        if rows not in self._indices:
+            row_length = np.repeat(self._sizes, self._sizes)
+            start = np.arange(self.total) + np.repeat((rows - 1) * self.firsts, self._sizes)
+            self._indices[rows] = start + row_length * np.arange(rows)[:, None]
+        return self._indices[rows]
+
+    def join(
+        self, parts: Sequence[Buffer], rows: int, kind: Any, item: tuple[int, ...] = ()
+    ) -> NDArray[Any]:
+        """Little-endian items of each chunk as (rows, total, *item). Args: item: an item's shape.
+
+        Where there is one chunk, the result is a view of its bytes.
+        """
+        little = np.dtype(kind).newbyteorder("<")
+        values = np.frombuffer(_joined(parts), dtype=little).reshape(rows * self.total, *item)
+        return self.together(values, rows)
+
+    def cut(self, values: NDArray[Any]) -> list[bytes]:
+        """The inverse of `join`: the bytes of each chunk. Args: values: (rows, total, …)."""
+        moved = self.by_chunk(values)
+        raw = moved.astype(moved.dtype.newbyteorder("<"), copy=False).tobytes()
+        each = len(raw) // self.total if self.total else 0
+        return _pieces(raw, (each * count for count in self.counts))
+
+    # --- packed bits ----------------------------------------------------------------------------
+
+    def join_bits(self, parts: Sequence[Buffer], rows: int, *, padded: bool = True) -> BitArray:
+        """Packed bits of each chunk as (rows, total) uint8.
+
+        Args: padded: whether the bits after a chunk's last one are zero, as in a message. They are
+            any bits in a key stream.
+        Raises: EncodingError where they are not.
+        """
+        return self.together(self._loose(parts, rows, padded=padded), rows)
+
+    def cut_bits(self, values: BitArray) -> list[bytes]:
+        """The packed bits of each chunk. Args: values: (rows, total) uint8."""
+        return self._packed(self.by_chunk(values), len(values))
+
+    def join_words(self, parts: Sequence[Buffer], width: int) -> WordArray:
+        """Packed words of each chunk as (total,) uint64. Raises: EncodingError."""
+        if self.is_single or width % 8 == 0:
+            return unpack(_joined(parts), self.total, width)
+        loose = self._loose(parts, width, padded=True)
+        return unpack(np.packbits(loose, bitorder="little").tobytes(), self.total, width)
+
+    def cut_words(self, values: WordArray, width: int) -> list[bytes]:
+        """The packed words of each chunk. Args: values: (total,) uint64 below 2^width."""
+        raw = pack(values, width)
+        if self.is_single or width % 8 == 0:
+            return _pieces(raw, (count * width // 8 for count in self.counts[:-1]), rest=True)
+        loose = np.unpackbits(np.frombuffer(raw, dtype=np.uint8), bitorder="little")
+        return self._packed(loose[: self.total * width], width)
+
+    def _loose(self, parts: Sequence[Buffer], each: int, *, padded: bool) -> BitArray:
+        """The bits of all chunks without the padding after each. Args: each: bits of an edge."""
+        bits = np.unpackbits(np.frombuffer(_joined(parts), dtype=np.uint8), bitorder="little")
+        if self.is_single:
+            used, rest = bits[: each * self.total], bits[each * self.total :]
+            if padded and rest.any():
+                raise EncodingError("the padding after packed bits is not zero")
+            return used
+        used = bits[self._bits_of(each)]
+        if padded and np.count_nonzero(used) != np.count_nonzero(bits):
+            raise EncodingError("the padding after packed bits is not zero")
+        return used
+
+    def _packed(self, loose: BitArray, each: int) -> list[bytes]:
+        """The inverse of `_loose`."""
+        sizes = [(each * count + 7) // 8 for count in self.counts]
+        bits = loose
+        if not self.is_single:
+            bits = np.zeros(8 * sum(sizes), dtype=np.uint8)
+            bits[self._bits_of(each)] = loose
+        return _pieces(np.packbits(bits, bitorder="little").tobytes(), sizes)
+
+    def _bits_of(self, each: int) -> IntArray:
+        """The places of the chunks' bits where each chunk begins with a byte."""
+        if each not in self._used:
+            bits = each * self._sizes
+            padding = -bits % 8
+            before = np.cumsum(padding) - padding
+            self._used[each] = np.arange(each * self.total) + np.repeat(before, bits)
+        return self._used[each]
+
+
+def _joined(parts: Sequence[Buffer]) -> Buffer:
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _pieces(raw: bytes, sizes: Iterable[int], *, rest: bool = False) -> list[bytes]:
+    """Bytes cut into pieces of these sizes. Args: rest: all that is left is one more piece."""
+    stops = [0]
+    for size in sizes:
+        stops.append(stops[-1] + size)
+    if rest:
+        stops.append(len(raw))
+    return [raw[start:stop] for start, stop in pairwise(stops)]

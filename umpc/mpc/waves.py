@@ -1,0 +1,92 @@
+"""Small cells in waves, and the chunks of a wave in batches that are computed together.
+
+In a study of many nodes most cells have few edges. Their chunks come first in the common order, by
+pattern and then by owners, and the order is cut into waves: no node has more than WAVE_CHUNKS full
+chunks' worth of edges in a wave. A batch is a part of one wave: chunks with the same plan in which
+the node is the same party. Each chunk keeps its own seeds, material and messages.
+
+A batch sends its messages of a round before it waits for any of that round, and it waits for those
+of all its chunks. No node can wait for ever. A node goes on to another wave, or to a large chunk,
+only when all its chunks of the wave are done. Suppose that nodes wait, and take the first wave or
+large chunk in the common order that some node has not begun. All nodes have begun all before it. So
+there every owner sends its round 1, hence every owner gets round 1 and sends round 2, and so on:
+they end, and the node goes on. Within a wave a node waits for its material only. The dealer deals
+in the common order, and a node takes its material out of its window as it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from umpc.mpc.chunks import Chunk, ChunkPlan, ChunkProgram, pattern_of
+from umpc.ustat.hypergraph import Cell, Owners
+
+WAVE_CHUNKS = 8
+"""The most edges of a node in a wave, in full chunks; a chunk takes at most about a megabyte."""
+PARTS = 1 << 20
+"""Parts of a full chunk, in which cells are counted."""
+
+
+def small_cells(
+    cells: Mapping[Owners, Cell], program: ChunkProgram
+) -> dict[Owners, tuple[int, int]]:
+    """The cells whose chunks are computed together. Args: cells: all shared cells.
+
+    Returns: owners → wave, from 1, and place among all small cells.
+    """
+    if not program.small_cell:
+        return {}
+    found = []
+    for owners, cell in cells.items():
+        pattern = pattern_of(owners)
+        size = program.plans[pattern].chunk_edges
+        if cell.count <= min(program.small_cell, size // 2):
+            found.append((pattern, owners, -(-cell.count * PARTS // size)))
+    waves: dict[Owners, tuple[int, int]] = {}
+    wave = 1
+    held: dict[int, int] = {}
+    for place, (_, owners, parts) in enumerate(sorted(found)):
+        parties = set(owners)
+        if any(held.get(node, 0) + parts > WAVE_CHUNKS * PARTS for node in parties):
+            wave += 1
+            held = {}
+        for node in parties:
+            held[node] = held.get(node, 0) + parts
+        waves[owners] = wave, place
+    return waves
+
+
+def in_batches(
+    chunks: Iterable[Chunk], plan_of: Callable[[Chunk], ChunkPlan], node: int | None = None
+) -> Iterator[tuple[Chunk, ...]]:
+    """Chunks that are computed together; a chunk of no wave is alone.
+
+    A batch has at most the edges of a full chunk. Every chunk comes in some batch once.
+
+    Args:
+        chunks: in the common order.
+        node: who computes them; None: the dealer, which has no part in them.
+    """
+    growing: dict[int, list[Chunk]] = {}
+    room: dict[int, int] = {}
+    place: object = None
+    size = 0
+    for chunk in chunks:
+        here = (chunk.wave, pattern_of(chunk.owners)) if chunk.wave else None
+        if here is None or here != place:
+            yield from map(tuple, growing.values())
+            growing.clear()
+            place = here
+            size = plan_of(chunk).chunk_edges if chunk.wave else 0
+        if here is None:
+            yield (chunk,)
+            continue
+        party = 0 if node is None else chunk.parties.index(node)
+        if party in growing and room[party] < chunk.count:
+            yield tuple(growing.pop(party))
+        if party not in growing:
+            growing[party] = []
+            room[party] = size
+        growing[party].append(chunk)
+        room[party] -= chunk.count
+    yield from map(tuple, growing.values())

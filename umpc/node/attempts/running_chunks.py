@@ -1,0 +1,186 @@
+"""The chunks of one node on their way: which start when, in which batches, and computed where.
+
+Chunks start in the common order and continue as their peers' messages come in. All chunks of a wave
+end before another wave or a large chunk starts (`umpc/mpc/waves.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from umpc.compute.executor import SMALLEST_TASK, GivenRounds, RoundsHere
+from umpc.mpc.chunks import Chunk
+from umpc.mpc.masked.tasks import Heard, OwnerBatch, OwnerTask, Said
+from umpc.mpc.waves import in_batches
+from umpc.node.attempts.batch_rounds import BatchRounds
+from umpc.node.attempts.material import MaterialReader
+from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds, Step, blaming
+from umpc.node.attempts.spool import Spool
+from umpc.protocols.base.node import GivesTasks
+from umpc.transport.structured_concurrency import task_group
+
+
+async def evaluate_chunks(rounds: Rounds, chunks: Sequence[Chunk]) -> None:
+    """Do the rounds of these chunks, the small ones in batches."""
+    if not chunks:
+        return
+    attempt = rounds.session.attempt
+    running = RunningChunks(rounds, len(chunks), attempt.program.chunks_in_flight)
+    payloads = _PayloadsInOrder(chunks, rounds.material)
+    wave = 0
+    async with task_group() as group:
+        for batch in in_batches(chunks, attempt.plan, rounds.session.index):
+            if batch[0].wave != wave:
+                await running.end_of_wave()
+                wave = batch[0].wave
+            await running.start(group, batch, await payloads.of(batch))
+
+
+class RunningChunks:
+    """The chunks of one `evaluate` that are on their way."""
+
+    def __init__(self, rounds: Rounds, chunks: int, in_flight: int):
+        self._rounds = rounds
+        self._session = rounds.session
+        self._chunks = chunks
+        self._begun = 0
+        self._room = asyncio.Semaphore(in_flight)
+        self._workers = rounds.workers if chunks > 1 else None
+        self._starting = asyncio.Semaphore(self._workers.at_once if self._workers else 1)
+        self._wave: list[asyncio.Task[None]] = []
+        own = rounds.session.attempt.members[rounds.session.index].name
+        self._culprit = rounds.material.dealer if rounds.material else own
+
+    async def start(
+        self, group: asyncio.TaskGroup, batch: Sequence[Chunk], payloads: Sequence[bytes]
+    ) -> None:
+        """Start the rounds of a batch. Args: payloads: the material of each chunk."""
+        begun = await self._batch(group, batch, payloads) if len(batch) > 1 else None
+        if begun is not None:
+            self._wave.append(begun)
+        else:
+            for chunk, payload in zip(batch, payloads, strict=True):
+                await self._start_one(group, chunk, payload)
+        before = self._begun
+        self._begun += len(batch)
+        if self._begun // PROGRESS_EVERY > before // PROGRESS_EVERY:
+            await self._rounds.tell(self._begun, self._chunks)
+
+    async def end_of_wave(self) -> None:
+        """Wait until all chunks of the wave are done. A failure ends the group's own waiting."""
+        if self._wave:
+            await asyncio.wait(self._wave)
+        self._wave.clear()
+
+    async def _start_one(self, group: asyncio.TaskGroup, chunk: Chunk, payload: bytes) -> None:
+        # a wave never waits for room, or two nodes could wait for each other
+        if not chunk.wave:
+            await self._room.acquire()
+        with blaming(self._culprit, self._rounds.step):
+            task = await self._task(chunk, payload)
+            if task is None:
+                step = await self._rounds.in_thread(self._rounds.begin, chunk, payload)
+        if task is None:
+            begun = group.create_task(self._finish(chunk, step))
+        else:
+            given = await self._give(task)
+            begun = group.create_task(self._finish_given(chunk, given))
+        if chunk.wave:
+            self._wave.append(begun)
+
+    async def _batch(
+        self, group: asyncio.TaskGroup, batch: Sequence[Chunk], payloads: Sequence[bytes]
+    ) -> asyncio.Task[None] | None:
+        """Start chunks together; None where the session computes each in its own way."""
+        if not isinstance(self._session, GivesTasks):
+            return None
+        briefly = self._rounds.briefly
+        task: OwnerBatch | None = await briefly(self._session.batch, batch, payloads)
+        if task is None:
+            return None
+        given = await self._give(task)
+        return group.create_task(self._finish_batch(batch, given))
+
+    async def _give(self, task: OwnerTask | OwnerBatch) -> GivenRounds:
+        """Give a task to the workers; a small one stays with this run's own thread."""
+        if self._workers is None or task.edge_count < SMALLEST_TASK:
+            return RoundsHere(task, self._rounds.in_thread)
+        await self._starting.acquire()
+        return _Starting(self._workers.begin(task), self._starting.release)
+
+    async def _task(self, chunk: Chunk, payload: bytes) -> OwnerTask | None:
+        """A chunk's work for the workers; None where this run's own thread does it."""
+        if self._workers is None or chunk.count < SMALLEST_TASK:
+            return None
+        if not isinstance(self._session, GivesTasks):
+            return None
+        task: OwnerTask | None = await self._rounds.briefly(self._session.task, chunk, payload)
+        return task
+
+    async def _finish(self, chunk: Chunk, step: Step) -> None:
+        self._session.add(chunk, await self._rounds.finish(chunk, step))
+        self._leave(chunk)
+
+    async def _finish_given(self, chunk: Chunk, given: GivenRounds) -> None:
+        try:
+            with blaming(self._culprit, self._rounds.step):
+                said = await given.after(())
+            shares = await self._rounds.finish_given(chunk, given, said)
+        finally:
+            given.drop()
+        self._session.add(chunk, shares)
+        self._leave(chunk)
+
+    async def _finish_batch(self, batch: Sequence[Chunk], given: GivenRounds) -> None:
+        attempt, own = self._session.attempt, self._session.index
+        driver = BatchRounds(attempt, own, self._rounds.links, batch, given.after)
+        try:
+            with blaming(self._culprit, self._rounds.step):
+                said = await given.after(())
+            results = await driver.finish(said)
+        finally:
+            given.drop()
+        for chunk, shares in zip(batch, results, strict=True):
+            self._session.add(chunk, shares)
+
+    def _leave(self, chunk: Chunk) -> None:
+        if not chunk.wave:
+            self._room.release()
+
+
+class _Starting:
+    """A given task that makes room for the start of another when its first message is there."""
+
+    def __init__(self, given: GivenRounds, started: Callable[[], None]):
+        self._given = given
+        self._started: Callable[[], None] | None = started
+
+    async def after(self, heard: Heard) -> Said:
+        """Return what the owner says after these rounds."""
+        said = await self._given.after(heard)
+        if self._started is not None:
+            self._started()
+            self._started = None
+        return said
+
+    def drop(self) -> None:
+        """Nobody needs the task any more."""
+        self._given.drop()
+
+
+class _PayloadsInOrder:
+    """The material of chunks, which comes in the common order and is used batch by batch."""
+
+    def __init__(self, chunks: Sequence[Chunk], material: MaterialReader | Spool | None):
+        self._order = iter(chunks)
+        self._material = material
+        self._came: dict[Chunk, bytes] = {}
+
+    async def of(self, batch: Sequence[Chunk]) -> list[bytes]:
+        """The material of each chunk of a batch, once."""
+        for chunk in batch:
+            while chunk not in self._came:
+                came = next(self._order)
+                self._came[came] = await self._material.next() if self._material else b""
+        return [self._came.pop(chunk) for chunk in batch]
