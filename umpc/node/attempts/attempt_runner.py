@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from umpc.compute.executor import Executor
@@ -31,6 +32,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.triples.plan import TriplesPlan
+from umpc.node.attempts.compute_calls import ComputeCalls
 from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.guard import ViolationGuard
@@ -103,7 +105,8 @@ class AttemptRunner:
         self.study = b""
         """The study's hash, once it is proposed."""
         self._tell = tell
-        self._compute: ThreadPoolExecutor | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._calls: ComputeCalls | None = None
         self._side: NodeSide | None = None
         self._openings: tuple[bytes, ...] = ()
         self._chunks: list[Chunk] = []
@@ -133,9 +136,10 @@ class AttemptRunner:
         """Computation off the event loop, one at a time, in order."""
         if self._is_closed:
             raise LocalProtocolError("a run that has ended wanted to compute")
-        self._compute = self._compute or COMPUTE_THREADS.take(self.study)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._compute, lambda: function(*arguments, **named))
+        if self._calls is None:
+            self._thread = COMPUTE_THREADS.take(self.study)
+            self._calls = ComputeCalls(self._thread)
+        return await self._calls.run(partial(function, *arguments, **named))
 
     @property
     def side(self) -> NodeSide:
@@ -412,9 +416,10 @@ class AttemptRunner:
         if self.delivery:
             self.delivery.close()
         self._is_closed = True
-        if self._compute is not None:
-            COMPUTE_THREADS.give_back(self._compute)
-            self._compute = None
+        if self._calls is not None and self._thread is not None:
+            self._calls.close()
+            COMPUTE_THREADS.give_back(self._thread)
+            self._calls = self._thread = None
 
 
 def _goes_on(steps: Iterator[None]) -> bool:
