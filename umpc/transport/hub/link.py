@@ -129,10 +129,9 @@ class HubLink:
 
         Raises: CertificateError, or the responder's own refusal. It has no limit of time.
         """
-        if self.is_up and self._resting:
-            resting = self._resting.take(role, name, credentials_of(self.identity))
-            if resting is not None:
-                return resting
+        resting = self.resting_session(role, name)
+        if resting is not None:
+            return resting
         try:
             while True:
                 session = await self._tried_session(End(role, name))
@@ -144,6 +143,12 @@ class HubLink:
                 await asyncio.sleep(ABSENT_PAUSE)
         finally:
             self._absent.pop((role, name), None)
+
+    def resting_session(self, role: str, name: str) -> Session | None:
+        """Return the session of a former call to a process, if it may have another one."""
+        if not self.is_up or not self._resting:
+            return None
+        return self._resting.take(role, name, credentials_of(self.identity))
 
     async def _tried_session(self, peer: End) -> Session:
         """Return a session that is open, or that has failed."""
@@ -201,6 +206,7 @@ class HubLink:
     async def close(self, seconds: float = 1.0) -> None:
         """Leave the hub, after the sessions have sent what they had to send."""
         self._is_leaving = True
+        self._resting.close()
         sessions = list(self.sessions.values())
         await asyncio.gather(*(session.settled(seconds) for session in sessions))
         call = self._call

@@ -1,8 +1,8 @@
 """The caller's sessions that rest between two calls, so that the next one needs no handshake.
 
 A handshake takes two signatures, two checks and two key agreements, and N nodes make N² of them in
-each study. A call that ended well leaves its session here, and the next call to the same process takes
-it.
+each study. A call that ended well leaves its session here. The next call to the same process
+takes it.
 
 | rule | reason |
 |---|---|
@@ -74,6 +74,11 @@ class RestingSessions:
             if since < latest:
                 self.forget(session)
                 session.cancel()
+
+    def close(self) -> None:
+        """Forget all sessions: their connection ends."""
+        for session in list(self._since):
+            self.forget(session)
 
 
 def _now() -> float:

@@ -74,6 +74,8 @@ class Session:
     ):
         self.parties = parties
         self.peer = peer
+        self.other = End(peer.role, peer.name)
+        """The other side."""
         self.certificate = b""
         self.failure: UmpcError | None = None
         self.opened = asyncio.Event()
@@ -106,11 +108,6 @@ class Session:
         self._quiet = 0.0
         self._owing = 0.0
         self._changed = asyncio.Event()
-
-    @property
-    def other(self) -> End:
-        """The other side."""
-        return End(self.peer.role, self.peer.name)
 
     @property
     def key(self) -> tuple[str, str, bytes]:
