@@ -16,10 +16,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from behind_hub import echo_behind, hub_of, run
 
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub import resting, routes
+from umpc.transport.hub import resting, routes, serving
 from umpc.transport.hub import session as sessions
 from umpc.transport.kept import KeptConnections
 from umpc.transport.stream import RpcStream, as_received
+from umpc.transport.tls import grpc
 
 
 class Pair:
@@ -38,11 +39,16 @@ class Pair:
         self.opened += envelope.kind == pb.HUB_OPEN
         return [envelope]
 
-    async def chat(self, *said: bytes, keep: bool = True, writes_on: bool = False) -> int:
-        """Hold one conversation, and return the number of handshakes so far."""
+    async def begun(self) -> RpcStream:
+        """Return the stream of a call that has begun."""
         stream = RpcStream("a", "prepare", as_received)
         await stream.connect(self.caller, "node", self.hub.address, kept=self.kept)
         stream.begin(stream.channel.stream_stream(CHAT)())
+        return stream
+
+    async def chat(self, *said: bytes, keep: bool = True, writes_on: bool = False) -> int:
+        """Hold one conversation, and return the number of handshakes so far."""
+        stream = await self.begun()
         for each in said:
             await stream.write(each)
             assert await stream.next("prepare") == each
@@ -85,15 +91,46 @@ def test_a_call_that_the_called_side_ended_leaves_its_session_too(site):
     async def scenario():
         async with pair_of(site) as pair:
             for said in (b"one", b"two"):
-                stream = RpcStream("a", "prepare", as_received)
-                await stream.connect(pair.caller, "node", pair.hub.address, kept=pair.kept)
-                stream.begin(stream.channel.stream_stream(CHAT)())
+                stream = await pair.begun()
                 await stream.write(said)
                 assert await stream.next("prepare") == said
                 await stream.finish(5)  # the echo ends when its caller writes no more
                 await stream.close(keep=True)
                 await pair.both_idle(True)
             assert pair.opened == 1
+
+    run(scenario())
+
+
+def test_nobody_writes_to_or_reads_from_a_call_that_is_over(site, monkeypatch):
+    contexts = []
+
+    class Kept(serving.HubContext):
+        def __init__(self, session):
+            super().__init__(session)
+            contexts.append(self)
+
+    monkeypatch.setattr(serving, "HubContext", Kept)
+
+    async def scenario():
+        async with pair_of(site) as pair:
+            former = await pair.begun()
+            await former.write(b"one")
+            assert await former.next("prepare") == b"one"
+            await former.close(keep=True)
+            await pair.both_idle(True)
+            stream = await pair.begun()
+            await stream.write(b"new")
+            with pytest.raises(grpc.aio.BaseError):
+                await contexts[0].write(b"former")
+            assert await contexts[0].read() is grpc.aio.EOF
+            with pytest.raises(asyncio.InvalidStateError):
+                await former._call.write(b"former")
+            with pytest.raises(grpc.aio.AioRpcError):
+                await former._call.read()
+            assert await stream.next("prepare") == b"new"
+            assert stream._call._session is former._call._session and pair.opened == 1
+            await stream.close()
 
     run(scenario())
 
@@ -161,9 +198,7 @@ def test_no_more_sessions_rest_than_the_process_has_room_for(site, monkeypatch):
 
     async def scenario():
         async with pair_of(site) as pair:
-            stream = RpcStream("a", "prepare", as_received)
-            await stream.connect(pair.caller, "node", pair.hub.address, kept=pair.kept)
-            stream.begin(stream.channel.stream_stream(CHAT)())
+            stream = await pair.begun()
             await stream.write(b"one")
             await stream.next("prepare")
             await stream.close(keep=True)

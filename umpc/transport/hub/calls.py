@@ -141,6 +141,7 @@ class HubCall:
         self.lasts = False
         """The session may stay after the call: `cancel` or `rest` must end it."""
         self._session: AnySession | None = None
+        self._has_rested = False
         self._is_done = False
         self._begun: asyncio.Task[AnySession] | None = None
 
@@ -167,6 +168,8 @@ class HubCall:
 
     async def read(self) -> Any:
         """Return the next reply, or EOF at the end. Raises: AioRpcError."""
+        if self._has_rested:
+            raise _cancelled()
         try:
             session = await self._open()
             message = await session.read()
@@ -191,6 +194,8 @@ class HubCall:
 
     async def write(self, request: Any, /) -> None:
         """Write one request. Raises: InvalidStateError after the call's end, AioRpcError."""
+        if self._has_rested:
+            raise asyncio.InvalidStateError("the call has ended")
         try:
             session = await self._open()
             await session.write(self._encode(request))
@@ -201,6 +206,8 @@ class HubCall:
 
     async def done_writing(self) -> None:
         """Say that no request follows."""
+        if self._has_rested:
+            return
         try:
             (await self._open()).send(n.HALF_CLOSE)
         except UmpcError as error:
@@ -212,7 +219,7 @@ class HubCall:
         if not self.lasts or session is None or not self._channel.rest(session):
             self.cancel()
             return
-        self.lasts, self._is_done = False, True
+        self.lasts, self._is_done, self._has_rested = False, True, True
         self._channel.ended(self)
 
     def cancel(self) -> bool:
