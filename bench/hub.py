@@ -2,22 +2,43 @@
 
 `python -m bench.hub --nodes 64 --records 100 --runs 3` prints a line for each run. All processes
 are forked from one that has imported everything. On a busy machine only processor seconds tell.
+
+`--busy 4` starts four processes that compute without end, and `--within 8` says of each run whether
+it took at most 8 seconds. A run that fails ends the benchmark with its reason.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from bench.harness import made_up, peak_memory, site
 from bench.table import show
 from umpc.deployment.fork_server import fork_server
+from umpc.deployment.processes import ended_with_us
 
 FACTS = {"noise": "distributed", "edges": "2n"}
-COLUMNS = ("way", "start", "study", "connect", "nodes", "dealer", "hub", "hub's memory")
+COLUMNS = ("way", "start", "study", "connect", "nodes", "dealer", "hub", "hub's memory", "in time")
+BUSY = "while True: pass"
 
 
-def measure(nodes: int, records: int, runs: int, *, hub: bool, backend: str) -> list[list[str]]:
+@contextmanager
+def busy_processes(number: int) -> Iterator[None]:
+    """Keep the processors busy with so many processes, until the block or this process ends."""
+    processes: list[subprocess.Popen[bytes]] = []
+    with ended_with_us(processes):
+        for _ in range(number):
+            processes.append(subprocess.Popen([sys.executable, "-c", BUSY]))
+        yield
+
+
+def measure(
+    nodes: int, records: int, runs: int, within: float, *, hub: bool, backend: str
+) -> list[list[str]]:
     """Run studies over one deployment, and return a line for each."""
     rows = []
     begun = time.perf_counter()
@@ -41,6 +62,7 @@ def measure(nodes: int, records: int, runs: int, *, hub: bool, backend: str) -> 
                     f"{spent['dealer']:.1f} s",
                     f"{spent['hub']:.1f} s" if hub else "",
                     f"{peak_memory(process) / 2**20:.0f} MiB" if hub else "",
+                    "yes" if report["wall"] <= within else "no",
                 ]
             )
             print(*rows[-1], sep="  ", flush=True)
@@ -54,10 +76,19 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--direct", action="store_true", help="Measure direct links too.")
     parser.add_argument("--backend", default="shared", choices=("shared", "grid"))
+    parser.add_argument("--busy", type=int, default=0, help="Processes that compute without end.")
+    parser.add_argument("--within", type=float, default=8, help="Seconds that a run may take.")
     given = parser.parse_args()
     rows = []
-    for hub in (True, False) if given.direct else (True,):
-        rows += measure(given.nodes, given.records, given.runs, hub=hub, backend=given.backend)
+    with busy_processes(given.busy):
+        for hub in (True, False) if given.direct else (True,):
+            rows += measure(
+                *(given.nodes, given.records, given.runs, given.within),
+                hub=hub,
+                backend=given.backend,
+            )
+    late = sum(row[-1] == "no" for row in rows)
+    print(f"{len(rows) - late} of {len(rows)} runs took at most {given.within:g} s")
     show(f"{given.nodes} nodes with {given.records} records each", COLUMNS, rows)
 
 

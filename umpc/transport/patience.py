@@ -100,7 +100,8 @@ def processor_share() -> float:
 def _share_at(queue: Path, moment: int) -> float:
     """Read the share once a moment, for all connections of this process."""
     try:
-        waiting = int(queue.read_text().split()[3].partition("/")[0])
+        with queue.open("rb", buffering=0) as file:  # without a decoder: it is read every second
+            waiting = int(file.read(200).split()[3].partition(b"/")[0])
     except (OSError, ValueError, IndexError):
         return 1.0
     share = 2 * (os.cpu_count() or 1) / max(1, waiting)

@@ -92,7 +92,7 @@ def error_of(
         failure.error.step = failure.error.step or step
         return failure.error
     name, _, text = (failure.details() or "").partition(": ")
-    cls = error_classes().get(name)
+    cls = error_classes().get(name) if name.isidentifier() else None
     if cls is not None:
         said: Any = (failure.trailing_metadata() or ()) if believed else ()
         blame = {key: word for key, word in said if isinstance(word, str)}

@@ -39,6 +39,7 @@ from umpc.errors import (
 from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.heartbeat import beat_to
 from umpc.transport.hub.address import is_behind_hub
+from umpc.transport.hub.calls import HubCall
 from umpc.transport.identity import Identity
 from umpc.transport.kept import KeptConnections, Lease
 from umpc.transport.patience import time_limit
@@ -154,6 +155,8 @@ class RpcStream(Generic[Request, Reply]):
     def begin(self, call: Call[Request, Any]) -> None:
         """Start to read a call that this side made."""
         self._call = call
+        if isinstance(call, HubCall):
+            call.lasts = self._kept is not None
         self._reader = asyncio.create_task(self._read(call))
         beats = self._beats and not is_behind_hub(self._address)  # a hub's session has its own
         if self._lease is not None and beats:
@@ -354,7 +357,9 @@ class RpcStream(Generic[Request, Reply]):
         Args: keep: the run ended well, so a later run may have the connection.
         """
         if self._closing is None:
-            if self._call is not None:
+            if keep and self._is_sound and isinstance(self._call, HubCall):
+                self._call.rest()
+            elif self._call is not None:
                 self._call.cancel()
             self._closing = asyncio.create_task(self._end(keep and self._is_sound))
 

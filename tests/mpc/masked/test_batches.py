@@ -151,11 +151,12 @@ def test_a_batch_deals_sends_and_ends_as_its_chunks_do_alone(kernels, name, patt
 
 @pytest.fixture
 def three() -> Chunks:
-    """Return chunks of three owners, whose plan has several rounds."""
+    """Return chunks of three owners."""
     return chunks_of(TRIPLE_KERNELS["leaning"], (0, 1, 2))
 
 
-def test_a_batch_that_another_process_computes_again_says_the_same(three):
+def test_a_batch_that_another_process_computes_again_says_the_same():
+    three = chunks_of(TRIPLE_KERNELS["wide_leaning"], (0, 1, 2))  # of several rounds
     material = three.deal(list(range(len(COUNTS))))
     rounds = [TaskRounds(three.together(party, material)) for party in range(3)]
     results, sent = run_together(rounds)

@@ -8,6 +8,7 @@
 | `attempt_runner.py` | an attempt's links, material and rounds |
 | `guard.py` | the end of a study's steps by a violation |
 | `compute_threads.py` | threads that compute, used by one run after the other |
+| `compute_calls.py` | a run's calls to its thread, handed over together |
 | `prepared_attempts.py` | attempts that are prepared and wait for their run |
 | `total.py` | masked vectors that the coordinator adds up: the own one, and the total |
 | `release.py` | the end of an attempt: held, charged, sent |

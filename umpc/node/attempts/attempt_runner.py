@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from umpc.compute.executor import Executor
@@ -34,6 +35,7 @@ from umpc.mpc.chunks import AFTER, AHEAD, Chunk
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.mpc.triples.plan import TriplesPlan
+from umpc.node.attempts.compute_calls import ComputeCalls
 from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.guard import ViolationGuard
@@ -119,13 +121,12 @@ class AttemptRunner:
         self.study = b""
         """The study's hash, once it is proposed."""
         self._tell = tell
-        self._compute: ThreadPoolExecutor | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._calls: ComputeCalls | None = None
         self._has_met = False
         """This run has set up transfers where it needed some, so that no preparation did."""
         self._is_small = False
         """The attempt with other nodes has at most SMALL_STUDY edges and records."""
-        self._computing = 0
-        """Computations of this run that are off the event loop now."""
         self._side: NodeSide | None = None
         self._openings: tuple[bytes, ...] = ()
         self._chunks: list[Chunk] = []
@@ -155,15 +156,10 @@ class AttemptRunner:
         """Computation off the event loop, one at a time, in order."""
         if self._is_closed:
             raise LocalProtocolError("a run that has ended wanted to compute")
-        self._compute = self._compute or COMPUTE_THREADS.take(self.study)
-        loop = asyncio.get_running_loop()
-        self._computing += 1
-        work = loop.run_in_executor(self._compute, lambda: function(*arguments, **named))
-        work.add_done_callback(self._computed)
-        return await work
-
-    def _computed(self, _: asyncio.Future[Any]) -> None:
-        self._computing -= 1
+        if self._calls is None:
+            self._thread = COMPUTE_THREADS.take(self.study)
+            self._calls = ComputeCalls(self._thread)
+        return await self._calls.run(partial(function, *arguments, **named))
 
     async def briefly(
         self,
@@ -176,7 +172,8 @@ class AttemptRunner:
         A change of threads and back takes longer than a millisecond's work on a busy machine, and
         a small study has dozens. Never while another computation of this run goes on.
         """
-        if self._is_small and not self._computing and not self._is_closed:
+        is_computing = self._calls is not None and self._calls.is_busy
+        if self._is_small and not is_computing and not self._is_closed:
             return function(*arguments, **named)
         return await self.in_thread(function, *arguments, **named)
 
@@ -514,9 +511,10 @@ class AttemptRunner:
         if self.delivery:
             self.delivery.close()
         self._is_closed = True
-        if self._compute is not None:
-            COMPUTE_THREADS.give_back(self._compute)
-            self._compute = None
+        if self._calls is not None and self._thread is not None:
+            self._calls.close()
+            COMPUTE_THREADS.give_back(self._thread)
+            self._calls = self._thread = None
 
 
 def is_small(attempt: SharedAttempt) -> bool:

@@ -12,6 +12,7 @@ have the methods of gRPC's calls, so the sessions above are the same as over dir
 | `sealing.py` | the keys of a session, and its sealed envelopes |
 | `numbering.py` | numbered, acknowledged records: what is sent again, and what is refused |
 | `session.py` | one session: it carries one call, and outlives its connection |
+| `resting.py` | sessions that rest between two calls, which need no new handshake |
 | `link.py` | this process's connection to a hub, which it dials again when it breaks |
 | `routes.py` | the hubs at which this process is, and the way to another process |
 | `batches.py` | several frames in one message |

@@ -55,10 +55,15 @@ class HubChannel:
             return first
         return await self._link.open_session(*self._peer)
 
+    def rest(self, session: AnySession) -> bool:
+        """Keep the session of a call that ended well. Returns: False if it cannot stay."""
+        link = self._link
+        return isinstance(link, HubLink) and isinstance(session, Session) and link.rest(session)
+
     async def close(self, grace: float | None = None) -> None:
         """End all calls, and let their last records leave."""
         if self._first is not None:
-            self._first.close()
+            self._first.cancel()
         calls = list(self._calls)
         for call in calls:
             call.cancel()
@@ -133,7 +138,10 @@ class HubCall:
         self._encode = encode
         self._decode = decode
         self._timeout = timeout
+        self.lasts = False
+        """The session may stay after the call: `cancel` or `rest` must end it."""
         self._session: AnySession | None = None
+        self._has_rested = False
         self._is_done = False
         self._begun: asyncio.Task[AnySession] | None = None
 
@@ -145,7 +153,7 @@ class HubCall:
     async def _begin(self, requests: list[bytes] | None) -> AnySession:
         session = await self._channel.session()
         self._session = session
-        session.send(n.CALL, self._method.encode())
+        session.begin_call(self._method, lasts=self.lasts)
         if requests is not None:
             with suppress(EOFError):  # the call has ended already, and `read` says how
                 for request in requests:
@@ -160,6 +168,8 @@ class HubCall:
 
     async def read(self) -> Any:
         """Return the next reply, or EOF at the end. Raises: AioRpcError."""
+        if self._has_rested:
+            raise _cancelled()
         try:
             session = await self._open()
             message = await session.read()
@@ -173,7 +183,8 @@ class HubCall:
         if message is not None:
             return self._decode(message)
         self._is_done = True
-        self._leave()
+        if not self.lasts:
+            self._leave()
         end = session.end
         if end is not None and end.code != 0:
             words = tuple((word.key, word.text) for word in end.words)
@@ -183,6 +194,8 @@ class HubCall:
 
     async def write(self, request: Any, /) -> None:
         """Write one request. Raises: InvalidStateError after the call's end, AioRpcError."""
+        if self._has_rested:
+            raise asyncio.InvalidStateError("the call has ended")
         try:
             session = await self._open()
             await session.write(self._encode(request))
@@ -193,20 +206,29 @@ class HubCall:
 
     async def done_writing(self) -> None:
         """Say that no request follows."""
+        if self._has_rested:
+            return
         try:
             (await self._open()).send(n.HALF_CLOSE)
         except UmpcError as error:
             raise LocalFailure(error) from error
 
+    def rest(self) -> None:
+        """End a call that did all it had to do, and keep its session for another one."""
+        session = self._session
+        if not self.lasts or session is None or not self._channel.rest(session):
+            self.cancel()
+            return
+        self.lasts, self._is_done, self._has_rested = False, True, True
+        self._channel.ended(self)
+
     def cancel(self) -> bool:
         """End the call now."""
-        if self._is_done:
+        if self._is_done and not self.lasts:
             return False
-        self._is_done = True
+        self.lasts, self._is_done = False, True
         if self._session is not None:
-            if self._session.end is None:
-                self._session.send(n.CANCEL)
-            self._session.close()
+            self._session.cancel()
         elif self._begun is not None:
             self._begun.cancel()
         return True

@@ -87,6 +87,16 @@ class InsideSession:
         """Give the other side a record that needs no room in its window."""
         self._joined._take(kind, payload)
 
+    def begin_call(self, method: str, *, lasts: bool) -> None:
+        """Begin a call. Args: lasts: ignored, since a new session inside costs nothing."""
+        self.send(n.CALL, method.encode())
+
+    def cancel(self) -> None:
+        """End the caller's call, and let the session go."""
+        if self.end is None:
+            self.send(n.CANCEL)
+        self.close()
+
     def close(self) -> None:
         """Let the session go. The other side has everything already."""
         self._is_over = True

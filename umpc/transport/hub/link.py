@@ -31,6 +31,7 @@ from umpc.transport.channels import LATE_SECONDS, connect
 from umpc.transport.credentials import credentials_of
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.batches import gathered, scattered
+from umpc.transport.hub.resting import RestingSessions
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
@@ -77,6 +78,7 @@ class HubLink:
         self.is_up = False
         self.sessions: dict[tuple[str, str, bytes], Session] = {}
         self._listener = listener
+        self._resting = RestingSessions()
         self._instance = os.urandom(SESSION_BYTES)
         self._ready: dict[Session, None] = {}
         self._control: deque[pb.HubFrame] = deque()
@@ -127,6 +129,9 @@ class HubLink:
 
         Raises: CertificateError, or the responder's own refusal. It has no limit of time.
         """
+        resting = self.resting_session(role, name)
+        if resting is not None:
+            return resting
         try:
             while True:
                 session = await self._tried_session(End(role, name))
@@ -138,6 +143,12 @@ class HubLink:
                 await asyncio.sleep(ABSENT_PAUSE)
         finally:
             self._absent.pop((role, name), None)
+
+    def resting_session(self, role: str, name: str) -> Session | None:
+        """Return the session of a former call to a process, if it may have another one."""
+        if not self.is_up or not self._resting:
+            return None
+        return self._resting.take(role, name, credentials_of(self.identity))
 
     async def _tried_session(self, peer: End) -> Session:
         """Return a session that is open, or that has failed."""
@@ -163,9 +174,20 @@ class HubLink:
     def _new_session(self, peer: End) -> Session:
         own = End(self.identity.role, self.identity.name)
         parties = Parties(os.urandom(SESSION_BYTES), own, peer, self.hub.name)
-        opening = Opening(parties, credentials_of(self.identity))
+        credentials = credentials_of(self.identity)
+        opening = Opening(parties, credentials)
         target = pb.HubMember(role=peer.role, name=peer.name)
-        return Session(self, parties, target, opening=opening)
+        session = Session(self, parties, target, opening=opening)
+        session.own_certificate = credentials.certificate
+        session.begun = asyncio.get_running_loop().time()
+        return session
+
+    def rest(self, session: Session) -> bool:
+        """Keep the session of a call that ended well. Returns: False if it cannot stay.
+
+        A process that only calls leaves the hub after its last call, so it keeps none.
+        """
+        return self._listener is not None and self.is_up and self._resting.add(session)
 
     def lacks(self, role: str, name: str) -> bool:
         """Return whether the hub is gone for good, or said that a process is not connected."""
@@ -184,6 +206,7 @@ class HubLink:
     async def close(self, seconds: float = 1.0) -> None:
         """Leave the hub, after the sessions have sent what they had to send."""
         self._is_leaving = True
+        self._resting.close()
         sessions = list(self.sessions.values())
         await asyncio.gather(*(session.settled(seconds) for session in sessions))
         call = self._call
@@ -212,6 +235,7 @@ class HubLink:
     def forget(self, session: Session) -> None:
         """Drop a session that has ended."""
         self._ready.pop(session, None)
+        self._resting.forget(session)
         if self.sessions.get(session.key) is session:
             del self.sessions[session.key]
         if not self.sessions and self.idle is not None:
@@ -416,6 +440,7 @@ class HubLink:
         while True:
             await asyncio.sleep(TICK_SECONDS)
             counted = TICK_SECONDS * processor_share()
+            self._resting.expire()
             for session in list(self.sessions.values()):
                 session.tick(TICK_SECONDS, counted)
             if not self.is_up:

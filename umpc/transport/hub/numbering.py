@@ -45,6 +45,10 @@ CALL, PART, MESSAGE, HALF_CLOSE, END, CANCEL = range(1, 7)
 """Kinds of records. A message is any number of PARTs and one MESSAGE."""
 ACK, PROBE, RESUME = range(7, 10)
 """Kinds of envelopes without a record."""
+LASTING, REST = range(10, 12)
+"""Two more kinds of records: CALL in a session that may stay after the call, and the caller's word
+that the call is over and the session stays."""
+RECORDS = frozenset({CALL, PART, MESSAGE, HALF_CLOSE, END, CANCEL, LASTING, REST})
 SIZED = (PART, MESSAGE)
 HEADER = struct.Struct(">BQQQ")  # kind, record's number, records received, bytes taken
 TOKENS = struct.Struct(">QQ")  # a question, and the question that this answers; 0 for none
@@ -167,7 +171,7 @@ class Numbering:
         kind, number, received, taken = HEADER.unpack_from(plain)
         self._acknowledge(received, taken)
         payload = plain[HEADER.size :]
-        if CALL <= kind <= CANCEL:
+        if kind in RECORDS:
             return self._record(kind, number, payload)
         if kind == PROBE:
             self._acks = True

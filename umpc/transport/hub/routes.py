@@ -94,8 +94,10 @@ async def connect_through(
         _leave_if_idle(link)
 
     try:
-        await link.joined(timeout)
-        session = await _open(link, role, name, timeout, patience)
+        session = link.resting_session(role, name)
+        if session is None:
+            await link.joined(timeout)
+            session = await _open(link, role, name, timeout, patience)
     except BaseException:
         closed()
         raise

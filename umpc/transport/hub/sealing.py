@@ -9,10 +9,10 @@ with the key of its certificate (signed Diffie-Hellman, as ISO/IEC 9798-3 has it
 HKDF-SHA256 turns the shared secret and both messages into one AES-256-GCM key per direction. The
 keys are forgotten with the session, so a certificate's key that leaks later opens nothing.
 
-A session carries one call of one study, so its 16 random bytes stand for study and attempt. The
-associated data of an envelope are its kind, its session, its sender and its receiver; its number is
-the nonce. A number is used once and must grow, so an envelope that was altered, repeated,
-reordered or put into another session does not open.
+A session carries one call at a time, and none an hour after its handshake (`resting.py`). The
+first message of a link names its attempt. The associated data of an envelope are its kind, its
+session, its sender and its receiver; its number is the nonce. A number is used once and must grow,
+so an envelope that was altered, repeated, reordered or put into another session does not open.
 """
 
 from __future__ import annotations

@@ -242,6 +242,8 @@ class HubContext:
 
     async def read(self) -> Any:
         """Return the next request, or EOF after the last one. Raises: AioRpcError."""
+        if self._has_ended:
+            return EOF  # the session may have another call
         try:
             message = await self._session.read()
         except UmpcError as error:
@@ -255,6 +257,8 @@ class HubContext:
 
     async def write(self, message: Any, /) -> None:
         """Write one reply. Raises: BaseError if the call has ended."""
+        if self._has_ended:
+            raise grpc.aio.BaseError("the call has ended")
         try:
             await self._session.write(self.encode(message))
         except (UmpcError, EOFError) as error:

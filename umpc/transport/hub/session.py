@@ -1,7 +1,11 @@
-"""One session between two members of a hub: sealed and numbered, it carries one call.
+"""One session between two members of a hub: sealed and numbered, it carries one call at a time.
 
 A session outlives the connection to the hub. `link.py` gives it the envelopes that come, asks it
 for the next one to send, and lets its time pass. `calls.py` and `serving.py` read and write it.
+
+A session that *lasts* is idle after its call, and may carry another one (`resting.py`). The caller
+says REST when it is done, and the called side says END, in either order. The caller begins another
+call only after that END, so every record belongs to one call: an idle session drops all others.
 """
 
 from __future__ import annotations
@@ -30,6 +34,11 @@ ACK_SECONDS = 3.0
 as much as a message. It is less than PROBE_SECONDS."""
 IDLE_SECONDS = 60.0
 """Seconds in which a session must begin its call after it was opened."""
+RESTING_SECONDS = 120.0
+"""Seconds that the called side of an idle session waits for another call. The caller begins none
+after half of it (`resting.py`)."""
+WELL = (0, 1)
+"""The codes of calls that ended well: OK, and CANCELLED by the caller's own REST."""
 
 
 class Connection(Protocol):
@@ -65,6 +74,8 @@ class Session:
     ):
         self.parties = parties
         self.peer = peer
+        self.other = End(peer.role, peer.name)
+        """The other side."""
         self.certificate = b""
         self.failure: UmpcError | None = None
         self.opened = asyncio.Event()
@@ -72,6 +83,13 @@ class Session:
         self.cancelled: Callable[[], None] | None = None
         self.end: pb.HubEnd | None = None
         self.is_absent = False
+        self.lasts = False
+        """The session may stay after the call that it has now."""
+        self.is_idle = False
+        """A call has ended well, and another one may begin."""
+        self.own_certificate = b""
+        self.begun = 0.0
+        """The caller's certificate, and its event loop's time, at the handshake."""
         self._link = link
         self._seal = seal
         self._opening = opening
@@ -83,16 +101,13 @@ class Session:
         self._is_half_closed = False
         self._has_called = False
         self._is_over = False
+        self._rests = False
+        self._former_calls = 0
         self._is_gone = False
         self._waited = 0.0
         self._quiet = 0.0
         self._owing = 0.0
         self._changed = asyncio.Event()
-
-    @property
-    def other(self) -> End:
-        """The other side."""
-        return End(self.peer.role, self.peer.name)
 
     @property
     def key(self) -> tuple[str, str, bytes]:
@@ -108,8 +123,10 @@ class Session:
 
     async def read(self) -> bytes | None:
         """Return the next message, or None after the last one. Raises: the session's failure."""
+        call = self._former_calls
         while not self._inbox:
-            if self.end is not None or self._is_half_closed or self._is_over:
+            ended = self.end is not None or self._is_half_closed or self._is_over
+            if ended or call != self._former_calls:
                 return None
             self._raise_failure()
             await self._until_changed()
@@ -125,13 +142,14 @@ class Session:
         """
         if len(message) > MAX_MESSAGE:
             raise LocalProtocolError(f"a message of {len(message)} bytes exceeds {MAX_MESSAGE}")
+        call = self._former_calls
         for start in range(0, max(1, len(message)), n.PART_BYTES):
             part = message[start : start + n.PART_BYTES]
             is_last = start + n.PART_BYTES >= len(message)
-            while self._is_open() and not self._numbering.has_room(len(part)):
+            while self._is_open(call) and not self._numbering.has_room(len(part)):
                 await self._until_changed()
             self._raise_failure()
-            if not self._is_open():
+            if not self._is_open(call):
                 raise EOFError("the call has ended")
             self.send(n.MESSAGE if is_last else n.PART, part)
 
@@ -141,8 +159,9 @@ class Session:
             self._numbering.append(kind, payload)
             self._link.ready(self)
 
-    def _is_open(self) -> bool:
-        return self.failure is None and self.end is None and not self._is_over
+    def _is_open(self, call: int) -> bool:
+        is_over = self._is_over or self.end is not None or call != self._former_calls
+        return self.failure is None and not is_over
 
     async def _until_changed(self) -> None:
         self._changed.clear()
@@ -152,8 +171,57 @@ class Session:
         if self.failure is not None:
             raise self.failure
 
+    def begin_call(self, method: str, *, lasts: bool) -> None:
+        """Begin a call. Args: lasts: `rest` or `cancel` ends it, and says if the session stays."""
+        self.lasts, self.is_idle = lasts, False
+        self.send(n.LASTING if lasts else n.CALL, method.encode())
+
+    def rest(self) -> bool:
+        """End the caller's call, and keep the session. Returns: False where it cannot stay."""
+        ended_badly = self.end is not None and self.end.code not in WELL
+        if not self.lasts or self._is_gone or self.failure is not None or ended_badly:
+            return False
+        if self.end is not None:
+            self._become_idle()
+        else:
+            self._rests = True
+            self.send(n.REST)
+        return True
+
+    def _become_idle(self) -> None:
+        """Forget all of a call that has ended, but not the numbers of its records."""
+        for message, records in self._inbox:
+            self._numbering.consume(len(message), records)
+        self._numbering.consume(self._parts_bytes, len(self._parts))
+        self._inbox.clear()
+        self._parts, self._parts_bytes = [], 0
+        self._former_calls += 1
+        self.end = self.cancelled = None
+        self._is_half_closed = self._has_called = self._is_over = self._rests = False
+        self.lasts, self.is_idle = False, True
+        self._quiet = self._waited = 0.0
+        self._changed.set()
+
+    @property
+    def is_usable(self) -> bool:
+        """Another call may begin: the former one has ended, and nothing is known to be missing."""
+        return self.is_idle and not self.is_absent and not self._numbering.is_asking
+
+    def cancel(self) -> None:
+        """End the caller's call or rest, and let the session go."""
+        if self.end is None or self.lasts:
+            self.send(n.CANCEL)
+        self.close()
+
     def close(self) -> None:
-        """Let the session go as soon as the other side has received everything."""
+        """Let the session go as soon as the other side has received everything.
+
+        The called side of a session that lasts keeps it, unless the caller has cancelled.
+        """
+        if self.called is not None and self.lasts and self.failure is None:
+            self._become_idle()
+            return
+        self.lasts = self.is_idle = False
         self._is_over = True
         self.cancelled = None
         self._changed.set()
@@ -166,7 +234,7 @@ class Session:
         """Wait until the other side has received everything, or the time is up."""
         try:
             async with asyncio.timeout(seconds):
-                while not self._is_gone and not self._numbering.is_settled:
+                while not (self._is_gone or self.is_idle or self._numbering.is_settled):
                     await self._until_changed()
         except TimeoutError:
             pass
@@ -220,7 +288,7 @@ class Session:
         )
 
     def _leave_if_settled(self) -> None:
-        if self._is_over and self._numbering.is_settled:
+        if self._is_over and not self.lasts and self._numbering.is_settled:
             self._go()
 
     def accepted(self, envelope: pb.HubEnvelope) -> None:
@@ -257,18 +325,28 @@ class Session:
 
     def _handle(self, record: n.HubRecord) -> None:
         if record.kind in n.SIZED:
-            self._assemble(record)
+            if self.is_idle or self._rests:
+                self._numbering.consume(len(record.payload), 1)  # of a call that is over
+            else:
+                self._assemble(record)
         elif record.kind == n.HALF_CLOSE:
-            self._is_half_closed = True
-        elif record.kind == n.CALL:
-            self._begin(record.payload)
+            self._is_half_closed = not self.is_idle
+        elif record.kind in (n.CALL, n.LASTING):
+            self._begin(record.payload, lasts=record.kind == n.LASTING)
         elif record.kind == n.END:
             self._ended(record.payload)
         elif record.kind == n.CANCEL:
             self._numbering.settle()
-            self._is_over = True
-            if self.cancelled is not None:
-                self.cancelled()
+            self.lasts = self.is_idle = False
+            self._stop()
+        elif not self.is_idle:  # REST; where the call has ended already, it says nothing new
+            self._stop()
+
+    def _stop(self) -> None:
+        """End the call because the caller said so."""
+        self._is_over = True
+        if self.cancelled is not None:
+            self.cancelled()
 
     def _ended(self, payload: bytes) -> None:
         try:
@@ -278,7 +356,13 @@ class Session:
                 f"{self.other} ended its call with bytes that are no status",
                 culprit=self.other.name,
             ) from None
-        self._numbering.settle()
+        if self._rests and self.end.code in WELL:
+            self._become_idle()  # the next call acknowledges, or the next tick that is due
+        elif self._rests:
+            self._rests = False
+            self.cancel()
+        else:
+            self._numbering.settle()
 
     def _assemble(self, record: n.HubRecord) -> None:
         self._parts.append(record.payload)
@@ -292,12 +376,13 @@ class Session:
             self._inbox.append((b"".join(self._parts), len(self._parts)))
             self._parts, self._parts_bytes = [], 0
 
-    def _begin(self, method: bytes) -> None:
+    def _begin(self, method: bytes, *, lasts: bool) -> None:
         if self.called is None or self._has_called or len(method) > 200:
             raise RemoteProtocolError(
                 f"{self.other} began a call where none was due", culprit=self.other.name
             )
         self._has_called = True
+        self.lasts, self.is_idle = lasts, False
         self.called(method.decode("ascii", "replace"))
 
     # ---- the connection, and time --------------------------------------------------------------
@@ -336,6 +421,11 @@ class Session:
             self._owing = 0.0
             self._numbering.settle()
             self._link.ready(self)
+        if self.is_idle and self.called is not None:
+            self._quiet += seconds
+            if self._quiet > RESTING_SECONDS:
+                self.fail(self._lost())
+            return
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
             self._quiet = self._waited = 0.0
