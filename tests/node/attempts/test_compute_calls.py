@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
@@ -91,5 +92,26 @@ def test_a_long_computation_does_not_hold_up_the_results_before_it(monkeypatch):
         second = asyncio.create_task(calls.run(wait_in_thread))
         assert await second is True and first.result() == 1
         assert thread.handed_over == 1
+
+    run(scenario)
+
+
+def test_a_computation_whose_caller_was_cancelled_still_counts_as_one():
+    async def scenario(thread, calls):
+        begun, may_end = Event(), Event()
+
+        def compute():
+            begun.set()
+            assert may_end.wait(60)
+
+        assert not calls.is_busy
+        caller = asyncio.create_task(calls.run(compute))
+        await asyncio.to_thread(begun.wait, 60)
+        caller.cancel()
+        await asyncio.wait([caller])
+        assert calls.is_busy
+        may_end.set()
+        assert await calls.run(lambda: 1) == 1
+        assert not calls.is_busy
 
     run(scenario)
