@@ -65,7 +65,7 @@ def test_what_is_left_out_has_the_safe_default(tmp_path):
         text = text.replace(line, "")
     defaults = study(tmp_path, text)
     assert (defaults.edges, defaults.max_colluding, defaults.seconds_per_step) == (
-        "up to 160000",
+        "up to 920000",
         1,
         600,
     )

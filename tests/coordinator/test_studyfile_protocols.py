@@ -128,6 +128,7 @@ def test_a_protocol_that_is_no_text_is_refused_with_the_file(tmp_path, protocol)
 
 
 VALUES = {
+    "transfers": "checked",
     "edges": "2n",
     "noise": "in_mpc",
     "delta": "1e-9",

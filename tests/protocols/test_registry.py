@@ -89,6 +89,7 @@ STUDIES = {
     "central": central_study(),
 }
 VALUES: dict[str, Any] = {
+    "transfers": "unchecked",
     "edges": "2n",
     "noise": "in_mpc",
     "delta": "1e-9",

@@ -74,7 +74,7 @@ def test_a_study_through_a_hub_ends_unchanged_when_the_hub_is_killed(behind):
     grid = behind.lead(run_study, **ALL, name="grid", backend="grid")
     found, killed = restarted(behind, MOMENTS, name="after")
     assert killed == [-9, -9], "both hubs died in the middle of the study"
-    for report, rounds in ((expected, 3), (grid, 2), (found, 3)):
+    for report, rounds in ((expected, 4), (grid, 2), (found, 4)):
         costs_what_was_predicted(report, rounds)
         assert abs(report.estimate - expected.estimate) < 1e-6
     text = "the connection to hub 'hub' is lost and dialled again"

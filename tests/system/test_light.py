@@ -80,7 +80,7 @@ def test_a_light_node_loads_itself_at_its_first_study(light):
     assert caught.value.culprit == "node-2"
     file.write_text(whole)
     report = light.lead(run_study, **EXACT, name="run")
-    costs_what_was_predicted(report, rounds=3)
+    costs_what_was_predicted(report, rounds=4)
     for name in light.names:
         assert loaded(light, name) == list(LATER)
         assert len(read_beside(LedgerPlace.of(ledger(light, name))).account.charged) == 1

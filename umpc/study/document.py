@@ -25,7 +25,7 @@ from umpc.errors import (
 from umpc.protocol_version import PROTOCOL
 from umpc.study.grades import HONEST, promise
 from umpc.study.parts import FieldText, Missing, Participant, Person, exact
-from umpc.study.settings import Settings, keys_of, named, without_addresses
+from umpc.study.settings import Settings, keys_of, named, unused_additions, without_addresses
 from umpc.study.several import LAPLACE, StudyPart, groups_of_sums, names_of, shares_of_sums
 from umpc.ustat.condition import Condition, parse_condition
 from umpc.ustat.kernel import Kernel
@@ -102,7 +102,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @cached_property
     def hash(self) -> bytes:
-        """The study's identity, 32 bytes: everything but addresses.
+        """The study's identity, 32 bytes: everything but addresses and unused additions.
 
         A node that moves is the same node, because its certificate proves its name. The study then
         stays the same, and asking it again costs nothing.
@@ -116,7 +116,10 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             settings=without_addresses(self.settings),
             missing=missing,
         )
-        return digest(HASH_TAG, named_only.encode())
+        document = msgspec.to_builtins(named_only)
+        for key in unused_additions(self.settings):
+            del document["settings"][key]
+        return digest(HASH_TAG, msgspec.json.encode(document))
 
     @cached_property
     def whole(self) -> Self:

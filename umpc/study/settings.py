@@ -40,6 +40,14 @@ class Settings:
         return ()
 
     @property
+    def added(self) -> tuple[str, ...]:
+        """Settings that came when studies had their hashes already.
+
+        A study that does not use them has the hash that it always had.
+        """
+        return ()
+
+    @property
     def protocol(self) -> str:
         """The protocol's name, which is the tag of the struct."""
         return name_of(type(self))
@@ -157,6 +165,12 @@ def without_addresses(settings: Kind) -> Kind:
         elif isinstance(value, tuple) and value and isinstance(value[0], Participant):
             changed[key] = tuple(Participant(each.name, "") for each in value)
     return msgspec.structs.replace(settings, **changed)  # type: ignore[type-var]
+
+
+def unused_additions(settings: Settings) -> list[str]:
+    """The later settings that have their defaults, so that a study's hash leaves them out."""
+    usual = type(settings)()
+    return [key for key in settings.added if getattr(settings, key) == getattr(usual, key)]
 
 
 def named(keys: Mapping[str, Any] | Sequence[str]) -> str:

@@ -127,7 +127,7 @@ def test_a_process_of_many_members_hosts_them(site, monkeypatch):
 
     monkeypatch.setattr(serving, "ServerBehindHub", opened)
     place = parse_hub("hub:relay@127.0.0.1:1")
-    own = SimpleNamespace(config=SimpleNamespace(hub=place, listen=""), identity=site("b"))
+    own = SimpleNamespace(place=place, identity=site("b"))
     with pytest.raises(Stop) as caught:
         asyncio.run(many._serve_all([own], None, False, contextlib.ExitStack()))
     assert caught.value.args == ("relay", True)

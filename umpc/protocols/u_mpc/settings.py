@@ -133,6 +133,10 @@ class UMpcSettings(
 
     @property
     def newer(self) -> tuple[str, ...]:
+        return self.added
+
+    @property
+    def added(self) -> tuple[str, ...]:
         return ("transfers",)
 
     @property
