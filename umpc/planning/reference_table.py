@@ -262,8 +262,13 @@ class ReferenceTable:
 
     @property
     def statistic(self) -> float | None:
-        """The statistic of all sets; None where it is undefined, as 0/0."""
+        """The statistic of all sets of at most MOST_RECORDS records; None where it is undefined."""
         return self._estimate(self.means)
+
+    @property
+    def whole_statistic(self) -> float | None:
+        """The statistic of all sets of all records. It takes seconds for thousands of records."""
+        return self._estimate(self.spread.means if self.study.degree == 2 else self.means)
 
     def _estimate(self, means: Floats) -> float | None:
         zeros = [0.0] * len(means)

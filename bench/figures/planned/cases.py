@@ -37,12 +37,17 @@ STATISTICS = {
 
 @dataclass(frozen=True)
 class Case:
-    """One statistic. tables: each node's records. records: the text of `umpc plan --records`."""
+    """One statistic.
+
+    tables: each node's records. records: the text of `umpc plan --records`.
+    statistic: over all records; a plan is content with some of them.
+    """
 
     file: StudyFile
     tables: list[Mapping[str, np.ndarray]]
     records: str
     like: ReferenceTable
+    statistic: float
 
     def study(self, protocol: str, changes: Mapping[str, str]) -> Study:
         """A study at ε = 1 with the protocol's usual settings, except these changes."""
@@ -81,7 +86,9 @@ def case_of(statistic: str) -> Case:
         records = ",".join(_counted(study, each) for each in tables)
         whole = table.part(0, 1, folder / "all.csv")
         like = reference_table_of(attempt_over(study, records), whole, ",")
-    return Case(file, tables, records, like)
+        exact = like.whole_statistic
+        assert exact is not None
+    return Case(file, tables, records, like, exact)
 
 
 def _table(columns: list[str], label: tuple[str, str] | None) -> DemoTable:

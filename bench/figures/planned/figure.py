@@ -65,7 +65,7 @@ def measure(point: Point, seed: bytes) -> Measured:
         runs = [
             simulate(study, case.tables, stream_of(seed, run).bytes) for run in range(facts["runs"])
         ]
-    return {"squared_error": [(run.report.estimate - case.like.statistic) ** 2 for run in runs]}
+    return {"squared_error": [(run.report.estimate - case.statistic) ** 2 for run in runs]}
 
 
 def predict(point: Point) -> float:
