@@ -19,7 +19,6 @@
 | `without_dealer.py` | the grid without a dealer: bytes and seconds over cells and records |
 | `network.py` | slow lines, beside the seconds that `umpc plan` predicts |
 | `proxy.py` | a slow line in front of servers |
-| `reading.py` | how a node reads a table of 10^7 rows, next to DuckDB alone |
 | `scaling.py` | growth over the size of E, nodes and records: tables, and pictures for README.md |
 | `nodes.py` | 64 nodes |
 | `members.py` | hundreds of members with one record each, in two processes that run many nodes |

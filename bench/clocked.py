@@ -45,13 +45,14 @@ CATEGORIES = {
     ),
     "keys of comparisons": ("mpc.masked.dcf:generate",),
     "the rest of dealing": (
-        "mpc.masked.dealing:deal_chunk",
+        "mpc.masked.dealing:deal_chunks",
         "dealer.session:DealerSession._record_masks",
     ),
     "sign gates": ("mpc.masked.dcf:evaluate",),
     "the rest of evaluation": (
         "node.attempts.rounds:resume",
-        "node.attempts.rounds:Rounds._start",
+        "node.attempts.rounds:Rounds.begin",
+        "mpc.masked.tasks:TaskRounds.after",
     ),
     "masks, masked fields": (
         "mpc.masked.masks:wire_masks",

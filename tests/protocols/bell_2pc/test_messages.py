@@ -91,7 +91,7 @@ def run_altered(monkeypatch, step: str, change, label: str) -> Simulated:
     """A study in which one step's messages are changed on the way."""
     real = rounds.run_in_memory
     monkeypatch.setattr(
-        "umpc.simulation.run_in_memory",
+        "umpc.edges_in_memory.run_in_memory",
         lambda parties: real([altered(party, step, change) for party in parties]),
     )
     study = bell_study(KENDALL, x=("0", "3"), epsilon=str(SILENT * 2))
