@@ -232,3 +232,17 @@ def test_the_windows_that_nodes_wait_for_fit_into_all_nodes_memory(counts, kerne
         else:
             pytest.fail("a node waits for a chunk behind one that no node may take yet")
     assert taken == ahead and max(ahead) > 0
+
+
+@pytest.mark.parametrize("noise", ["distributed", "in_mpc"])
+@pytest.mark.parametrize("counts", [(300, 60, 60), (3,) * 30, (1, 2)])
+def test_no_node_is_dealt_more_than_the_bound(counts, noise):
+    more = {"coins": "dealt"} if noise == "in_mpc" else {}
+    study = make_study(KENDALL, len(counts), noise=noise, **more)
+    attempt = make_attempt(study, counts)
+    dealt = [0] * len(counts)
+    for chunk in attempt.chunks():
+        for party, node in enumerate(chunk.parties):
+            dealt[node] += dealt_bytes(attempt.plan(chunk), party, chunk.count)
+    assert 0 < max(dealt) <= attempt.dealt_at_most
+    assert bool(attempt.noise_chunks) == (noise == "in_mpc")

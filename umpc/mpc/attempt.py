@@ -316,6 +316,21 @@ class SharedAttempt(Attempt):
             if rest:
                 yield Chunk(owners, whole, whole * size, cell.count), 1
 
+    @property
+    def dealt_at_most(self) -> int:
+        """A bound on the bytes that the dealer sends to one node, without a look at each cell."""
+        plans = self.program.plans.values()
+        bits = max((plan.dealt_bits(p) for plan in plans for p in plan.everybody), default=0)
+        # A chunk ends with a whole byte, and has at least one edge.
+        edges = self.hypergraph.edge_count * (bits // 8 + 2)
+        plan = self.noise_plan if self.noise_chunks else None
+        coins = (
+            max(dealt_bytes(plan, party, chunk.count) for party in plan.everybody)
+            for chunk in self.noise_chunks
+            if plan is not None
+        )
+        return edges + sum(coins)
+
     def chunks_ahead(self, window: int) -> list[int]:
         """For each node the number of chunks whose material it takes before anybody uses any.
 

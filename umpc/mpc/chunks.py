@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol, TypeAlias, TypeVar
 
 from umpc.crypto.ring import Ring
@@ -27,6 +28,9 @@ ChunkShares: TypeAlias = list[int] | RingArray
 Where every edge is a result of its own, this is (sums, n) of the ring: one share for each edge.
 """
 
+
+CELLS_REMEMBERED = 1 << 13
+"""Cells whose parties a process remembers: those of about a hundred nodes that all meet."""
 
 AHEAD, AFTER = "ahead", "after"
 """The parts of a chunk that is prepared: its rounds before the data, and those on the data."""
@@ -58,7 +62,7 @@ class Chunk:
     @property
     def parties(self) -> tuple[int, ...]:
         """The nodes that evaluate the chunk, in party order."""
-        return tuple(sorted(set(self.owners)))
+        return parties_of(self.owners)
 
     @property
     def place(self) -> Owners:
@@ -145,9 +149,16 @@ class ChunkProgram(Protocol):
         ...
 
 
+@lru_cache(maxsize=CELLS_REMEMBERED)
+def parties_of(owners: Owners) -> tuple[int, ...]:
+    """The nodes that own records of a cell, in party order."""
+    return tuple(sorted(set(owners)))
+
+
+@lru_cache(maxsize=CELLS_REMEMBERED)
 def pattern_of(owners: Owners) -> Pattern:
     """The pattern of a cell, from the nodes that own its records."""
-    parties = sorted(set(owners))
+    parties = parties_of(owners)
     return tuple(parties.index(owner) for owner in owners)
 
 

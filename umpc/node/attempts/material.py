@@ -52,7 +52,9 @@ class MaterialReader:
         self.is_awaited = False
         self._address = dealer.address
         self._patience = attempt.study.seconds_per_step
-        self._ahead = attempt.chunks_ahead(WINDOW_BYTES)[node]
+        self._ahead = len(chunks)
+        if attempt.dealt_at_most > WINDOW_BYTES:
+            self._ahead = attempt.chunks_ahead(WINDOW_BYTES)[node]
         self._chunks = chunks
         self._read_frames: deque[Frame] = deque()
         self._held: deque[Frame] = deque()
