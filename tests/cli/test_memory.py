@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,9 +25,11 @@ class Cycle:
 def no_collector():
     """Let nothing else collect, and undo the freeze."""
     gc.disable()
+    thresholds = gc.get_threshold()
     yield
     gc.enable()
     gc.unfreeze()
+    gc.set_threshold(*thresholds)
 
 
 def test_what_studies_left_is_collected_once_for_all_that_ended(no_collector, monkeypatch):
@@ -47,6 +50,7 @@ def test_what_studies_left_is_collected_once_for_all_that_ended(no_collector, mo
         assert not is_signature.cache_info().currsize
         collector.collect_soon()
         assert collector._due is not None, "the next study is collected, too"
+        assert gc.get_threshold() == memory.THRESHOLDS
 
     def note(phase, facts):
         looks.append(phase)
@@ -55,3 +59,22 @@ def test_what_studies_left_is_collected_once_for_all_that_ended(no_collector, mo
         asyncio.run(scenario())
     finally:
         gc.callbacks.remove(note)
+
+
+def test_a_long_collection_is_followed_by_a_long_rest(no_collector, monkeypatch):
+    """Thousands of members' objects take seconds, and every study that ends asks for a look."""
+    monkeypatch.setattr(memory, "COLLECT_SECONDS", 0.0)
+    times = iter([100.0, 100.0, 102.0, 110.0])
+    monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: next(times)))
+
+    async def scenario():
+        collector = Collector()
+        collector.collect_soon()  # it is 100 s
+        while collector._due is not None:
+            await asyncio.sleep(0)  # from 100 s to 102 s
+        loop = asyncio.get_running_loop()
+        collector.collect_soon()  # it is 110 s
+        waits = collector._due.when() - loop.time()
+        assert waits == pytest.approx(memory.REST * 2 - 8, abs=0.5)
+
+    asyncio.run(scenario())

@@ -64,6 +64,28 @@ def test_who_is_away_is_absent_and_who_was_replaced_is_gone():
     assert notices(north) == [pb.HubNotice.ABSENT, pb.HubNotice.ABSENT, pb.HubNotice.GONE]
 
 
+def test_a_name_whose_connection_broke_is_away_until_it_returns_or_its_time_is_over():
+    relay = r.Relay()
+    north, south = seat(relay, "north"), seat(relay, "south")
+    relay.leave(south, for_good=False)
+    relay.route(north, envelope("south"))
+    again = seat(relay, "south")
+    assert relay.route(north, envelope("south")) == [again]
+    relay.leave(again, for_good=False)
+    relay.expire(south)  # of its first connection, since which it was here
+    relay.route(north, envelope("south"))
+    relay.expire(again)
+    relay.route(north, envelope("south"))
+    away, absent = pb.HubNotice.AWAY, pb.HubNotice.ABSENT
+    assert notices(north) == [away, absent, away, absent], "the second one was told at once"
+    caller = seat(relay, "east", listens=False)
+    relay.leave(caller, for_good=False)
+    relay.leave(seat(relay, "west"), for_good=True)
+    for name in ("east", "west"):
+        relay.route(north, envelope(name))
+    assert notices(north) == [absent, absent], "nobody can open a session with these"
+
+
 def test_who_leaves_for_good_is_gone_to_those_that_it_talked_with():
     relay = r.Relay()
     north, south, east = (seat(relay, name) for name in ("north", "south", "east"))

@@ -281,6 +281,20 @@ def test_a_node_keeps_records_between_charged_studies_and_renumbers_them(tmp_pat
     assert sorted(orders[0]) == sorted(orders[2])
 
 
+def test_thousands_of_files_are_looked_at_more_rarely():
+    class File:
+        size = 1
+
+    watch = CacheWatch()
+    watch.end()  # no thread of its own
+    files = [File() for _ in range(2000)]
+    watch.over(files[0])
+    assert watch._pause() == 1.0
+    for each in files:
+        watch.over(each)
+    assert watch._pause() == 4.0
+
+
 def test_one_thread_looks_at_everything_while_something_is_kept(site):
     watch = CacheWatch()
     watch.end()  # no thread of its own: the test takes its steps

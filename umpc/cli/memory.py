@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import ctypes
 import gc
+import time
 
 ARENA_MAX, MMAP_THRESHOLD, TRIM_THRESHOLD = -8, -3, -1
 """Options of mallopt(3)."""
@@ -17,6 +18,11 @@ KEPT = 16 << 20
 """The free memory that a process keeps in each arena."""
 COLLECT_SECONDS = 1.0
 """Seconds from the end of a study until what it left is collected. Its streams are closed then."""
+REST = 19
+"""How many times as long as a collection took, none follows: it takes at most 5 % of the time."""
+THRESHOLDS = (10_000, 10, 100_000)
+"""Python's thresholds of its three generations. New objects are looked at as before. The last one
+is out of reach, because `Collector` looks at all objects."""
 
 
 def tune_memory() -> None:
@@ -39,26 +45,33 @@ class Collector:
     A call of gRPC is part of a cycle of objects, and its connection stays open until Python's
     collector finds the cycle. The collector looks at all objects only when they have grown by a
     quarter, and a server has 75,000 of its modules: it kept the connections and arrays of 50
-    studies. So it is told to look when a study has ended. The objects of the start never become
-    unused, and are left out. Two caches are large enough for thousands of nodes, and would fill
-    over many studies of a few; they are emptied too.
+    studies. So it is told to look when a study has ended, and only then: a process of thousands of
+    members has millions of objects, and a look in the middle of their study takes seconds. The
+    objects of the start never become unused, and are left out. Two caches are large enough for
+    thousands of nodes, and would fill over many studies of a few; they are emptied too.
     """
 
     def __init__(self) -> None:
         gc.freeze()
+        gc.set_threshold(*THRESHOLDS)
         atexit.register(gc.unfreeze)  # otherwise duckdb complains of what is left at the end
         self._due: asyncio.TimerHandle | None = None
+        self._rests_until = 0.0
 
     def collect_soon(self) -> None:
-        """Collect once for all studies that end within COLLECT_SECONDS."""
+        """Collect once for all studies that end within COLLECT_SECONDS, or while it rests."""
         if self._due is None:
-            self._due = asyncio.get_running_loop().call_later(COLLECT_SECONDS, self._collect)
+            seconds = max(COLLECT_SECONDS, self._rests_until - time.monotonic())
+            self._due = asyncio.get_running_loop().call_later(seconds, self._collect)
 
     def _collect(self) -> None:
         from umpc.crypto.signing import is_signature
         from umpc.transport.received import numeric
 
         self._due = None
+        start = time.monotonic()
         is_signature.cache_clear()
         numeric.cache_clear()
         gc.collect()
+        end = time.monotonic()
+        self._rests_until = end + REST * (end - start)

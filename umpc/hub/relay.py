@@ -131,6 +131,8 @@ class Relay:
         self.waiting = 0
         self._processes: Counter[tuple[str, str]] = Counter()
         self._listeners: dict[tuple[str, str], Seat] = {}
+        self._away: dict[tuple[str, str], Seat] = {}
+        """Listeners whose connection broke. `expire` forgets one after the grace time."""
 
     def join(self, role: str, name: str, join: pb.HubJoin, now: float) -> Seat:
         """Seat a process. A process may come again before its old connection has ended.
@@ -164,6 +166,7 @@ class Relay:
         self.seats[key] = seat
         if join.listens:
             self._listeners[role, name] = seat
+            self._away.pop((role, name), None)
         return seat
 
     def leave(self, seat: Seat, *, for_good: bool) -> list[Seat]:
@@ -180,6 +183,8 @@ class Relay:
             del self._processes[seat.key[:2]]
         if self._listeners.get(seat.key[:2]) is seat:
             del self._listeners[seat.key[:2]]
+            if not for_good:
+                self._away[seat.key[:2]] = seat
         kind = pb.HubNotice.GONE if for_good else pb.HubNotice.ABSENT
         told = [other for key in seat.talked if (other := self.seats.get(key)) is not None]
         for other in told:
@@ -187,6 +192,11 @@ class Relay:
             other.held_up.pop(seat.key, None)  # it asks to resume when it comes back
             self._notify(other, pb.HubNotice(kind=kind, member=seat.member))
         return told
+
+    def expire(self, seat: Seat) -> None:
+        """Expect a process no longer whose connection broke: its grace time is over."""
+        if self._away.get(seat.key[:2]) is seat:
+            del self._away[seat.key[:2]]
 
     def take(self, seat: Seat) -> pb.HubFrame | None:
         """Return the next frame for a process, or None."""
@@ -246,7 +256,8 @@ class Relay:
         """Return the receiver's seat, or None and why there is none."""
         listener = self._listeners.get((member.role, member.name))
         if not member.instance:
-            return listener, pb.HubNotice.ABSENT
+            is_away = (member.role, member.name) in self._away
+            return listener, pb.HubNotice.AWAY if is_away else pb.HubNotice.ABSENT
         seat = self.seats.get((member.role, member.name, member.instance))
         replaced = listener is not None and listener.key[2] != member.instance
         return seat, pb.HubNotice.GONE if replaced else pb.HubNotice.ABSENT

@@ -91,6 +91,7 @@ class HubServer(rpc.HubServicer):
         finally:
             del self._changed[seat]
             self._wake(self.relay.leave(seat, for_good=has_left or refusal is not None))
+            asyncio.get_running_loop().call_later(self._grace, self.relay.expire, seat)
             self._ended()
             if refusal is None:
                 log.info("%s has left" if has_left else "the connection of %s broke", peer)

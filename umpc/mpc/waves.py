@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from umpc.mpc.chunks import Chunk, ChunkPlan, ChunkProgram, pattern_of
+from umpc.mpc.chunks import Chunk, ChunkPlan, ChunkProgram, parties_of, pattern_of
 from umpc.ustat.hypergraph import Cell, Owners
 
 WAVE_CHUNKS = 8
@@ -36,20 +36,24 @@ def small_cells(
     """
     if not program.small_cell:
         return {}
+    sizes = {pattern: plan.chunk_edges for pattern, plan in program.plans.items()}
+    most = {pattern: min(program.small_cell, size // 2) for pattern, size in sizes.items()}
     found = []
     for owners, cell in cells.items():
-        pattern = pattern_of(owners)
-        size = program.plans[pattern].chunk_edges
-        if cell.count <= min(program.small_cell, size // 2):
-            found.append((pattern, owners, -(-cell.count * PARTS // size)))
+        pattern, count = pattern_of(owners), cell.count
+        if count <= most[pattern]:
+            found.append((pattern, owners, -(-count * PARTS // sizes[pattern])))
+    found.sort()
     waves: dict[Owners, tuple[int, int]] = {}
     wave = 1
     held: dict[int, int] = {}
-    for place, (_, owners, parts) in enumerate(sorted(found)):
-        parties = set(owners)
-        if any(held.get(node, 0) + parts > WAVE_CHUNKS * PARTS for node in parties):
-            wave += 1
-            held = {}
+    for place, (_, owners, parts) in enumerate(found):
+        parties = parties_of(owners)
+        for node in parties:
+            if held.get(node, 0) + parts > WAVE_CHUNKS * PARTS:
+                wave += 1
+                held = {}
+                break
         for node in parties:
             held[node] = held.get(node, 0) + parts
         waves[owners] = wave, place

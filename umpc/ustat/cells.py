@@ -54,7 +54,7 @@ class SampledCell:
 
     @property
     def count(self) -> int:
-        return len(self.columns[0])
+        return self.columns.shape[1]
 
     def edges(self, start: int, stop: int) -> NDArray[np.int64]:
         return self.columns[:, start:stop].astype(np.int64, copy=False)

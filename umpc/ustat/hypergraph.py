@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations_with_replacement, permutations
+from itertools import combinations_with_replacement
 from math import comb, prod
 from typing import Any, TypeAlias
 
@@ -78,8 +78,10 @@ class Hypergraph:
         """node → the cells of its edges, in canonical order; built once for all nodes."""
         found: dict[int, list[Owners]] = {}
         for owners in sorted(self.cells):
-            for node in set(owners):
-                found.setdefault(node, []).append(owners)
+            for node in owners:
+                cells = found.setdefault(node, [])
+                if not cells or cells[-1] is not owners:
+                    cells.append(owners)
         return found
 
     def cells_of(self, node: int) -> dict[Owners, Cell]:
@@ -88,26 +90,30 @@ class Hypergraph:
 
     @cached_property
     def _meetings(self) -> dict[int, dict[int, list[Owners]]]:
-        """node → other node → the cells that both own.
+        """The results of `_met_by` so far. Among N nodes that all meet are about N² cells."""
+        return {}
 
-        It is built once: among N nodes that all meet, there are in the order of N² cells.
-        """
-        meetings: dict[int, dict[int, list[Owners]]] = {}
-        for owners in self.shared_cells:
-            for node, other in permutations(sorted(set(owners)), 2):
-                meetings.setdefault(node, {}).setdefault(other, []).append(owners)
-        return meetings
+    def _met_by(self, node: int) -> dict[int, list[Owners]]:
+        """Other node → the cells that both own."""
+        if node not in self._meetings:
+            met: dict[int, list[Owners]] = {}
+            for owners in self._by_node.get(node, ()):
+                for other in set(owners):
+                    if other != node:
+                        met.setdefault(other, []).append(owners)
+            self._meetings[node] = met
+        return self._meetings[node]
 
     def neighbours(self, node: int) -> tuple[int, ...]:
         """The other nodes that share an edge with this one, ascending."""
-        return tuple(sorted(self._meetings.get(node, {})))
+        return tuple(sorted(self._met_by(node)))
 
     def shared_records(self, node: int, other: int) -> NDArray[np.int64]:
         """The records of `node` in an edge with a record of another node: int64, ascending."""
         shared = np.zeros(self.counts[node], dtype=np.bool_)
-        for owners in self._meetings.get(node, {}).get(other, ()):
+        for owners in self._met_by(node).get(other, ()):
             for slot in _slots(owners, node):
-                shared[self.shared_cells[owners].records(slot)] = True
+                shared[self.cells[owners].records(slot)] = True
         return np.flatnonzero(shared)
 
     def degrees(self, node: int) -> NDArray[np.int64]:

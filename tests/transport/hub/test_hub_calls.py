@@ -14,7 +14,7 @@ from cryptography import x509
 from transport_echo import CALL, CHAT, DEALERS_ONLY, NOT_LISTED, WATCH
 
 sys.path.insert(0, str(Path(__file__).parent))
-from behind_hub import echo_behind, hub_of, run
+from behind_hub import Hub, echo_behind, hub_of, run
 
 from tests.support.studies import make_study
 from umpc.cli.doctor_network import NamedPeer, check_network
@@ -119,6 +119,65 @@ def test_who_was_away_before_and_is_slow_now_is_waited_for(site, monkeypatch):
                 channel = await connect(site("b"), "c", "node", hub.address, 0.01)
                 assert sum(answers) == 2, "the first answer was lost, and nobody was blamed"
                 await channel.close()
+
+    run(scenario())
+
+
+def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, monkeypatch):
+    monkeypatch.setattr(link, "FIRST_PAUSE", 1.0)  # it comes back later than a caller waits at most
+    monkeypatch.setattr(link, "TICK_SECONDS", 0.01)
+
+    async def scenario():
+        hub = Hub(site("relay", "hub"))
+        await hub.start()
+        async with echo_behind(hub, site("a")):
+            (link_a,) = routes._here().values()
+            await link_a.joined(5)
+            link_a._silent = 100.0  # the hub said nothing for so long: it dials again
+            while hub.relay.seats:
+                await asyncio.sleep(0.01)
+            channel = await connect(site("b"), "a", "node", hub.address, 0.05)
+            await channel.close()
+            while ("node", "a") not in hub.relay._away:
+                link_a._silent = 100.0
+                await asyncio.sleep(0.01)
+            for seat in list(hub.relay._away.values()):
+                hub.relay.expire(seat)
+            with pytest.raises(PeerUnavailable, match="node 'a' is not connected"):
+                await connect(site("b"), "a", "node", hub.address, 0.05)
+        await hub.stop()
+
+    run(scenario())
+
+
+def test_after_a_start_of_the_hub_nobody_counts_as_absent_yet(site, monkeypatch):
+    tried = 0
+    open_once = link.HubLink._tried_session
+
+    async def counted(self, peer):
+        nonlocal tried
+        tried += 1
+        return await open_once(self, peer)
+
+    monkeypatch.setattr(link.HubLink, "_tried_session", counted)
+
+    async def scenario():
+        hub = Hub(site("relay", "hub"))
+        await hub.start()
+        async with echo_behind(hub, site("b")):
+            (link_b,) = routes._here().values()
+            await hub.stop()
+            while link_b.is_up:
+                await asyncio.sleep(0.01)
+            await hub.start()
+            await link_b.joined(10)
+            dialling = asyncio.create_task(connect(site("b"), "a", "node", hub.address, 0.05))
+            while tried < 3:  # the second try comes later than the time for who is absent ends
+                assert not dialling.done(), "it may come back within the grace time"
+                await asyncio.sleep(0.01)
+            async with echo_behind(hub, site("a")):
+                await (await dialling).close()
+        await hub.stop()
 
     run(scenario())
 

@@ -569,10 +569,12 @@ class HubNotice(_message.Message):
         ABSENT: _ClassVar[HubNotice.Kind]
         GONE: _ClassVar[HubNotice.Kind]
         CONGESTED: _ClassVar[HubNotice.Kind]
+        AWAY: _ClassVar[HubNotice.Kind]
     KIND_UNSPECIFIED: HubNotice.Kind
     ABSENT: HubNotice.Kind
     GONE: HubNotice.Kind
     CONGESTED: HubNotice.Kind
+    AWAY: HubNotice.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]

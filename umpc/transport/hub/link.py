@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 from collections import deque
 from collections.abc import Callable
@@ -88,6 +89,7 @@ class HubLink:
         self._absent: dict[tuple[str, str], UmpcError] = {}
         self._silent = 0.0
         self._down = 0.0
+        self._returned = -math.inf
         self._quiet_ticks = 0
         self._call: Call[pb.HubFrame, pb.HubFrame] | None = None
         self._tasks = [asyncio.create_task(self._stay()), asyncio.create_task(self._tick())]
@@ -139,10 +141,17 @@ class HubLink:
                     return session
                 if not isinstance(session.failure, PeerUnavailable):
                     raise session.failure
-                self._absent[role, name] = session.failure
+                if session.may_return or self._is_fresh():
+                    self._absent.pop((role, name), None)
+                else:
+                    self._absent[role, name] = session.failure
                 await asyncio.sleep(ABSENT_PAUSE)
         finally:
             self._absent.pop((role, name), None)
+
+    def _is_fresh(self) -> bool:
+        """Return whether the hub was lost a moment ago: it may have been started again."""
+        return asyncio.get_running_loop().time() < self._returned + self.grace
 
     def resting_session(self, role: str, name: str) -> Session | None:
         """Return the session of a former call to a process, if it may have another one."""
@@ -297,7 +306,10 @@ class HubLink:
             tasks = {writer, reader}
             try:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                await reader if reader.done() else await writer
+                ended = reader if reader.done() else writer
+                if ended.cancelled():  # with the call, by `_tick`
+                    raise self._silence()
+                await ended
             finally:
                 for task in tasks:
                     task.cancel()
@@ -318,6 +330,8 @@ class HubLink:
                 f"hub {self.hub.name!r} did not answer the greeting", culprit=self.hub.name
             )
         self.grace = min(max(1, first.welcome.grace_seconds), MOST_GRACE)
+        if self._call is not None:
+            self._returned = asyncio.get_running_loop().time()
         self._silent = self._down = 0.0
         self._call = call
         self._why = None
@@ -423,6 +437,7 @@ class HubLink:
             return  # the peer is connected, and the opening is sent again
         if not session.opened.is_set():
             words = f"{peer} is not connected to hub {hub!r}: start it there, or check its name"
+            session.may_return = kind == pb.HubNotice.AWAY
             session.fail(PeerUnavailable(words, culprit=peer.name), tell=False)
         elif kind == pb.HubNotice.GONE:
             words = f"{peer.name} went away: it left hub {hub!r}; see that it runs"

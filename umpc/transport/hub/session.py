@@ -83,6 +83,8 @@ class Session:
         self.cancelled: Callable[[], None] | None = None
         self.end: pb.HubEnd | None = None
         self.is_absent = False
+        self.may_return = False
+        """The other side was connected a moment ago, so another opening may reach it."""
         self.lasts = False
         """The session may stay after the call that it has now."""
         self.is_idle = False
