@@ -43,8 +43,10 @@ from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 
 log = logging.getLogger("umpc.node")
-PROPOSE_SECONDS = 60
-"""How long a coordinator that has called may take to propose a study."""
+PROPOSE_SECONDS = 600
+"""How long a coordinator that has called may take to propose a study.
+
+It first calls all nodes of the study, and thousands of members take minutes on one machine."""
 
 
 RECORDS = {
