@@ -16,6 +16,7 @@ from umpc.node.attempts.peers import PeerLink, peer_stream
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.transport.authority import Identity
+from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.kept import KeptConnections
 from umpc.transport.patience import time_limit
 from umpc.transport.services import Context, node_stub, read
@@ -27,10 +28,12 @@ HELLO_SECONDS = 60
 The kernel closes the connection of a dead one before.
 """
 DIALS_AT_ONCE = 16
-"""Handshakes that a node begins at once.
+"""TLS handshakes that a node begins at once.
 
 A handshake takes the processors of both sides, so more of them at once only make each one late.
 """
+HUB_DIALS_AT_ONCE = 256
+"""Sessions through a hub that a node opens at once: their openings share the hub's messages."""
 UNCLAIMED = 8
 """Calls of one peer that may wait for a run of this node."""
 
@@ -63,6 +66,7 @@ class Links:
         self._pumps: set[asyncio.Task[None]] = set()
         self._meetings: dict[Place, Meeting] = {}
         self._dialling = asyncio.Semaphore(DIALS_AT_ONCE)
+        self._opening = asyncio.Semaphore(HUB_DIALS_AT_ONCE)
 
     async def serve(self, caller: str, context: PeerContext) -> None:
         """Serve a peer's call, for as long as its link lives."""
@@ -164,7 +168,7 @@ class Links:
         offered = channels.offer(node.name) if channels is not None else None
         hello = pb.PeerHello(attempt=meeting_id, channel=offered[0] if offered else b"")
         try:
-            async with self._dialling:
+            async with self._opening if is_behind_hub(node.address) else self._dialling:
                 patience = study.seconds_per_step
                 await stream.connect(self.identity, "node", node.address, patience, self.kept)
             stream.begin(node_stub(stream.channel).Peer())
