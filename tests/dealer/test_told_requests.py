@@ -50,20 +50,37 @@ def test_one_node_is_asked_and_all_others_wait_for_what_it_tells():
     asyncio.run(scenario())
 
 
-def test_the_next_node_is_asked_if_one_goes_away_or_says_nothing(monkeypatch):
+def test_the_next_node_is_asked_if_one_goes_away_or_is_slow(monkeypatch):
     monkeypatch.setattr(told_requests, "TELL_SECONDS", 0.05)
 
     async def scenario() -> None:
         here, asked = ToldRequests(), []
-        waiting = [asyncio.create_task(named(here, asked, number)) for number in range(3)]
+        waiting = [asyncio.create_task(named(here, asked, number)) for number in range(4)]
         await asyncio.sleep(0)
         waiting[0].cancel()
-        with pytest.raises(StepTimeout, match="node-1 did not tell"):
-            await waiting[1]
-        await asyncio.sleep(0)
+        while len(asked) < 3:
+            await asyncio.sleep(0.01)
         await here.take(pieces(), "node-2")
-        await waiting[2]
-        assert asked == [0, 1, 2]
+        assert len({id(each) for each in await asyncio.gather(*waiting[1:])}) == 1
+        assert asked == [0, 1, 2], "and node-3 got the request without being asked"
+        await here.take(pieces(), "node-1")  # it was asked, and it is late
+        assert not here._wanted
+
+    asyncio.run(scenario())
+
+
+def test_where_nobody_tells_those_that_were_asked_are_named(monkeypatch):
+    monkeypatch.setattr(told_requests, "TELL_SECONDS", 0.01)
+    monkeypatch.setattr(told_requests, "LONGEST_SECONDS", 0.02)
+
+    async def scenario() -> None:
+        here, asked = ToldRequests(), []
+        found = await asyncio.gather(
+            *(named(here, asked, number) for number in range(2)), return_exceptions=True
+        )
+        assert [type(each) for each in found] == [StepTimeout] * 2
+        assert [each.culprit for each in found] == ["node-0", "node-1"] and asked == [0, 1]
+        assert not here._wanted
 
     asyncio.run(scenario())
 
@@ -76,6 +93,8 @@ def test_what_nobody_asked_for_and_other_bytes_are_refused():
         assert refused.value.culprit == "node-1"
         waiting = asyncio.create_task(named(here, asked, 0))
         await asyncio.sleep(0)
+        with pytest.raises(RemoteProtocolError, match="not asked for"):
+            await here.take(pieces(), "node-1")
         with pytest.raises(EncodingError, match="not those of its digest"):
             await here.take(pieces(pb.DealPiece(digest=DIGEST, piece=b"other")), "node-0")
         assert not waiting.done()

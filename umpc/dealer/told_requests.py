@@ -1,9 +1,10 @@
-"""Large requests to the dealer, told once by one node of an attempt.
+"""Large requests to the dealer, told by one node of an attempt.
 
 A request of many nodes holds N members, openings and signatures, the same bytes at every node. A
 node therefore names it by its SHA-256. The dealer asks the first node that names it for the whole
-request, by an empty frame, and lets all others wait. If that node does not tell it in time, it is
-refused, and the dealer asks the next one; also if it goes away.
+request, by an empty frame, and lets all others wait. A node that does not tell it soon may be slow:
+the dealer asks the next one as well, and takes what comes first. So nobody can hold up the others
+for longer than TELL_SECONDS, and nobody is refused who is only slow.
 
     node                                 dealer
     Deal(digest)                -->
@@ -17,6 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 from umpc.errors import EncodingError, RemoteProtocolError, StepTimeout
@@ -26,8 +28,28 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.patience import time_limit
 
 TELL_SECONDS = 20
-"""Seconds that a node has to tell a request; then the next node is asked."""
+"""Seconds that a node has to tell a request until the next node is asked as well."""
+LONGEST_SECONDS = 600
+"""Seconds that a node which was asked waits for the request, from whomever it comes."""
 MOST_KEPT = 4
+
+
+@dataclass
+class _Wanted:
+    """A request that nobody has told yet.
+
+    callers: those that were asked. is_asked: one of them was asked less than TELL_SECONDS ago.
+    changed: set, and replaced, as soon as one of these changes or the request is there.
+    """
+
+    callers: set[str] = field(default_factory=set)
+    is_asked: bool = False
+    waiting: int = 0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def change(self) -> None:
+        self.changed.set()
+        self.changed = asyncio.Event()
 
 
 class ToldRequests:
@@ -35,7 +57,7 @@ class ToldRequests:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, pb.DealRequest] = OrderedDict()
-        self._asked: dict[bytes, asyncio.Event] = {}
+        self._wanted: dict[bytes, _Wanted] = {}
 
     def get(self, digest: bytes) -> pb.DealRequest:
         """Return a request that `awaited` has waited for."""
@@ -44,28 +66,49 @@ class ToldRequests:
     async def awaited(self, digest: bytes, caller: str) -> AsyncGenerator[None, None]:
         """Wait until a request is told. Yields: where the caller is to be asked for it.
 
-        Raises: StepTimeout for a caller that was asked and did not tell it.
+        Raises: StepTimeout where neither the caller, which was asked, nor another one told it.
         """
-        while digest not in self._kept:
-            if digest in self._asked:
-                await self._asked[digest].wait()
-                continue
-            event = self._asked[digest] = asyncio.Event()
+        if digest in self._kept:
+            return
+        wanted = self._wanted.setdefault(digest, _Wanted())
+        wanted.waiting += 1
+        try:
+            while wanted.is_asked and digest not in self._kept:
+                await wanted.changed.wait()
+            if digest in self._kept:
+                return
+            wanted.callers.add(caller)
+            wanted.is_asked = True
             try:
                 yield
-                async with time_limit(TELL_SECONDS):
-                    await event.wait()
-            except TimeoutError:
+                await self._told(digest, wanted, TELL_SECONDS)
+            finally:
+                wanted.is_asked = False
+                wanted.change()
+            if not await self._told(digest, wanted, LONGEST_SECONDS):
                 raise StepTimeout(
-                    f"{caller} did not tell its request within {TELL_SECONDS} s",
+                    f"{caller} was asked for its request, and nobody told it within "
+                    f"{LONGEST_SECONDS} s",
                     culprit=caller,
                     step="prepare",
-                ) from None
-            finally:
-                self._asked.pop(digest).set()
+                )
+        finally:
+            wanted.waiting -= 1
+            if not wanted.waiting and self._wanted.get(digest) is wanted:
+                del self._wanted[digest]
+
+    async def _told(self, digest: bytes, wanted: _Wanted, seconds: float) -> bool:
+        """Wait for a request. Returns: whether it came in time."""
+        try:
+            async with time_limit(seconds):
+                while digest not in self._kept:
+                    await wanted.changed.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def take(self, pieces: AsyncIterator[pb.DealPiece], caller: str) -> None:
-        """Take the pieces of a request that some node was asked for.
+        """Take the pieces of a request that some node was asked for; a later copy says nothing new.
 
         Raises: RemoteProtocolError for one that nobody was asked for, EncodingError.
         """
@@ -73,17 +116,22 @@ class ToldRequests:
         body = bytearray()
         async for part in pieces:
             digest = digest or part.digest
-            if part.digest != digest or digest not in self._asked:
+            wanted = self._wanted.get(digest)
+            is_known = digest in self._kept
+            was_asked = is_known or (wanted is not None and caller in wanted.callers)
+            if part.digest != digest or not was_asked:
                 raise RemoteProtocolError(
                     f"{caller} told a request that it was not asked for", culprit=caller
                 )
-            body += part.piece
+            body += b"" if is_known else part.piece
             if len(body) > MOST_BYTES:
                 raise EncodingError(f"a request has at most {MOST_BYTES} bytes, more came")
+        if digest in self._kept:
+            return
         if sha256(body).digest() != digest:
             raise EncodingError("the pieces of a request are not those of its digest")
         self._kept[digest] = parse(pb.DealRequest, bytes(body))
         while len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
-        if digest in self._asked:
-            self._asked[digest].set()
+        if digest in self._wanted:
+            self._wanted[digest].change()

@@ -50,6 +50,7 @@ def test_a_call_has_its_reply_its_status_and_its_caller(site):
                 assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
             assert echo.ran == ["call", "watch"]
             await channel.close()
+            assert [key[:2] for key in hub.relay.seats] == [("node", "a")], "b said farewell"
             reply = await ask_status(site("b"), parse_hub(hub.address), 5)
             assert ("node", "a", True) in [(s.role, s.name, s.listens) for s in reply.seats]
 

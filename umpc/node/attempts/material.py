@@ -22,7 +22,7 @@ from umpc.transport.kept import KeptConnections
 from umpc.transport.services import dealer_stub
 from umpc.transport.stream import RpcStream, as_received
 
-TELL_SECONDS = 60
+TELL_SECONDS = 600
 """Seconds that the dealer may take to take a large request."""
 WINDOW_BYTES = 32 << 20
 """Material that a node holds at most, for any number of edges."""

@@ -7,7 +7,7 @@ call takes the one that `connect` opened.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
 from typing import Any
 
@@ -40,7 +40,10 @@ class HubChannel:
     """
 
     def __init__(
-        self, link: HubLink | WayInside, first: AnySession, closed: Callable[[], None] | None
+        self,
+        link: HubLink | WayInside,
+        first: AnySession,
+        closed: Callable[[], Awaitable[None]] | None,
     ):
         self._closed = closed
         self._link = link
@@ -72,7 +75,7 @@ class HubChannel:
             await asyncio.gather(*(call.left(CLOSE_SECONDS) for call in calls))
         finally:
             if closed is not None:
-                closed()
+                await closed()
 
     # ---- the calls of a stub -----------------------------------------------------------------
 

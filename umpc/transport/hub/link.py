@@ -53,6 +53,8 @@ SILENT_SECONDS = 20
 DIAL_SECONDS = 5
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 """Seconds between two attempts to reach the hub: the first, the longest."""
+FAREWELL_SECONDS = 5.0
+"""Seconds for a word of farewell. Without it, all peers ask for the process for the grace time."""
 ABSENT_PAUSE = 0.2
 """Seconds until a peer that is not connected is tried again."""
 KNOWN_SECONDS = 1.0
@@ -221,7 +223,7 @@ class HubLink:
         call = self._call
         if call is not None and self.is_up:
             with suppress(*BROKEN, TimeoutError):
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(seconds and FAREWELL_SECONDS):
                     await self._farewell(call)
         for task in self._tasks:
             task.cancel()

@@ -89,9 +89,10 @@ async def connect_through(
     link = _link_to(identity, address)
     link.users += 1
 
-    def closed() -> None:
+    async def closed() -> None:
         link.users -= 1
-        _leave_if_idle(link)
+        if link.idle is not None and not link.users:
+            await asyncio.shield(_leave(link))
 
     try:
         session = link.resting_session(role, name)
@@ -99,7 +100,7 @@ async def connect_through(
             await link.joined(timeout)
             session = await _open(link, role, name, timeout, patience)
     except BaseException:
-        closed()
+        await closed()
         raise
     # It has the methods of gRPC's channel that the stubs use.
     return cast(Channel, HubChannel(link, session, closed))
@@ -135,8 +136,14 @@ def _link_to(identity: Identity, address: str) -> HubLink:
 def _leave_if_idle(link: HubLink) -> None:
     """Leave a hub at which this process only calls, after its last call."""
     if link.idle is not None and not link.sessions and not link.users:
-        unregister(link)
-        link.idle = None
-        task = asyncio.create_task(link.close())
-        _leaving.add(task)
-        task.add_done_callback(_leaving.discard)
+        _leave(link)
+
+
+def _leave(link: HubLink) -> asyncio.Task[None]:
+    """Leave a hub with a word of farewell: without one, peers wait for this process to return."""
+    unregister(link)
+    link.idle = None
+    task = asyncio.create_task(link.close())
+    _leaving.add(task)
+    task.add_done_callback(_leaving.discard)
+    return task

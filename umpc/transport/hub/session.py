@@ -363,8 +363,8 @@ class Session:
         elif self._rests:
             self._rests = False
             self.cancel()
-        else:
-            self._numbering.settle()
+        elif not self.lasts:
+            self._numbering.settle()  # otherwise REST follows, and acknowledges
 
     def _assemble(self, record: n.HubRecord) -> None:
         self._parts.append(record.payload)
@@ -418,7 +418,8 @@ class Session:
                 self._opens = self._opening is not None
                 self._link.ready(self)
             return  # the owner has its own limit
-        self._owing = self._owing + seconds if self._numbering.owes_any else 0.0
+        owes = self._numbering.owes_any and not self.is_idle  # the next call acknowledges
+        self._owing = self._owing + seconds if owes else 0.0
         if self._owing >= ACK_SECONDS:
             self._owing = 0.0
             self._numbering.settle()
@@ -427,6 +428,8 @@ class Session:
             self._quiet += seconds
             if self._quiet > RESTING_SECONDS:
                 self.fail(self._lost())
+            return
+        if self.is_idle and not self._numbering.is_asking:
             return
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
