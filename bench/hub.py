@@ -4,7 +4,9 @@
 are forked from one that has imported everything. On a busy machine only processor seconds tell.
 
 `--busy 4` starts four processes that compute without end, and `--within 8` says of each run whether
-it took at most 8 seconds. A run that fails ends the benchmark with its reason.
+it took at most 8 seconds in all: from the first connection to the report, as `bench nodes` has it.
+"Process" is the start and the end of the coordinator's own process. A run that fails ends the
+benchmark with its reason.
 """
 
 from __future__ import annotations
@@ -22,7 +24,17 @@ from umpc.deployment.fork_server import fork_server
 from umpc.deployment.processes import ended_with_us
 
 FACTS = {"noise": "distributed", "edges": "2n"}
-COLUMNS = ("way", "start", "study", "connect", "nodes", "dealer", "hub", "hub's memory", "in time")
+COLUMNS = (
+    "way",
+    "start",
+    "in all",
+    "process",
+    "nodes",
+    "dealer",
+    "hub",
+    "hub's memory",
+    "in time",
+)
 BUSY = "while True: pass"
 
 
@@ -62,7 +74,7 @@ def measure(
                     f"{spent['dealer']:.1f} s",
                     f"{spent['hub']:.1f} s" if hub else "",
                     f"{peak_memory(process) / 2**20:.0f} MiB" if hub else "",
-                    "yes" if report["wall"] <= within else "no",
+                    "yes" if report["seconds_total"] <= within else "no",
                 ]
             )
             print(*rows[-1], sep="  ", flush=True)

@@ -57,9 +57,9 @@ def start_many(
 
 def _open_sites(folder: Path, ending: contextlib.ExitStack) -> list[OwnSite]:
     """Open the nodes of a folder, and DuckDB for all of them."""
-    from umpc.node.table.columns import open_engine
+    from umpc.node.table.warm_up import warm_up
 
-    open_engine()
+    warm_up()
     found = configurations(folder)
     return [open_site(configs, own_identity(configs[0]), ending) for configs in found]
 

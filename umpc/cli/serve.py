@@ -223,9 +223,9 @@ def _start_one(
     found = load_datasets(config)
     loaded = found[0]
     if not light:
-        from umpc.node.table.columns import open_engine
+        from umpc.node.table.warm_up import warm_up
 
-        open_engine()
+        warm_up()
     identity = own_identity(loaded)
     start_logging(f"node {identity.name}", *logs)
     with contextlib.ExitStack() as ending:

@@ -13,6 +13,7 @@
 | `number_format.py` | the texts that are numbers, with decimal comma and thousands separators |
 | `arrow_stream.py` | a query's rows, batch by batch, as numpy arrays |
 | `reading.py` | the query that reads the study's fields with DuckDB |
+| `warm_up.py` | a first reading at the start of a node, so that no study waits for it |
 | `survey.py` | a table's columns, rows and types, for its own administrator |
 | `units.py` | values as integers in units of the resolution, and the values that do not fit |
 | `people.py` | records of the same person |
