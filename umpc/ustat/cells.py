@@ -54,7 +54,7 @@ class SampledCell:
 
     @property
     def count(self) -> int:
-        return self.columns.shape[1]
+        return int(self.columns.shape[1])
 
     def edges(self, start: int, stop: int) -> NDArray[np.int64]:
         return self.columns[:, start:stop].astype(np.int64, copy=False)
