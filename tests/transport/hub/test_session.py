@@ -77,3 +77,36 @@ def test_a_hub_that_does_not_come_back_is_named():
         assert isinstance(cut.failure, PeerLost) and cut.failure.culprit == "relay"
 
     asyncio.run(scenario())
+
+
+def sent_at(made: Session, seconds: int, kind: int) -> list[int]:
+    """The seconds at which a session that nobody answers sends envelopes of a kind."""
+    found = []
+    for second in range(1, seconds + 1):
+        made.tick(1.0)
+        while (envelope := made.pull()) is not None:
+            if envelope.kind == kind:
+                found.append(second)
+    return found
+
+
+def test_what_nobody_answers_is_repeated_more_and_more_rarely():
+    """Thousands of members that wait for one busy process would fill its queue with copies."""
+
+    async def scenario():
+        parties = Parties(b"s" * 16, NORTH, SOUTH, "relay")
+        opening = Opening(parties, AUTHORITY.credentials("north", "node"))
+        line = Line(is_up=True, grace=GRACE)
+        opens = Session(line, parties, pb.HubMember(role="node", name="south"), opening=opening)
+        assert sent_at(opens, 80, pb.HUB_OPEN) == [1, 10, 30, 70]
+
+        asks = session()
+        asks.ask()
+        assert sent_at(asks, 32, pb.HUB_RESUME) == [1, 1 + 2, 3 + 4, 7 + 8, 15 + 8, 23 + 8]
+        asks.connection_back()
+        assert sent_at(asks, 3, pb.HUB_RESUME) == [1, 3], "a new connection begins anew"
+
+        probes = session()
+        assert sent_at(probes, 40, pb.HUB_SEALED) == [1, 5, 15, 35], "the record, and probes for it"
+
+    asyncio.run(scenario())

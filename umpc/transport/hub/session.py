@@ -11,6 +11,7 @@ call only after that END, so every record belongs to one call: an idle session d
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 from collections import deque
 from collections.abc import Callable
@@ -25,8 +26,13 @@ from umpc.transport.hub import numbering as n
 from umpc.transport.hub.sealing import End, Opening, Parties, Seal
 
 OPEN_SECONDS = 10.0
-"""Seconds until an opening without an answer is sent again, in case the other side's connection
-broke. On a busy machine, more repetitions would keep it busy."""
+"""Seconds until an opening without an answer is sent again, in case its envelope was dropped.
+
+Each further wait, here and below, is twice as long: thousands of members that ask one busy process
+again and again would keep it busy."""
+ASK_SECONDS = 1.0
+MOST_ASK_SECONDS = 8.0
+"""Seconds until a question to resume is repeated, the first time and at most."""
 PROBE_SECONDS = 5.0
 """Seconds that a record may lack its acknowledgement before the sender asks for it."""
 ACK_SECONDS = 3.0
@@ -107,6 +113,8 @@ class Session:
         self._former_calls = 0
         self._is_gone = False
         self._waited = 0.0
+        self._repeats = 0
+        """Repetitions of an opening, question or probe without any answer."""
         self._quiet = 0.0
         self._owing = 0.0
         self._changed = asyncio.Event()
@@ -304,6 +312,7 @@ class Session:
             return
         self._opening = None
         self.peer = envelope.source
+        self._waited, self._repeats = 0.0, 0
         self.opened.set()
         self._link.ready(self)
 
@@ -314,6 +323,7 @@ class Session:
         try:
             plain = self._seal.open(envelope.kind, envelope.number, envelope.body)
             self._quiet = 0.0
+            self._repeats = 0
             record = self._numbering.take(plain)
             if record is not None:
                 self._handle(record)
@@ -395,6 +405,7 @@ class Session:
 
     def connection_back(self) -> None:
         """Go on where the connection broke."""
+        self._waited, self._repeats = 0.0, 0
         self._opens = self._opening is not None
         self._link.ready(self)
 
@@ -412,9 +423,7 @@ class Session:
             machine is busy, since it may wait for a processor here.
         """
         if self._seal is None:
-            self._waited += seconds
-            if self._waited >= OPEN_SECONDS:
-                self._waited = 0.0
+            if self._is_due(seconds, OPEN_SECONDS):
                 self._opens = self._opening is not None
                 self._link.ready(self)
             return  # the owner has its own limit
@@ -434,21 +443,33 @@ class Session:
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
             self._quiet = self._waited = 0.0
+            self._repeats = 0
             return
         # A peer that is connected may be slow. The hub says which one is not, at each question.
         if self.is_absent or not self._link.is_up or not has_begun:
             self._quiet += seconds if absent is None else absent
-        self._waited += seconds
         if self._numbering.is_asking:
-            self.is_absent = False
-            self._numbering.ask()
-            self._link.ready(self)
-        elif self._waited >= PROBE_SECONDS:
-            self._waited = 0.0
+            if self._is_due(seconds, ASK_SECONDS, MOST_ASK_SECONDS):
+                self.is_absent = False
+                self._numbering.ask()
+                self._link.ready(self)
+        elif self._is_due(seconds, PROBE_SECONDS):
             self._numbering.probe()
             self._link.ready(self)
         if self._quiet > (self._link.grace if has_begun else IDLE_SECONDS):
             self.fail(self._lost())
+
+    def _is_due(self, seconds: float, first: float, most: float = math.inf) -> bool:
+        """Let a wait go on. Returns: whether it is over; the next one is twice as long.
+
+        Args: first, most: the shortest and the longest wait.
+        """
+        self._waited += seconds
+        if self._waited < min(most, first * 2**self._repeats):
+            return False
+        self._waited = 0.0
+        self._repeats += 1
+        return True
 
     def _lost(self) -> PeerLost:
         hub, grace = self.parties.hub, self._link.grace
