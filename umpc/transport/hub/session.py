@@ -427,12 +427,7 @@ class Session:
                 self._opens = self._opening is not None
                 self._link.ready(self)
             return  # the owner has its own limit
-        owes = self._numbering.owes_any and not self.is_idle  # the next call acknowledges
-        self._owing = self._owing + seconds if owes else 0.0
-        if self._owing >= ACK_SECONDS:
-            self._owing = 0.0
-            self._numbering.settle()
-            self._link.ready(self)
+        self._acknowledge(seconds)
         if self.is_idle and self.called is not None:
             self._quiet += seconds
             if self._quiet > RESTING_SECONDS:
@@ -458,6 +453,15 @@ class Session:
             self._link.ready(self)
         if self._quiet > (self._link.grace if has_begun else IDLE_SECONDS):
             self.fail(self._lost())
+
+    def _acknowledge(self, seconds: float) -> None:
+        """Acknowledge what came a while ago, unless the next call does."""
+        owes = self._numbering.owes_any and not self.is_idle
+        self._owing = self._owing + seconds if owes else 0.0
+        if self._owing >= ACK_SECONDS:
+            self._owing = 0.0
+            self._numbering.settle()
+            self._link.ready(self)
 
     def _is_due(self, seconds: float, first: float, most: float = math.inf) -> bool:
         """Let a wait go on. Returns: whether it is over; the next one is twice as long.
