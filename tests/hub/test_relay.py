@@ -71,7 +71,9 @@ def test_a_name_whose_connection_broke_is_away_until_it_returns_or_its_time_is_o
     relay.route(north, envelope("south"))
     again = seat(relay, "south")
     assert relay.route(north, envelope("south")) == [again]
+    assert again.waiting
     relay.leave(again, for_good=False)
+    assert not again.queue, "it is remembered without what waited for it"
     relay.expire(south)  # of its first connection, since which it was here
     relay.route(north, envelope("south"))
     relay.expire(again)

@@ -185,6 +185,8 @@ class Relay:
             del self._listeners[seat.key[:2]]
             if not for_good:
                 self._away[seat.key[:2]] = seat
+        seat.queue.clear()
+        seat.held_up.clear()
         kind = pb.HubNotice.GONE if for_good else pb.HubNotice.ABSENT
         told = [other for key in seat.talked if (other := self.seats.get(key)) is not None]
         for other in told:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from umpc.proto.v1 import umpc_pb2 as pb
 
-MOST_FRAMES = 64
+MOST_FRAMES = 256
 MOST_BYTES = 1 << 17
 """Bytes after which no further frame joins a message."""
 
