@@ -142,16 +142,20 @@ class BitShares:
         products[0] = 255 * (self.party == 0)
         np.take(self._material.bits, rows, axis=0, out=products[1:], mode="clip")
         for literal in reversed(conjunction):
-            without, with_it = np.split(products, 2)
-            public = self._literal(literal.bits, literal.inverted)
-            products = with_it ^ (without & public)
+            half = len(products) // 2
+            with_it, without = products[half:], products[:half]
+            with_it ^= without & self._literal(literal.bits, literal.inverted)
+            products = with_it
         found: BitArray = products[0]
         return found
 
     def _literal(self, bits: tuple[int, ...], inverted: bool) -> BitArray:
         """A literal of masked bits, eight edges to a byte."""
+        value: BitArray | None = None
         for bit in bits:
             if bit not in self._packed:
                 self._packed[bit] = np.packbits(self.bits[bit], bitorder="little")
-        value: BitArray = np.bitwise_xor.reduce([self._packed[bit] for bit in bits])
+            value = self._packed[bit] if value is None else value ^ self._packed[bit]
+        if value is None:
+            value = np.zeros((self.count + 7) // 8, dtype=np.uint8)
         return ~value if inverted else value
