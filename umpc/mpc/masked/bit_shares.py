@@ -14,7 +14,7 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import evaluate
-from umpc.mpc.masked.masks import PlaceValues, linear_value, modulus, top_bit
+from umpc.mpc.masked.masks import PlaceValues, bit_of, linear_value, modulus
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
 from umpc.mpc.masked.one_hot import above_and_at, moved, piece_of
 from umpc.mpc.masked.plan import Plan
@@ -85,7 +85,7 @@ class BitShares:
         """The share of a bit ⊕ msb(d̂), which party 0 adds."""
         if top is None or self.party > 0:
             return share
-        return share ^ top_bit(top.difference, top.width, self.places)
+        return share ^ bit_of(self._difference(top.difference), top.width - 1)
 
     def _comparison(self, number: int) -> tuple[BitArray, BitArray]:
         """The shares of [d < 0] and of [d = 0], but for msb(r): Eval< of the party's key."""
@@ -100,9 +100,13 @@ class BitShares:
 
     def _piece(self, number: int, difference: Linear) -> WordArray:
         """The bits of a masked difference that a table covers: (count,) uint64."""
-        if difference not in self._differences:
-            self._differences[difference] = linear_value(difference, self.places)
-        return piece_of(self.plan.tables[number], self._differences[difference])
+        return piece_of(self.plan.tables[number], self._difference(difference))
+
+    def _difference(self, form: Linear) -> WordArray:
+        """A masked difference modulo 2^64: (count,) uint64."""
+        if form not in self._differences:
+            self._differences[form] = linear_value(form, self.places)
+        return self._differences[form]
 
     def _lookup_bit(self, lookup: LookupBit) -> BitArray:
         """The share of [d̂_i < r_i] or [d̂_i = r_i]."""

@@ -16,6 +16,7 @@ up, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -211,10 +212,10 @@ class PartyChunk:
         """Add everybody's shares up."""
         for number in self.plan.layers[layer].bits:
             bits = [part.bits[number] for part in parts if number in part.bits]
-            self.bits[number] = np.bitwise_xor.reduce(bits)
+            self.bits[number] = reduce(np.bitwise_xor, bits)
         for number in self.plan.layers[layer].places:
             words = [part.places[number] for part in parts if number in part.places]
-            self.places[number] = np.add.reduce(words) & modulus(self.plan.place_width(number))
+            self.places[number] = reduce(np.add, words) & modulus(self.plan.place_width(number))
 
     def evaluate(self, polynomial: SharedPolynomial) -> RingArray:
         """This party's share of a polynomial in each edge: (count,) of the ring."""
