@@ -4,6 +4,8 @@
 |---|---|
 | `__main__.py` | `python -m bench`: all parts, or some |
 | `gates.py` | sign gates: evaluation and key generation, as a share of the AES limit |
+| `comparisons.py` | comparisons by tables, as chunks make them, beside the AES limit of keys |
+| `cores.py` | chunks and a whole study on one core and on two |
 | `oblivious.py` | oblivious transfers a second and core |
 | `coins.py` | a committee's noise: coins from transfers beside dealt ones |
 | `garbling.py` | garbled AND gates a second and core |

@@ -3,6 +3,8 @@
 The widths are those of an age, a balance and a 40-bit number. The limit, evaluation and generation
 take turns, so a busy machine slows all of them. The compared figures are medians of the ratios
 within one turn. Seconds are those that the processor spent on this process.
+
+Studies of more than 1,000 edges compare by tables, which `comparisons.py` measures next.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from functools import partial
 
 import numpy as np
 
+from bench import comparisons
 from bench.limits import aes_blocks_per_second
 from bench.table import Figure, show
 from umpc.crypto.prg import FixedKeyHash
@@ -99,7 +102,7 @@ def main() -> list[Figure]:
         columns,
         rows,
     )
-    return figures
+    return figures + comparisons.main()
 
 
 def _figures(name: str, share: float, ratio: float) -> list[Figure]:

@@ -65,6 +65,13 @@ def test_a_stream_hands_out_each_byte_once(sizes):
     assert b"".join(stream.bytes(size) for size in sizes) == Stream(SEED).bytes(sum(sizes))
 
 
+@pytest.mark.parametrize("sizes", [[0, 5, 17], [1 << 16, 3], [(1 << 17) + 1, 15, 16]])
+def test_octets_are_the_same_stream_as_bytes(sizes):
+    stream, other = Stream(SEED), Stream(SEED)
+    for size in sizes:
+        assert stream.octets(size).tobytes() == other.bytes(size)
+
+
 def test_words_and_bits_are_little_endian():
     raw = Stream(SEED).bytes(16)
     assert Stream(SEED).words(2).tolist() == [

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tracemalloc
+from math import comb
 
 import numpy as np
 import pytest
 
 from umpc.crypto.prg import Stream
-from umpc.ustat import cells, hypergraph, sampling
+from umpc.ustat import cells, edge_blocks, sampling, sorted_edges
 from umpc.ustat.hypergraph import Hypergraph, expand, expand_drawn, expand_two_sample
 
 
@@ -33,11 +34,24 @@ def listed(edges: Hypergraph) -> dict[tuple[int, ...], list[list[int]]]:
     return {owners: cell.edges(0, cell.count).tolist() for owners, cell in edges.cells.items()}
 
 
+@pytest.mark.parametrize("records", [2, 3, 6, 7])
+@pytest.mark.parametrize("block", [1, 4, 1 << 15])
+def test_blocks_of_numbered_pairs_are_those_of_the_graph(monkeypatch, records, block):
+    monkeypatch.setattr(edge_blocks, "BLOCK", block)
+    order = np.arange(records)[::-1].copy()
+    for count in range(comb(records, 2) + 1):
+        blocks = edge_blocks.circulant_blocks(order, count)
+        edges = np.sort(order[edge_blocks.circulant(records, count)], axis=0)
+        for _ in range(2):  # a list may be read again
+            assert np.concatenate([*blocks()], axis=1).tolist() == edges.tolist(), count
+
+
 @pytest.mark.parametrize("block", [3, 11])
 def test_edges_and_their_order_do_not_depend_on_blocks(monkeypatch, block):
     whole = sampled_sets()
-    for module in (hypergraph, sampling):
-        monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(edge_blocks, "BLOCK", block)
+    monkeypatch.setattr(sorted_edges, "FEW_CELLS", block % 4)
+    monkeypatch.setattr(sorted_edges, "COUNTED", block)
     monkeypatch.setattr(cells, "AT_ONCE", block)
     for one, other in zip(whole, sampled_sets(), strict=True):
         assert listed(one) == listed(other)
@@ -49,9 +63,8 @@ def test_edges_and_their_order_do_not_depend_on_blocks(monkeypatch, block):
             assert other.degrees(node).tolist() == degrees.tolist()
 
 
-def test_a_pair_takes_less_than_24_bytes_while_it_is_drawn_and_8_afterwards(monkeypatch):
-    for module in (hypergraph, sampling):
-        monkeypatch.setattr(module, "BLOCK", 1 << 13)
+def test_a_pair_takes_less_than_16_bytes_while_it_is_drawn_and_8_afterwards(monkeypatch):
+    monkeypatch.setattr(edge_blocks, "BLOCK", 1 << 12)
     count = 400_000
     tracemalloc.start()
     try:
@@ -60,5 +73,5 @@ def test_a_pair_takes_less_than_24_bytes_while_it_is_drawn_and_8_afterwards(monk
     finally:
         tracemalloc.stop()
     assert sum(cell.count for cell in edges.cells.values()) == count
-    assert most / count < 24 and held / count < 8.5
+    assert most / count < 16 and held / count < 8.5
     assert next(iter(edges.cells.values())).edges(0, 3).dtype == np.int64

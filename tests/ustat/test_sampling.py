@@ -14,13 +14,12 @@ from umpc.crypto.prg import Stream
 from umpc.errors import RangeError, StudyError, TooFewRecords
 from umpc.ustat import levelling, sampling
 from umpc.ustat.combinations import every_subset
+from umpc.ustat.edge_blocks import biregular_pattern, circulant
 from umpc.ustat.levelling import edge_keys
 from umpc.ustat.sampling import (
     balanced,
     below,
     biregular,
-    biregular_pattern,
-    circulant,
     edge_count,
     max_degree,
 )

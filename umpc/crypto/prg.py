@@ -20,6 +20,9 @@ BLOCK_BYTES = 16
 FROM_THE_START = modes.CTR(bytes(BLOCK_BYTES))
 """Every key serves one stream, so all streams count from zero."""
 
+_ZEROS = memoryview(bytes(1 << 16))
+"""What a stream encrypts, part by part."""
+
 Word = TypeVar("Word", bound=np.generic)
 """The numpy type of a stream's words."""
 
@@ -62,6 +65,16 @@ class Stream:
         """The next `count` bytes."""
         return self._encryptor.update(bytes(count))
 
+    def octets(self, count: int) -> NDArray[np.uint8]:
+        """The next `count` bytes: (count,) uint8. They are encrypted in place, without a copy."""
+        # The cipher asks for a block more than it fills.
+        room = np.empty(count + BLOCK_BYTES, dtype=np.uint8)
+        for start in range(0, count, len(_ZEROS)):
+            size = min(len(_ZEROS), count - start)
+            target = room.data[start : start + size + BLOCK_BYTES]
+            self._encryptor.update_into(_ZEROS[:size], target)
+        return room[:count]
+
     @overload
     def words(self, count: int) -> NDArray[np.uint64]: ...
 
@@ -71,13 +84,12 @@ class Stream:
     def words(self, count: int, dtype: Any = np.uint64) -> NDArray[Any]:
         """(count,) uniform integers of the type's full width."""
         kind = np.dtype(dtype).newbyteorder("<")
-        raw = self.bytes(count * kind.itemsize)
-        return np.frombuffer(raw, dtype=kind).astype(dtype, copy=False)
+        words: NDArray[Any] = self.octets(count * kind.itemsize).view(kind)
+        return words.astype(dtype, copy=False)
 
     def bits(self, count: int) -> NDArray[np.uint8]:
         """(count,) uniform bits, as uint8 of value 0 or 1."""
-        packed = np.frombuffer(self.bytes((count + 7) // 8), dtype=np.uint8)
-        return np.unpackbits(packed, count=count, bitorder="little")
+        return np.unpackbits(self.octets((count + 7) // 8), count=count, bitorder="little")
 
 
 class FixedKeyHash:

@@ -90,7 +90,7 @@ class DealerSession:
         return {
             number: joined(
                 [
-                    self._masks[chunk.owners[place.slot]][place.wire][index[place.slot]]
+                    self._masks[chunk.owners[place.slot]][place.wire].take(index[place.slot])
                     for chunk, index in zip(chunks, edges, strict=True)
                 ]
             )

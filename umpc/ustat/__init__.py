@@ -26,12 +26,14 @@
 | `local.py` | polynomials of one owner's records, which the owner evaluates alone |
 | `words.py` | uniform numbers from the joint seed's stream |
 | `sampling.py` | edge sets from a seed: balanced, pairings, or across two classes |
+| `edge_blocks.py` | lists of edges that are read block by block; graphs with equal degrees |
 | `drawn_edges.py` | edge sets without regard to degrees: uniform and Bernoulli |
 | `levelling.py` | edges of three and more records, with degrees as equal as possible |
 | `combinations.py` | all subsets of a given size, by number |
 | `condition.py` | a condition on one record, such as age >= 40 |
 | `strata.py` | kernels inside a stratum |
 | `cells.py` | the edges of the same owners, listed or numbered |
+| `sorted_edges.py` | listed edges sorted into cells by owners |
 | `hypergraph.py` | the edge set of a study, divided into cells by owners |
 
 These modules import numpy and `umpc.errors`, and nothing else from outside.

@@ -9,12 +9,12 @@ class 0 and a record of class 1, so the cells (u, v) and (v, u) are two differen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
-from math import comb, prod
-from typing import Any, TypeAlias
+from math import comb
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,17 @@ from numpy.typing import NDArray
 from umpc.errors import RangeError
 from umpc.ustat.cells import Cell, CompleteCell, RecordBlock, SampledCell
 from umpc.ustat.drawn_edges import uniform
+from umpc.ustat.edge_blocks import EdgeBlocks, in_blocks
 from umpc.ustat.sampling import (
-    BLOCK,
     Words,
     balanced_blocks,
-    biregular_blocks,
     edge_count,
     matchings,
+    numbered_biregular,
     pairings_of,
     two_sample_edge_count,
 )
+from umpc.ustat.sorted_edges import RecordNumbering, sorted_by_owners
 
 __all__ = [
     "Cell",
@@ -48,7 +49,6 @@ __all__ = [
 Owners: TypeAlias = tuple[int, ...]
 """The node of each record of an edge, in the order of the kernel's arguments."""
 
-MOST_INT32 = (1 << 31) - 1
 MAX_COMPLETE = 1 << 62
 """Edges of a complete edge set are numbered by int64, and are fewer than this."""
 
@@ -148,7 +148,7 @@ def expand(rule: str, counts: Sequence[int], words: Words, degree: int = 2) -> H
         _check_countable(count, f"sets of {degree} of {records} records")
         return Hypergraph(tuple(counts), degree, count, _all_sets(counts, degree))
     if pairings:
-        blocks = _in_blocks(matchings(records, pairings, words))
+        blocks = in_blocks(matchings(records, pairings, words).T)
     else:
         blocks = balanced_blocks(records, count, words, degree)
     return _over_nodes(blocks, count, counts, degree)
@@ -168,30 +168,16 @@ def expand_drawn(
         _check_countable(count, f"sets of {degree} of {records} records")
         return Hypergraph(tuple(counts), degree, count, _all_sets(counts, degree))
     drawn = uniform(records, count, most, words, degree)
-    return _over_nodes(_in_blocks(drawn), count, counts, degree)
+    return _over_nodes(in_blocks(drawn.T), count, counts, degree)
 
 
-def _in_blocks(drawn: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Edges block by block. Args: drawn: (edges, k). Yields: (k, edges of the block)."""
-    return (drawn[start : start + BLOCK].T for start in range(0, len(drawn), BLOCK))
-
-
-def _over_nodes(
-    blocks: Iterable[NDArray[np.int64]], count: int, counts: Sequence[int], degree: int
-) -> Hypergraph:
+def _over_nodes(blocks: EdgeBlocks, count: int, counts: Sequence[int], degree: int) -> Hypergraph:
     """The cells of edges over records that are numbered through all nodes.
 
-    Args: blocks: (k, edges of the block) each, `count` edges in all.
+    Args: blocks: `count` edges in all.
     """
-    node, first = _numbering(counts)
-
-    def placed() -> Iterator[tuple[NDArray[np.integer], NDArray[np.int64]]]:
-        # from numbers through all nodes to numbers inside the owners' tables
-        for edges in blocks:
-            owners = node[edges]
-            yield owners, edges - first[owners]
-
-    return Hypergraph(tuple(counts), degree, count, _by_owners(placed(), count, degree, counts))
+    cells = sorted_by_owners(blocks, count, [RecordNumbering.of(counts)] * degree)
+    return Hypergraph(tuple(counts), degree, count, {**cells})
 
 
 def expand_two_sample(
@@ -218,17 +204,10 @@ def expand_two_sample(
     if count == sum(zeros) * sum(ones):
         _check_countable(count, f"pairs of {sum(zeros)} and {sum(ones)} records")
         return Hypergraph(counts, 2, count, _all_pairs(class_counts))
-    zero_node, zero_first = _numbering(zeros)
-    one_node, one_first = _numbering(ones)
-    before_ones = one_first - np.array(zeros)
-
-    def placed() -> Iterator[tuple[NDArray[np.integer], NDArray[np.int64]]]:
-        # from numbers inside a class to numbers inside the owners' tables, class 0 first
-        for edges in biregular_blocks(sum(zeros), sum(ones), count, words):
-            owners = np.stack([zero_node[edges[0]], one_node[edges[1]]])
-            yield owners, edges - np.stack([zero_first[owners[0]], before_ones[owners[1]]])
-
-    return Hypergraph(counts, 2, count, _by_owners(placed(), count, 2, counts))
+    blocks = numbered_biregular(sum(zeros), sum(ones), count, words)
+    # a table has its records of class 0 first
+    numberings = [RecordNumbering.of(zeros), RecordNumbering.of(ones, before=zeros)]
+    return Hypergraph(counts, 2, count, {**sorted_by_owners(blocks, count, numberings)})
 
 
 def _check_countable(count: int, what: str) -> None:
@@ -258,86 +237,3 @@ def _all_pairs(class_counts: Sequence[tuple[int, int]]) -> dict[Owners, Cell]:
             if cell.count:
                 cells[u, v] = cell
     return cells
-
-
-def _numbering(counts: Sequence[int]) -> tuple[NDArray[np.integer], NDArray[np.int64]]:
-    """Each record's node, and the number of each node's first record.
-
-    Records are numbered through the nodes.
-    """
-    # the narrowest type, since there is one entry per record
-    nodes = np.arange(len(counts), dtype=np.min_scalar_type(len(counts)))
-    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    return np.repeat(nodes, counts), first
-
-
-def _by_owners(
-    blocks: Iterable[tuple[NDArray[np.integer], NDArray[np.int64]]],
-    count: int,
-    degree: int,
-    counts: Sequence[int],
-) -> dict[Owners, Cell]:
-    """Edges divided into cells, which keep their order.
-
-    The edges are sorted by cell block by block, so that E takes little more than twice its memory
-    for a while: 8 bytes a pair, since four hold any number of a record.
-
-    Args: blocks: of each block the node of each record, (k, edges) integers, and numbers of records
-        inside their owners' tables, (k, edges) int64. count: the edges of all blocks.
-    """
-    shape = (len(counts),) * degree
-    rows = np.empty((degree, count), dtype=np.int32 if max(counts) <= MOST_INT32 else np.int64)
-    # one number for each combination of owners
-    code = np.empty(count, dtype=np.min_scalar_type(prod(shape)))
-    start = 0
-    for owners, of_block in blocks:
-        stop = start + of_block.shape[1]
-        code[start:stop] = np.ravel_multi_index(tuple(owners), shape)
-        rows[:, start:stop] = of_block
-        start = stop
-    codes, sizes = _sizes(code)
-    stops = np.cumsum(sizes)
-    placed = np.empty_like(rows)
-    free = stops - sizes
-    for start in range(0, count, BLOCK):
-        _place(rows[:, start : start + BLOCK], code[start : start + BLOCK], codes, free, placed)
-    found = np.stack(np.unravel_index(codes.astype(np.int64), shape), axis=1).tolist()
-    ranges = zip((stops - sizes).tolist(), stops.tolist(), strict=True)
-    return {
-        tuple(owners_of_cell): SampledCell(placed[:, first:stop])
-        for owners_of_cell, (first, stop) in zip(found, ranges, strict=True)
-    }
-
-
-def _sizes(code: NDArray[np.unsignedinteger]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The distinct codes, ascending, and the number of edges of each."""
-    of_blocks = [
-        np.unique(code[start : start + BLOCK], return_counts=True)
-        for start in range(0, len(code), BLOCK)
-    ]
-    if not of_blocks:
-        return code, np.zeros(0, dtype=np.int64)
-    codes, place = np.unique(np.concatenate([found for found, _ in of_blocks]), return_inverse=True)
-    sizes = np.zeros(len(codes), dtype=np.int64)
-    np.add.at(sizes, place, np.concatenate([size for _, size in of_blocks]))
-    return codes, sizes
-
-
-def _place(
-    rows: NDArray[np.integer],
-    code: NDArray[np.unsignedinteger],
-    codes: NDArray[np.unsignedinteger],
-    free: NDArray[np.int64],
-    placed: NDArray[np.integer],
-) -> None:
-    """Put the edges of a block at the next free places of their cells.
-
-    Args: codes: all distinct codes, ascending. free: the next free place of each; it moves on.
-    """
-    order = np.argsort(code, kind="stable")
-    found, first, sizes = np.unique(code[order], return_index=True, return_counts=True)
-    cells = np.searchsorted(codes, found)
-    to = np.repeat(free[cells] - first, sizes) + np.arange(len(code))
-    for row, own in zip(placed, rows, strict=True):
-        row[to] = own[order]
-    free[cells] += sizes

@@ -19,14 +19,20 @@ may come twice. `drawn_edges.py` has edges that are drawn without regard to degr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from fractions import Fraction
-from math import comb, lcm
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from umpc.errors import RangeError, StudyError, TooFewRecords
+from umpc.ustat.edge_blocks import (
+    EdgeBlocks,
+    biregular_blocks,
+    circulant_blocks,
+    in_blocks,
+    narrowed,
+)
 from umpc.ustat.levelling import complement, level, random_edges
 from umpc.ustat.words import Words, below, random_order
 
@@ -56,8 +62,6 @@ UNBALANCED = (UNIFORM, BERNOULLI)
 """The samplings of edges without regard to degrees (`drawn_edges.py`)."""
 SAMPLINGS = (BALANCED, UNIFORM, BERNOULLI, TWO_SAMPLE)
 """The ways to take E from all sets; the last is for two classes, all others for any records."""
-BLOCK = 1 << 17
-"""Edges that are drawn at once. A whole E takes its final memory only."""
 UP_TO = "up to "
 """A rule that begins so asks for all edges, or for about as many as the number that follows."""
 
@@ -173,31 +177,21 @@ def balanced(records: int, count: int, words: Words, degree: int = 2) -> NDArray
     Returns: (count, degree) int64, each row ascending, in no particular order.
     Raises: RangeError where the records are too many for the edges to be numbered by int64.
     """
-    return np.concatenate([*balanced_blocks(records, count, words, degree)], axis=1).T
+    return _whole(balanced_blocks(records, count, words, degree))
 
 
-def balanced_blocks(
-    records: int, count: int, words: Words, degree: int = 2
-) -> Iterator[NDArray[np.int64]]:
-    """The edges of `balanced` in the same order, pairs block by block.
-
-    Yields: (degree, edges of the block) int64.
-    """
+def balanced_blocks(records: int, count: int, words: Words, degree: int = 2) -> EdgeBlocks:
+    """The edges of `balanced` in the same order, (degree, edges of the block) each."""
     if degree == 1:
-        yield random_order(records, words)[None, :count]
-        return
+        return in_blocks(narrowed(random_order(records, words))[None, :count])
     if records**degree > 1 << 63:
         raise RangeError(
             f"{records} records are too many for edges of {degree}; at most 2^{63 // degree}"
         )
     order = random_order(records, words)
     if degree > 2:
-        yield _levelled(order, count, words, degree).T
-        return
-    for start in range(0, max(count, 1), BLOCK):
-        places = circulant(records, count, start, min(start + BLOCK, count))
-        one, other = order[places]
-        yield np.stack([np.minimum(one, other), np.maximum(one, other)])
+        return in_blocks(_levelled(order, count, words, degree).T)
+    return circulant_blocks(order, count)
 
 
 def _levelled(order: NDArray[np.int64], count: int, words: Words, degree: int) -> NDArray[np.int64]:
@@ -226,16 +220,6 @@ def matchings(records: int, pairings: int, words: Words) -> NDArray[np.int64]:
     return np.sort(edges, axis=1)
 
 
-def biregular_blocks(
-    zeros: int, ones: int, count: int, words: Words
-) -> Iterator[NDArray[np.int64]]:
-    """The edges of `biregular` in the same order, block by block: (2, edges of the block) int64."""
-    numbering = [random_order(size, words) for size in (zeros, ones)]
-    for start in range(0, max(count, 1), BLOCK):
-        pattern = biregular_pattern(zeros, ones, min(start + BLOCK, count), start)
-        yield np.stack([numbering[side][pattern[:, side]] for side in (0, 1)])
-
-
 def biregular(zeros: int, ones: int, count: int, words: Words) -> NDArray[np.int64]:
     """Distinct pairs of a class-0 and a class-1 record, with equal degrees inside either class.
 
@@ -243,59 +227,14 @@ def biregular(zeros: int, ones: int, count: int, words: Words) -> NDArray[np.int
 
     Returns: (count, 2) int64, numbers of records inside their class, in no particular order.
     """
-    return np.concatenate([*biregular_blocks(zeros, ones, count, words)], axis=1).T
+    return _whole(numbered_biregular(zeros, ones, count, words))
 
 
-def biregular_pattern(zeros: int, ones: int, count: int, start: int = 0) -> NDArray[np.int64]:
-    """A bipartite graph whose degrees inside either class differ by at most 1.
-
-    Edge i is (x, y) = (i mod n₀, i + ⌊i/L⌋ mod n₁), L = lcm(n₀, n₁).
-
-    The edges are distinct. By the Chinese remainder theorem, the L edges of round r = ⌊i/L⌋ are
-    exactly the pairs with y − x ≡ r mod gcd(n₀, n₁). There are n₀n₁/L = gcd(n₀, n₁) rounds.
-
-    The degrees are equal up to 1. x runs through 0..n₀ − 1 again and again. A whole round takes
-    every y equally often, and the last round r takes them in turn from r on.
-
-    Args: start: the number of the first edge that is returned.
-
-    Returns: (count - start, 2) int64, distinct rows.
-    """
-    index = np.arange(start, count)
-    turn = index // lcm(zeros, ones)
-    return np.column_stack([index % zeros, (index + turn) % ones])
+def numbered_biregular(zeros: int, ones: int, count: int, words: Words) -> EdgeBlocks:
+    """The edges of `biregular` in the same order, (2, edges of the block) each."""
+    return biregular_blocks([random_order(size, words) for size in (zeros, ones)], count)
 
 
-def circulant(
-    records: int, count: int, start: int = 0, stop: int | None = None
-) -> NDArray[np.int64]:
-    """A graph on 0..n − 1 with `count` edges and degrees that differ by at most 1.
-
-    The edges {p, p + j mod n} of one offset j < n/2 give every vertex two edges; offset n/2 gives
-    it one. Whole offsets come first. The rest comes from the cycle of offset 1, its even places
-    before its odd ones. So the rest is a matching first, and second edges come only when every
-    vertex has one.
-
-    Args: start, stop: the range of edges that is returned; by default all.
-
-    Returns: (2, stop − start) int64.
-    """
-    whole, rest = divmod(count, records)
-    edges = np.arange(start, count if stop is None else stop)
-    turn = edges // records
-    first = edges - turn * records
-    of_rest = slice(max(whole * records - start, 0), None)
-    if whole == (records - 1) // 2:
-        # the rest, if there is one, is part of the matching of offset n/2
-        offset, first_offset = records // 2, 1
-    else:
-        offset, first_offset = 1, 2 if rest else 1
-        even = (records + 1) // 2
-        place = first[of_rest]
-        first[of_rest] = np.where(place < even, 2 * place, 2 * (place - even) + 1)
-    turn += first_offset
-    turn[of_rest] = offset
-    second = first + turn
-    # reduce modulo n
-    np.subtract(second, records, out=second, where=second >= records)
-    return np.stack([first, second])
+def _whole(blocks: EdgeBlocks) -> NDArray[np.int64]:
+    """All edges: (edges, k) int64."""
+    return np.concatenate([*blocks()], axis=1, dtype=np.int64).T

@@ -14,7 +14,7 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import evaluate
-from umpc.mpc.masked.masks import PlaceValues, linear_value, modulus, top_bit
+from umpc.mpc.masked.masks import PlaceValues, bit_of, linear_value, modulus
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
 from umpc.mpc.masked.one_hot import above_and_at, moved, piece_of
 from umpc.mpc.masked.plan import Plan
@@ -85,7 +85,7 @@ class BitShares:
         """The share of a bit ⊕ msb(d̂), which party 0 adds."""
         if top is None or self.party > 0:
             return share
-        return share ^ top_bit(top.difference, top.width, self.places)
+        return share ^ bit_of(self._difference(top.difference), top.width - 1)
 
     def _comparison(self, number: int) -> tuple[BitArray, BitArray]:
         """The shares of [d < 0] and of [d = 0], but for msb(r): Eval< of the party's key."""
@@ -100,9 +100,13 @@ class BitShares:
 
     def _piece(self, number: int, difference: Linear) -> WordArray:
         """The bits of a masked difference that a table covers: (count,) uint64."""
-        if difference not in self._differences:
-            self._differences[difference] = linear_value(difference, self.places)
-        return piece_of(self.plan.tables[number], self._differences[difference])
+        return piece_of(self.plan.tables[number], self._difference(difference))
+
+    def _difference(self, form: Linear) -> WordArray:
+        """A masked difference modulo 2^64: (count,) uint64."""
+        if form not in self._differences:
+            self._differences[form] = linear_value(form, self.places)
+        return self._differences[form]
 
     def _lookup_bit(self, lookup: LookupBit) -> BitArray:
         """The share of [d̂_i < r_i] or [d̂_i = r_i]."""
@@ -142,16 +146,20 @@ class BitShares:
         products[0] = 255 * (self.party == 0)
         np.take(self._material.bits, rows, axis=0, out=products[1:], mode="clip")
         for literal in reversed(conjunction):
-            without, with_it = np.split(products, 2)
-            public = self._literal(literal.bits, literal.inverted)
-            products = with_it ^ (without & public)
+            half = len(products) // 2
+            with_it, without = products[half:], products[:half]
+            with_it ^= without & self._literal(literal.bits, literal.inverted)
+            products = with_it
         found: BitArray = products[0]
         return found
 
     def _literal(self, bits: tuple[int, ...], inverted: bool) -> BitArray:
         """A literal of masked bits, eight edges to a byte."""
+        value: BitArray | None = None
         for bit in bits:
             if bit not in self._packed:
                 self._packed[bit] = np.packbits(self.bits[bit], bitorder="little")
-        value: BitArray = np.bitwise_xor.reduce([self._packed[bit] for bit in bits])
+            value = self._packed[bit] if value is None else value ^ self._packed[bit]
+        if value is None:
+            value = np.zeros((self.count + 7) // 8, dtype=np.uint8)
         return ~value if inverted else value

@@ -171,17 +171,17 @@ class SharedCells:
                 continue
             slot, wire = place.slot, place.wire
             if plan.pattern[slot] == party:
-                places[number] = self.masked[self.node][wire][rows[slot]]
-                masks[number] = self._masks[wire][rows[slot]]
+                places[number] = self.masked[self.node][wire].take(rows[slot])
+                masks[number] = self._masks[wire].take(rows[slot])
             else:
                 places[number] = joined(
                     [
-                        self.masked[chunk.owners[slot]][wire][index[slot]]
+                        self.masked[chunk.owners[slot]][wire].take(index[slot])
                         for chunk, index in zip(chunks, edges, strict=True)
                     ]
                 )
         records = {
-            slot: {name: column[rows[slot]] for name, column in self.columns.items()}
+            slot: {name: column.take(rows[slot]) for name, column in self.columns.items()}
             for slot in plan.own_slots(party)
         }
         names = self._names(chunks[0]) if len(chunks) == 1 else ()

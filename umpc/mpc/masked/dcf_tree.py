@@ -90,16 +90,19 @@ def _walk(
     index = np.empty(count, dtype=np.intp)
     bits = _path_bits(width, masked)
     places = 2 * bits  # of the control bit: bit 0 of a left child, bit 2 of a right one
-    for word, bit, place in zip(corrections, bits, places, strict=True):
+    for level, (word, bit, place) in enumerate(zip(corrections, bits, places, strict=True)):
         # Eval<: expand G(s^(i−1)), but only the child that x_i selects
         low |= bit
         here.heads[:] = low
         child = tree_hash.into(here.words, there.room)
-        # Eval<: τ = child ⊕ t^(i−1) · CW^(i)
-        index[:] = control
-        np.take(_MASKS, index, out=whole_correction, mode="clip")
-        correction &= word
-        child ^= correction
+        # Eval<: τ = child ⊕ t^(i−1) · CW^(i); t^(0) is the same for all gates
+        if level:
+            index[:] = control
+            np.take(_MASKS, index, out=whole_correction, mode="wrap")  # faster than "clip"
+            correction &= word
+            child ^= correction
+        elif party:
+            child ^= word
         here, there = there, here
         # Eval<: V += v ⊕ t^(i−1) · V_CW, both already in the corrected child
         low[:] = here.heads

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -133,7 +134,7 @@ def _products(plan: Plan, bit_masks: BitArray, masks: PlaceValues, count: int) -
     kind = plan.ring.dtype
     products = np.empty((len(plan.elements), count), dtype=kind)
     for row, (bits, factors) in zip(products, plan.elements, strict=True):
-        row[:] = np.bitwise_and.reduce(bit_masks[list(bits)], axis=0) if bits else 1
+        row[:] = reduce(np.bitwise_and, [bit_masks[bit] for bit in bits]) if bits else 1
         for form in factors:
             row *= linear_value(form, masks).astype(kind)
     return products
@@ -148,7 +149,7 @@ def _bit_products(plan: Plan, bit_masks: BitArray) -> BitArray:
     packed = np.packbits(bit_masks, axis=1, bitorder="little")
     products = np.empty((len(plan.bit_elements), packed.shape[1]), dtype=np.uint8)
     for literal, (rows, shorter) in plan.bit_element_steps.items():
-        mask = np.bitwise_xor.reduce(packed[list(literal)], axis=0)
+        mask = reduce(np.bitwise_xor, [packed[bit] for bit in literal])
         products[rows] = mask
         multiplied = shorter >= 0
         products[rows[multiplied]] &= products[shorter[multiplied]]

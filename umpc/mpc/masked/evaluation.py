@@ -16,6 +16,7 @@ up, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -41,12 +42,13 @@ from umpc.mpc.masked.plan_items import (
     RecordPlace,
     SharedPolynomial,
     Term,
-    expansions,
 )
 from umpc.ustat.local import evaluate_local
 
 Kind: TypeAlias = np.dtype[np.integer[Any]]
 """A type of integers."""
+NOTHING: Element = ((), ())
+"""The product of no masks, which is public."""
 Result = TypeVar("Result")
 Names: TypeAlias = Sequence[str]
 """The owners' names of a chunk, in party order."""
@@ -210,10 +212,10 @@ class PartyChunk:
         """Add everybody's shares up."""
         for number in self.plan.layers[layer].bits:
             bits = [part.bits[number] for part in parts if number in part.bits]
-            self.bits[number] = np.bitwise_xor.reduce(bits)
+            self.bits[number] = reduce(np.bitwise_xor, bits)
         for number in self.plan.layers[layer].places:
             words = [part.places[number] for part in parts if number in part.places]
-            self.places[number] = np.add.reduce(words) & modulus(self.plan.place_width(number))
+            self.places[number] = reduce(np.add, words) & modulus(self.plan.place_width(number))
 
     def evaluate(self, polynomial: SharedPolynomial) -> RingArray:
         """This party's share of a polynomial in each edge: (count,) of the ring."""
@@ -260,10 +262,11 @@ class PartyChunk:
         narrow = _narrowest(polynomial.terms, self.plan.ring)
         for term in polynomial.terms:
             kind = self.plan.ring.dtype if term.factors else narrow
-            if self.party == 0:
-                yield self._public(term, ((), ()), values, kind), None
-            for element in expansions(term):
-                public = self._public(term, element, values, kind)
+            for element, public in self._publics(term, values, kind).items():
+                if element == NOTHING:
+                    if self.party == 0:
+                        yield public, None
+                    continue
                 known = coefficients.get((element, kind))
                 coefficients[element, kind] = public if known is None else known + public
         for (element, _), public in coefficients.items():
@@ -280,23 +283,33 @@ class PartyChunk:
         known = np.broadcast_to(linear_value(form, self.masks), (self.count,))
         return known.astype(self.plan.ring.dtype)
 
-    def _public(
-        self, term: Term, element: Element, values: Mapping[Linear, RingArray], kind: Kind
-    ) -> NDArray[np.integer[Any]]:
-        """The public factor of one product of masks in a term: (count,) of a kind."""
-        bits, factors = element
-        sign = -1 if len(factors) % 2 else 1
+    def _publics(
+        self, term: Term, values: Mapping[Linear, RingArray], kind: Kind
+    ) -> dict[Element, NDArray[np.integer[Any]]]:
+        """The public factor of every product of masks in a term: (count,) of a kind each.
+
+        Each bit and each factor doubles the products: its mask is in one half of them.
+        """
         ring = self.plan.ring
-        coefficient = sign * term.coefficient
+        coefficient = term.coefficient
         if kind == ring.dtype:
             coefficient = ring.encode(coefficient)
-        product: NDArray[np.integer[Any]] = np.full(self.count, coefficient, dtype=kind)
+        found: dict[Element, NDArray[np.integer[Any]]]
+        found = {NOTHING: np.full(self.count, coefficient, dtype=kind)}
         for bit in term.bits:
-            product *= self._factor(bit, signed=bit in bits).astype(kind, copy=False)
+            opened, sign = (
+                self._factor(bit, signed=signed).astype(kind, copy=False)
+                for signed in (False, True)
+            )
+            found = {each: public * opened for each, public in found.items()} | {
+                ((*bits, bit), forms): public * sign for (bits, forms), public in found.items()
+            }
         for form in term.factors:
-            if form.mask not in factors:
-                product *= values[form]
-        return product
+            found = {each: public * values[form] for each, public in found.items()} | {
+                (bits, (*forms, form.mask)): np.negative(public)
+                for (bits, forms), public in found.items()
+            }
+        return found
 
     def _factor(self, bit: int, *, signed: bool) -> NDArray[np.int8]:
         """An opened bit m, or 1 − 2m: (count,) int8."""

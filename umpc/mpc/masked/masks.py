@@ -70,8 +70,12 @@ def linear_value(form: Linear, places: PlaceValues) -> WordArray:
 
 def top_bit(form: Linear, width: int, places: PlaceValues) -> BitArray:
     """Bit w − 1 of a form of masked values, or of masks: (n,) or () uint8."""
-    value = linear_value(form, places)
-    return (value >> np.uint64(width - 1)).astype(np.uint8) & np.uint8(1)
+    return bit_of(linear_value(form, places), width - 1)
+
+
+def bit_of(values: WordArray, number: int) -> BitArray:
+    """Bit `number` of each value, counted from 0: (n,) or () uint8."""
+    return (values >> np.uint64(number)).astype(np.uint8) & np.uint8(1)
 
 
 def joined(parts: Sequence[WordArray]) -> WordArray:

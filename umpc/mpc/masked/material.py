@@ -103,8 +103,7 @@ def _expanded_bits(plan: Plan, seeds: Sequence[bytes], layout: EdgeLayout) -> Bi
     parts = []
     for seed, count in zip(seeds, layout.counts, strict=True):
         size = packed_size(count, 1)
-        stream = Stream(derive(seed, "bits")).bytes(rows * size)
-        parts.append(np.frombuffer(stream, dtype=np.uint8).reshape(rows, size))
+        parts.append(Stream(derive(seed, "bits")).octets(rows * size).reshape(rows, size))
     if layout.is_single:
         return parts[0]
     loose = [
@@ -178,12 +177,12 @@ class SeededPart:
         )
 
 
-def _streams(seeds: Sequence[bytes], purpose: str, each: int, layout: EdgeLayout) -> list[bytes]:
+def _streams(seeds: Sequence[bytes], purpose: str, each: int, layout: EdgeLayout) -> list[Buffer]:
     """The first bytes of every chunk's stream for a purpose. Args: each: bits of an edge."""
     if not each:
         return [b""] * len(seeds)
     return [
-        Stream(derive(seed, purpose)).bytes((each * count + 7) // 8)
+        Stream(derive(seed, purpose)).octets((each * count + 7) // 8).data
         for seed, count in zip(seeds, layout.counts, strict=True)
     ]
 

@@ -37,12 +37,16 @@ def one_hot(table: LookupTable, mask: WordArray, count: int) -> Rows:
     """The rows of the masks' pieces. Args: mask: (count,) or () uint64."""
     kind, words = row_type(table), row_words(table)
     piece = np.broadcast_to(piece_of(table, mask), (count,))
-    place: NDArray[np.unsignedinteger[Any]]
-    place = np.left_shift(kind.type(1), piece.astype(kind) & kind.type(WORD_BITS - 1))
-    if words == 1:
-        return place.reshape(1, count)
-    word = piece >> np.uint64(6)
-    return np.stack([place & _all_if(word == number) for number in range(words)])
+    place = piece & np.uint64(WORD_BITS - 1) if words > 1 else piece
+    rows: list[NDArray[np.unsignedinteger[Any]]]
+    rows = [np.left_shift(kind.type(1), place.astype(kind, copy=False))]
+    for number in range(6, table.size):
+        # a bit of the piece puts the place into the lower or the higher half of the words
+        mask = (piece >> np.uint64(number)) & np.uint64(1)
+        np.subtract(np.uint64(0), mask, out=mask)
+        higher = [row & mask for row in rows]
+        rows = [row ^ above for row, above in zip(rows, higher, strict=True)] + higher
+    return np.stack(rows)
 
 
 def piece_of(table: LookupTable, values: WordArray) -> WordArray:
@@ -56,26 +60,52 @@ def above_and_at(rows: Rows, piece: WordArray) -> tuple[BitArray, BitArray]:
 
     Args: piece: (n,) uint64 below the length of a row.
     """
-    chosen, higher = rows[0], None
-    if len(rows) > 1:
-        chosen, higher = _chosen(rows, piece >> np.uint64(6))
     kind = rows.dtype
-    shifted = chosen >> (piece.astype(kind, copy=False) & kind.type(WORD_BITS - 1))
-    equal = shifted.astype(np.uint8) & np.uint8(1)
+    if len(rows) == 1:
+        shifted = rows[0] >> piece.astype(kind, copy=False)
+        higher = None
+    else:
+        chosen, higher = _chosen(rows, piece)
+        shifted = np.bitwise_and(piece, np.uint64(WORD_BITS - 1))
+        np.right_shift(chosen, shifted, out=shifted)
+    equal = _low_bytes(shifted) & np.uint8(1)
     if higher is not None:
         shifted ^= higher
     # The shifted word has the bits from the place on, so its parity counts the place's bit, too.
-    return parity(shifted) ^ equal, equal
+    less = parity(shifted)
+    less ^= equal
+    return less, equal
 
 
-def _chosen(rows: Rows, word: WordArray) -> tuple[WordArray, WordArray]:
-    """The word of each row with this number, and the exclusive or of all higher words."""
-    chosen = rows[0] & _all_if(word == 0)
-    higher = np.zeros_like(chosen)
-    for number, row in enumerate(rows[1:], start=1):
-        chosen |= row & _all_if(word == number)
-        higher ^= row & _all_if(word < number)
-    return chosen, higher
+def _low_bytes(words: NDArray[np.unsignedinteger[Any]]) -> BitArray:
+    """The low byte of each word, as a view."""
+    octets: BitArray = words.astype(words.dtype.newbyteorder("<"), copy=False).view(np.uint8)
+    return octets[:: words.dtype.itemsize]
+
+
+def _chosen(rows: Rows, piece: WordArray) -> tuple[WordArray, WordArray]:
+    """The word of each row in which a place is, and the exclusive or of all higher words.
+
+    A bit of the place chooses one half of the words that are left, and the lower half has the other
+    one above it.
+    """
+    higher: WordArray | None = None
+    while len(rows) > 1:
+        half = len(rows) // 2
+        bit = piece >> np.uint64(5 + half.bit_length())
+        bit &= np.uint64(1)
+        in_lower = bit - np.uint64(1)  # ones, or zeros
+        others = np.bitwise_xor.reduce(rows[half:], axis=0)
+        others &= in_lower
+        if higher is None:
+            higher = others
+        else:
+            higher ^= others
+        np.subtract(np.uint64(0), bit, out=bit)
+        rows = rows[:half] ^ ((rows[:half] ^ rows[half:]) & bit)
+    if higher is None:
+        higher = np.zeros_like(rows[0])
+    return rows[0], higher
 
 
 def moved(rows: Rows, size: int, masked: WordArray) -> Rows:

@@ -1,0 +1,231 @@
+"""How much faster chunks are on two cores, and at what price: `python -m bench.cores`.
+
+*Chunks in one process*: dealing, and all rounds of both owners, by one and by two threads of
+`CoreThreads`, in turn. Each turn is a few milliseconds, and the least of many counts, so other work
+on the machine does not hide the speed-up as long as both cores are free now and then. The first
+row, SHA-256 alone, shows whether they were: the other rows can hardly be faster. Processor seconds
+are the least of the turns, too.
+
+*Held* is the part of a chunk's processor time for which its thread may hold the interpreter's lock:
+that of a chunk of FEW edges, which takes the same calls of Python and numpy. Long loops of numpy
+and AES release the lock. Two threads that hold it for a part h of their time wait for each other
+during h/2 of it, about. So two cores are at most 2/(1 + h/2) times as fast.
+
+*A whole study* (left out by `--no-study`): 10^7 pairs of two nodes, with the dealer and both nodes
+on one core, and then on all. It needs an idle machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+
+from bench.cluster_demo import study_in_memory
+from bench.harness import made_up, site
+from bench.table import Figure, show, show_targets
+from umpc.cli.memory import tune_memory
+from umpc.compute.executor import CoreThreads, own_cores
+from umpc.crypto.rounds import Message
+from umpc.dealer.session import DealerSession
+from umpc.edges_in_memory import EdgesInMemory
+from umpc.mpc.chunks import Chunk
+from umpc.mpc.masked.tasks import OwnerTask, TaskRounds
+from umpc.protocols.u_mpc.node import UMpcNode
+
+EDGES, CHUNKS, RECORDS = 400_000, 8, 4_521
+FEW = 8
+HASHED_BYTES = 1 << 21
+TURNS, LEAST_TURNS, TURNS_SECONDS = 60, 5, 15
+"""Turns of one comparison, and the seconds after which a busy machine takes fewer."""
+STUDY_EDGES, STUDY_RUNS = 10_000_000, 2
+SPEED_UP = 1.8
+MORE_WORK = 1.1
+"""The most processor seconds of two threads, as a multiple of those of one."""
+SECONDS_OF_STUDY = 4
+
+Work = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Seconds of a list of tasks: by the clock on the wall, and of the processor."""
+
+    wall: float
+    processor: float
+
+
+def main(arguments: Sequence[str] = ()) -> list[Figure]:
+    """Print both tables. Returns: every figure with its target."""
+    if own_cores() < 2:
+        print("this process may use one core only, so there is nothing to compare")
+        return []
+    tune_memory()
+    figures = show_chunks(chunk_jobs())
+    if "--no-study" not in arguments:
+        figures += show_study()
+    return figures
+
+
+# --- chunks in one process ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Job:
+    """Tasks that any thread may compute. few: the same of FEW edges each."""
+
+    tasks: Sequence[Work]
+    few: Sequence[Work] = ()
+
+
+def chunk_jobs(edges: int = EDGES, chunks: int = CHUNKS) -> dict[str, Job]:
+    """The tasks of a few full chunks: dealing them, and evaluating them."""
+    study = study_in_memory(edges, RECORDS)
+    first = list(islice(study.attempt.chunks(), chunks))
+    short = [replace(chunk, stop=chunk.start + FEW) for chunk in first]
+    (dealing, evaluating), (few_dealt, few_evaluated) = (
+        _tasks(study, each) for each in (first, short)
+    )
+    return {
+        "dealing": Job(dealing, few_dealt),
+        "evaluating, both owners": Job(evaluating, few_evaluated),
+    }
+
+
+def _tasks(study: EdgesInMemory, chunks: Sequence[Chunk]) -> tuple[list[Work], list[Work]]:
+    """The tasks that deal these chunks, and those that evaluate them."""
+    assert isinstance(study.dealer, DealerSession)
+    dealing: list[Work] = []
+    evaluating: list[Work] = []
+    for chunk in chunks:
+        deal = study.dealer.task(chunk)
+        dealing.append(deal.payloads)
+        (payloads,) = deal.payloads()
+        owners = []
+        for node, payload in zip(chunk.parties, payloads, strict=True):
+            side = study.meshes[node]
+            assert isinstance(side, UMpcNode)
+            owners.append(side.cells.task(chunk, payload))
+        evaluating.append(partial(evaluate, owners))
+    return dealing, evaluating
+
+
+def evaluate(owners: Sequence[OwnerTask]) -> list[object]:
+    """All rounds of the two owners of a chunk. Returns: their results."""
+    rounds = [TaskRounds(owner) for owner in owners]
+    said = [each.after(()) for each in rounds]
+    heard: list[tuple[tuple[object, ...], ...]] = [(), ()]
+    while isinstance(said[0], Message):
+        heard = [(*heard[0], (said[1],)), (*heard[1], (said[0],))]
+        said = [each.after(before) for each, before in zip(rounds, heard, strict=True)]
+    return list(said)
+
+
+def show_chunks(jobs: Mapping[str, Job], turns: int = TURNS) -> list[Figure]:
+    """Print the table of chunks. Returns: their figures."""
+    data = bytes(HASHED_BYTES)
+    hashed = Job([lambda: hashlib.sha256(data).digest()] * CHUNKS)
+    rows, figures = [], []
+    for name, job in {"SHA-256 alone": hashed, **jobs}.items():
+        one, two = asyncio.run(in_turn(job.tasks, turns))
+        few, _ = asyncio.run(in_turn(job.few, turns))
+        faster, more = one.wall / two.wall, two.processor / one.processor
+        held = few.processor / one.processor
+        rows.append(
+            (
+                name,
+                *(f"{1e3 * seconds:.1f}" for seconds in (one.wall, two.wall)),
+                *(f"{1e3 * seconds:.1f}" for seconds in (one.processor, two.processor)),
+                f"{faster:.2f}",
+                f"{held:.0%}" if job.few else "",
+                f"{2 / (1 + held / 2):.2f}" if job.few else "",
+            )
+        )
+        if job.few:
+            figures += _figures(name, faster, more, 2 / (1 + held / 2))
+    columns = ("", "one, ms", "two, ms", "processor", "processor", "speed-up", "held", "at most")
+    show(f"{CHUNKS} chunks by one and by two threads, least of at most {turns}", columns, rows)
+    return figures
+
+
+def _figures(name: str, faster: float, more: float, most_faster: float) -> list[Figure]:
+    least, most = f"at least {SPEED_UP}", f"at most {MORE_WORK} times"
+    return [
+        Figure(f"{name}: two cores", f"{faster:.2f} times", least, faster >= SPEED_UP),
+        Figure(f"{name}: bound by the lock", f"{most_faster:.2f}", least, most_faster >= SPEED_UP),
+        Figure(f"{name}: processor time of both", f"{more:.2f} times", most, more <= MORE_WORK),
+    ]
+
+
+async def in_turn(tasks: Sequence[Work], turns: int) -> tuple[Taken, Taken]:
+    """The least seconds of all tasks, by one thread and by two."""
+    places = CoreThreads(1), CoreThreads(2)
+    taken: tuple[list[Taken], list[Taken]] = ([], [])
+    deadline = time.monotonic() + TURNS_SECONDS
+    for number in range(turns):
+        if number >= LEAST_TURNS and time.monotonic() > deadline:
+            break
+        for place, found in zip(places, taken, strict=True):
+            wall, processor = time.perf_counter(), time.process_time()
+            await asyncio.gather(*(place.run(task) for task in tasks))
+            found.append(Taken(time.perf_counter() - wall, time.process_time() - processor))
+    least = [
+        Taken(min(each.wall for each in found), min(each.processor for each in found))
+        for found in taken
+    ]
+    return least[0], least[1]
+
+
+# --- a whole study -----------------------------------------------------------------------------
+
+
+def show_study(edges: int = STUDY_EDGES, runs: int = STUDY_RUNS) -> list[Figure]:
+    """Print a study's seconds on one core and on all. Returns: their figures."""
+    everything = os.sched_getaffinity(0)
+    found: dict[str, Taken] = {}
+    for label, cores in (("one core", {min(everything)}), ("all cores", everything)):
+        os.sched_setaffinity(0, cores)  # the processes of the site inherit it
+        try:
+            found[label] = _study(edges, runs)
+        finally:
+            os.sched_setaffinity(0, everything)
+    rows = [(name, f"{t.wall:.2f}", f"{t.processor:.2f}") for name, t in found.items()]
+    job = f"Kendall, {edges:,} pairs of 2 nodes and a dealer, least of {runs}"
+    show(job, ("", "seconds", "processor"), rows)
+    one, all_of_them = found.values()
+    faster = one.wall / all_of_them.wall
+    name = f"{edges:,} pairs, 2 nodes"
+    most = f"at most {SECONDS_OF_STUDY} s"
+    is_soon = all_of_them.wall <= SECONDS_OF_STUDY
+    return [
+        Figure(f"{name}: in all", f"{all_of_them.wall:.2f} s", most, is_soon),
+        Figure(
+            f"{name}: all cores",
+            f"{faster:.2f} times",
+            f"at least {SPEED_UP}",
+            faster >= SPEED_UP,
+        ),
+    ]
+
+
+def _study(edges: int, runs: int) -> Taken:
+    """The least seconds of a study in which everything is warm, and of its servers' processors."""
+    with site(made_up(RECORDS), 2) as here:
+        here.study(edges=str(edges // 10))
+        taken = []
+        for _ in range(runs):
+            before = sum(here.processor_seconds().values())
+            report = here.study(edges=str(edges))
+            after = sum(here.processor_seconds().values())
+            taken.append(Taken(report["seconds_total"], after - before))
+    return Taken(min(each.wall for each in taken), min(each.processor for each in taken))
+
+
+if __name__ == "__main__":
+    show_targets(main(sys.argv[1:]))
