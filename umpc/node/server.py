@@ -40,6 +40,7 @@ from umpc.node.attempts.links import Links
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.named_messages import NAMED_MESSAGES
 from umpc.node.attempts.next_channels import NextChannels
+from umpc.node.attempts.next_coins import NextCoins
 from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import DatasetChoice, StudyRun
 from umpc.node.audit import study_rows
@@ -98,6 +99,7 @@ class NodeServer(rpc.NodeServicer):
         self.roots = KeptRoots(time.monotonic, Lock())
         self.links = Links(identity, self.kept)
         self.channels = NextChannels()
+        self.coins = NextCoins()
         self.datasets = Datasets(identity.name, datasets)
         self._sites = {each.name: self._site(each) for each in datasets}
         self._contact = ContactCheck(identity, self._rules_for)
@@ -123,6 +125,7 @@ class NodeServer(rpc.NodeServicer):
             workers=self.workers,
             roots=self.roots,
             channels=self.channels,
+            coins=self.coins,
         )
 
     def site_of(self, study: document.Study) -> Site:

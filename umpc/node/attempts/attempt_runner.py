@@ -13,6 +13,7 @@ steps.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -41,6 +42,7 @@ from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.guard import ViolationGuard
 from umpc.node.attempts.material import WINDOW_BYTES, MaterialReader
 from umpc.node.attempts.next_channels import MOST_PEERS, NextChannels
+from umpc.node.attempts.next_coins import NextCoins, bytes_of_toss, is_tossed_ahead, toss_ahead
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttempts
 from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds, drive
@@ -59,6 +61,7 @@ from umpc.study.sizes import Member
 from umpc.transport.patience import time_limit
 from umpc.transport.structured_concurrency import together
 
+log = logging.getLogger("umpc.node")
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -88,6 +91,7 @@ class Site:
     workers: computes chunks of edges beside the run's own thread, if there is such a place.
     roots: what studies leave for the base transfers of later ones, in memory; None keeps nothing.
     channels: of transfers, made after one study for the next one, if they are kept.
+    coins: tossed over such a channel, if they are kept.
     """
 
     name: str
@@ -110,6 +114,7 @@ class Site:
     workers: Executor | None = None
     roots: KeptRoots | None = None
     channels: NextChannels | None = None
+    coins: NextCoins | None = None
 
 
 class AttemptRunner:
@@ -229,10 +234,29 @@ class AttemptRunner:
         """Connect to all peers, set up transfers, and toss the committee's coins over them."""
         await self._connect(mesh, mesh.attempt.study, mesh.attempt.id, self._channel_peers(mesh))
         self._sent_before += self._set_up_before(mesh)
-        await together(rounds.set_up(peer) for peer in mesh.peers)
-        failpoint("after-set-up")
-        await rounds.toss()
+        if not self._take_coins(mesh):
+            await together(rounds.set_up(peer) for peer in mesh.peers)
+            failpoint("after-set-up")
+            await rounds.toss()
         self._has_met = True
+
+    def _take_coins(self, mesh: MeshSide) -> bool:
+        """Use coins that were tossed before over a channel of this run, if there are any.
+
+        Both ends of the channel have them, or neither. Returns: whether there are any.
+        """
+        plan = mesh.attempt.toss_plan
+        if self.site.coins is None or plan is None or not isinstance(mesh, TakesChannels):
+            return False
+        for link in self._links.values():
+            shares = link.channel and self.site.coins.take(link.channel.session, plan)
+            if shares:
+                mesh.take_coins(shares)
+                member = mesh.attempt.committee.index(mesh.index)
+                self._sent_before += bytes_of_toss(plan, member)
+                log.debug("the coins with %s are from after an earlier study", link.peer)
+                return True
+        return False
 
     async def _take_seed(self, mesh: MeshSide, ahead: bool) -> None:
         seed = await self._open_material(mesh, ahead)
@@ -481,8 +505,16 @@ class AttemptRunner:
         links = {name: (self._links[peer], index < peer) for peer, name in names.items()}
         owners = {name: (min(index, peer), max(index, peer)) for peer, name in names.items()}
 
+        plan = mesh.attempt.toss_plan
+        own, coins = self.site.name, self.site.coins
+
         async def over(link: PeerLink, protocol: Protocol[Any]) -> Any:
-            return await drive(link, protocol, owners[link.peer], self.in_thread, NEXT_CHANNEL)
+            ends = owners[link.peer]
+            made = await drive(link, protocol, ends, self.in_thread, NEXT_CHANNEL)
+            if coins is not None and plan is not None and is_tossed_ahead(plan):
+                shares = await toss_ahead(link, made, own, plan, ends, self.briefly)
+                coins.keep(made.session, plan, shares)
+            return made
 
         async def close(made: bool) -> None:
             self.ended_well = made

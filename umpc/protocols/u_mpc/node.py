@@ -200,6 +200,16 @@ class UMpcNode(NodeSide):
             raise LocalProtocolError("this study has no channel for coins alone")
         self._transfers.take_up(peer, channel)
 
+    def take_coins(self, shares: list[int]) -> None:
+        """Use the committee's noise that was tossed before the attempt, in place of `toss`."""
+        if self._toss_begun:
+            raise LocalProtocolError("the committee's coins were tossed before")
+        if len(shares) != self.attempt.sums or not self.attempt.tosses(self.index):
+            raise LocalProtocolError("these are no coins of this attempt")
+        self._toss_begun = True
+        self._parts.append(shares)
+        self._tossed = True
+
     def toss(self) -> Mesh[None] | None:
         """The committee's noise from transfers, once, after every set-up."""
         if self._toss_begun:
