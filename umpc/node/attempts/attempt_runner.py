@@ -40,7 +40,7 @@ from umpc.node.attempts.compute_calls import ComputeCalls
 from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.guard import ViolationGuard
-from umpc.node.attempts.material import WINDOW_BYTES, MaterialReader
+from umpc.node.attempts.material import WINDOW_BYTES, DealerCall, MaterialReader
 from umpc.node.attempts.next_channels import MOST_PEERS, NextChannels
 from umpc.node.attempts.next_coins import NextCoins, bytes_of_toss, is_tossed_ahead, toss_ahead
 from umpc.node.attempts.peers import PeerLink
@@ -51,7 +51,7 @@ from umpc.node.attempts.spool import TAG_BYTES, Spool
 from umpc.node.audit.study_rows import Record, nothing
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import Records
-from umpc.protocols.base.node import MeshSide, NodeSide, TakesChannels, UsesRoots
+from umpc.protocols.base.node import AsksEarly, MeshSide, NodeSide, TakesChannels, UsesRoots
 from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.study import messages as m
 from umpc.study.cost import sent_by_round
@@ -68,6 +68,8 @@ Result = TypeVar("Result")
 
 NEXT_CHANNEL = 1
 """The chunk in whose name the set-up of the next study's channel goes; this one's is 0."""
+FEW_NODES = 8
+"""The most nodes whose signatures the event loop checks itself: a millisecond's work."""
 SMALL_STUDY = 1 << 15
 """The most edges and records of a study whose brief computations the event loop does itself."""
 
@@ -84,7 +86,9 @@ class Site:
     dial: a link to a peer that comes later in the study.
     await_link: the link that an earlier peer dials. Both take the study, the peer's index, the
         meeting's name, and `channels` where the run may use one.
-    open_material: the stream from the dealer; it takes openings, and signatures of all members.
+    open_material: the stream from the dealer; it takes openings, signatures of all members, the
+        node's chunks, and the call if the dealer is asked already.
+    ask_dealer: opens such a call, if dealers may be asked before E is expanded.
     open_spool: room on disk for so many bytes.
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
@@ -104,10 +108,7 @@ class Site:
     permit_delta: Callable[[Fraction], None]
     dial: Callable[..., Awaitable[PeerLink]]
     await_link: Callable[..., Awaitable[PeerLink]]
-    open_material: Callable[
-        [SharedAttempt, tuple[bytes, ...], tuple[bytes, ...], list[Chunk]],
-        Awaitable[MaterialReader],
-    ]
+    open_material: Callable[..., Awaitable[MaterialReader]]
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[[ShufflerStreams], Awaitable[None]]
     record: Record = nothing
@@ -115,6 +116,7 @@ class Site:
     roots: KeptRoots | None = None
     channels: NextChannels | None = None
     coins: NextCoins | None = None
+    ask_dealer: Callable[[DealerCall], Awaitable[None]] | None = None
 
 
 class AttemptRunner:
@@ -137,6 +139,7 @@ class AttemptRunner:
         self._chunks: list[Chunk] = []
         self._rounds: Rounds | None = None
         self._links: dict[int, PeerLink] = {}
+        self._asked: DealerCall | None = None
         self._reader: MaterialReader | None = None
         self._spool: Spool | None = None
         self.delivery: ShufflerStreams | None = None
@@ -182,6 +185,17 @@ class AttemptRunner:
             return function(*arguments, **named)
         return await self.in_thread(function, *arguments, **named)
 
+    async def for_nodes(
+        self, function: Callable[[Sequence[Any]], Result], given: Sequence[Any]
+    ) -> Result:
+        """Computation in proportion to the number of nodes: in place where these are few.
+
+        Args: given: the function's argument, which has an item for each node.
+        """
+        if len(given) <= FEW_NODES:
+            return function(given)
+        return await self.in_thread(function, given)
+
     @property
     def side(self) -> NodeSide:
         if self._side is None:
@@ -189,6 +203,19 @@ class AttemptRunner:
         return self._side
 
     # --- prepare -------------------------------------------------------------------------------
+
+    async def ask_dealer(self, side: NodeSide, openings: tuple[bytes, ...]) -> None:
+        """Ask the dealer for material, where a study surely needs some, before E is expanded.
+
+        The dealer then expands E at the same time. All that it is told are public facts that every
+        node has signed. Raises: PeerUnavailable, CertificateError.
+        """
+        ask, dealer = self.site.ask_dealer, side.study.dealer
+        mesh = side.mesh
+        if ask is None or dealer is None or not isinstance(mesh, AsksEarly) or not mesh.asks_early:
+            return
+        self._asked = DealerCall(dealer, side.study, mesh.members, openings, side.signatures)
+        await ask(self._asked)
 
     async def ready(
         self, side: NodeSide, openings: tuple[bytes, ...], *, ahead: bool = False
@@ -274,11 +301,13 @@ class AttemptRunner:
         """The node's seed: the dealer's, or its own where nothing is dealt."""
         attempt = mesh.attempt
         if not attempt.needs_dealer:
+            self._close_dealer()
             return os.urandom(SEED_BYTES)
         if ahead:
             self._spool = await self.in_thread(self._open_spool, mesh, dealt_bytes)
+        asked = (self._asked,) if self._asked is not None else ()
         self._reader = await self.site.open_material(
-            attempt, self._openings, self.side.signatures, self._chunks
+            attempt, self._openings, self.side.signatures, self._chunks, *asked
         )
         seed = await self._reader.seed()
         self._reader.on_violation(self.guard.note)
@@ -528,6 +557,8 @@ class AttemptRunner:
             self._pump.cancel()
         if self._reader:
             self._reader.close(keep=self.ended_well)
+        elif self._asked:
+            self._asked.close()
 
     def close(self) -> None:
         """End everything that belongs to this run; what waits prepared does not."""

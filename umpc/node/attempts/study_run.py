@@ -41,6 +41,7 @@ from umpc.protocols.registry import decode_study, protocol_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
+from umpc.transport.structured_concurrency import task_group
 
 log = logging.getLogger("umpc.node")
 PROPOSE_SECONDS = 60
@@ -64,6 +65,10 @@ class DatasetChoice:
 
     site_of: Callable[[Study], Site]
     check: Callable[[Study], None]
+
+
+Begun = tuple[Attempt, Fraction, tuple[Event, ...]]
+"""An attempt, with the δ and the mechanism that are to be reserved for it."""
 
 
 class StudyRun(CoordinatorStream):
@@ -206,7 +211,7 @@ class StudyRun(CoordinatorStream):
             await self.send(m.Accepted(study.hash, side.accept()))
             agree = await self.expect(m.Agree)
             failpoint("agree")
-            opening = await self._runner.in_thread(side.agree, agree.members)
+            opening = await self._runner.for_nodes(side.agree, agree.members)
             await self.send(m.Opened(opening, side.sign_members()))
             delta = await self._prepare(side, ahead)
             if ahead:
@@ -255,7 +260,8 @@ class StudyRun(CoordinatorStream):
         begin = await self.expect(m.Begin)
         self.step = "prepare"
         failpoint("before-prepare")
-        attempt, delta, events = await self._runner.in_thread(self._begin, side, begin)
+        await self._runner.for_nodes(side.check_agreed, begin.signatures)
+        attempt, delta, events = await self._begin_beside_dealer(side, begin)
         # Not in a thread, as epsilon.
         self.site.ledger.reserve_delta(self.study.whole.hash, delta, events)
         failpoint("after-reserve-delta")
@@ -265,12 +271,17 @@ class StudyRun(CoordinatorStream):
         await self.send(m.Prepared(attempt.id, self._runner.bytes_offline, signature=signature))
         return delta
 
-    def _begin(self, side: NodeSide, begin: m.Begin) -> tuple[Attempt, Fraction, tuple[Event, ...]]:
-        """Check what all nodes signed, derive the attempt, and ask the site's rules for its δ.
+    async def _begin_beside_dealer(self, side: NodeSide, begin: m.Begin) -> Begun:
+        """Derive the attempt while the dealer, which is asked, does the same. Returns: as `_begin`."""
+        async with task_group() as group:
+            group.create_task(self._runner.ask_dealer(side, begin.openings))
+            return await self._runner.in_thread(self._begin, side, begin)
+
+    def _begin(self, side: NodeSide, begin: m.Begin) -> Begun:
+        """Derive the attempt, and ask the site's rules for its δ.
 
         Returns: the attempt, and the δ and the mechanism that are to be reserved.
         """
-        side.check_agreed(begin.signatures)
         attempt = side.begin(begin.openings)
         delta = exact_delta(side.delta)
         self.site.permit_delta(delta)
@@ -313,7 +324,7 @@ class StudyRun(CoordinatorStream):
             await self.send(m.Opened(parked.agree(agree.members), side.sign_members()))
             begin = await self.expect(m.Begin)
             self.step = "prepare"
-            await self._runner.briefly(side.check_agreed, begin.signatures)
+            await self._runner.for_nodes(side.check_agreed, begin.signatures)
             attempt = parked.begin(begin.openings)
             failpoint("before-resume")
             await self._runner.resume(parked, study)

@@ -147,6 +147,21 @@ class TakesChannels(Protocol):
         ...
 
 
+@runtime_checkable
+class AsksEarly(Protocol):
+    """A `MeshSide` whose study surely needs a dealer, so that it can be asked before E is known."""
+
+    @property
+    def asks_early(self) -> bool:
+        """Whether the edges of this study need material, unless no two nodes share one."""
+        ...
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """All members, once they have agreed."""
+        ...
+
+
 class NodeSide(SeedAgreement, ABC):
     """One node's part of one attempt. Args: as of SeedAgreement."""
 

@@ -145,6 +145,12 @@ class UMpcNode(NodeSide):
         return self.attempt.peers(self.index)
 
     @property
+    def asks_early(self) -> bool:
+        """Whether the edges of this study need material, unless no two nodes share one."""
+        study = self.study
+        return tosses_apart(study) and study.degree > 1 and len(study.nodes) > 1
+
+    @property
     def tosses_early(self) -> bool:
         """Whether `set_up` and `toss` may come before the seed, which the dealer sends."""
         return self.attempt.needs_dealer and tosses_apart(self.study)
