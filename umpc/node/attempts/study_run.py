@@ -87,6 +87,8 @@ class StudyRun(CoordinatorStream):
         self.site = site
         self._choice = choice
         self._runner = AttemptRunner(site, self.tell)
+        self._is_admitted = False
+        """The site's rules, as they are now, allow the study."""
         self.parked: PreparedAttempt | None = None
         """The attempt that waits for another run: this run ended, the study did not."""
         self.aborted = False
@@ -141,13 +143,12 @@ class StudyRun(CoordinatorStream):
     async def _steps(self, whole: asyncio.Timeout) -> None:
         propose = await self.expect(m.Propose, PROPOSE_SECONDS)
         before = self.site.ledger.hold_seconds
-        await asyncio.to_thread(self._read_proposal, propose.study)
+        released, held = await asyncio.to_thread(self._take_up, propose)
         study = self.study
         self._runner.site = self.site
         if (due := whole.when()) is not None:
             whole.reschedule(due - before + self.site.ledger.hold_seconds)
         self._runner.study = study.hash
-        released, held = await asyncio.to_thread(self._look_up, propose.ahead)
         parked = self.site.parking.take(study.whole.hash)
         if parked is not None and not propose.ahead and parked.side.study.hash == study.hash:
             await self._run_parked(parked)
@@ -163,6 +164,27 @@ class StudyRun(CoordinatorStream):
                 return
             await asyncio.to_thread(refuse_former, self.site, study)
         await self._run_attempt(propose.ahead)
+
+    def _take_up(self, propose: m.Propose) -> tuple[StoredRelease | None, HeldAttempt | None]:
+        """Read a proposal, note it on disk, and find what there is of it.
+
+        Where there is nothing yet, the rules are asked, too: all this is one piece of work off the
+        event loop. Returns: as `_look_up`.
+        """
+        self._read_proposal(propose.study)
+        released, held = self._look_up(propose.ahead)
+        is_new = released is None and held is None
+        if is_new and not self.site.parking.holds(self.study.whole.hash):
+            self._check_ahead(propose.ahead)
+            self.site.admit(self.study)
+            self._is_admitted = True
+        return released, held
+
+    def _check_ahead(self, ahead: bool) -> None:
+        """Whether the study can be prepared ahead, if it is to be. Raises: StudyError and others."""
+        if ahead:
+            protocol_of(self.study).check_ahead(self.study)
+            self.site.parking.check_room()
 
     def _read_proposal(self, document: bytes) -> None:
         """Take up the study, and go on with its data set and that one's budget."""
@@ -192,10 +214,9 @@ class StudyRun(CoordinatorStream):
         study = self.study
         ledger = self.site.ledger
         protocol = protocol_of(study)
-        if ahead:
-            protocol.check_ahead(study)
-            self.site.parking.check_room()
-        await asyncio.to_thread(self.site.admit, study)
+        if not self._is_admitted:
+            self._check_ahead(ahead)
+            await asyncio.to_thread(self.site.admit, study)
         failpoint("before-reserve")
         # Before the table is read: nothing about it is told without budget.
         # Not in a thread: no cancellation may come in between.
