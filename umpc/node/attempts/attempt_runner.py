@@ -66,6 +66,8 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
+REPORT_SECONDS = 0.01
+"""Seconds after a study before its nodes make channels: its report is made meanwhile."""
 NEXT_CHANNEL = 1
 """The chunk in whose name the set-up of the next study's channel goes; this one's is 0."""
 FEW_NODES = 8
@@ -131,7 +133,8 @@ class AttemptRunner:
         self._thread: ThreadPoolExecutor | None = None
         self._calls: ComputeCalls | None = None
         self._has_met = False
-        """This run has set up transfers where it needed some, so that no preparation did."""
+        """This run, or the preparation that it goes on with, has set up transfers if it needed some.
+        """
         self._is_small = False
         """The attempt with other nodes has at most SMALL_STUDY edges and records."""
         self._side: NodeSide | None = None
@@ -419,6 +422,7 @@ class AttemptRunner:
             if self._spool:
                 await self._spool.read_ahead(WINDOW_BYTES)
         self._rounds = self._rounds_over(mesh, self._spool)
+        self._has_met = True
 
     # --- evaluate ------------------------------------------------------------------------------
 
@@ -521,9 +525,12 @@ class AttemptRunner:
         return sum(link.bytes_sent for link in self._links.values())
 
     def end(self) -> None:
-        """End the run. A run that ended well makes channels for the next study before `close`."""
-        is_due = self.ended_well and self._has_met and self._side is not None
-        mesh = self.side.mesh if is_due else None
+        """End the run. A run that ended well makes channels for the next study before `close`.
+
+        A preparation leaves that to its run, which may follow at once.
+        """
+        is_due = self.ended_well and self._has_met and not self._is_parked
+        mesh = self._side.mesh if is_due and self._side is not None else None
         peers = self._channel_peers(mesh) if mesh is not None else ()
         if mesh is None or self.site.channels is None or not 0 < len(peers) <= MOST_PEERS:
             self.close()
@@ -539,6 +546,7 @@ class AttemptRunner:
 
         async def over(link: PeerLink, protocol: Protocol[Any]) -> Any:
             ends = owners[link.peer]
+            await asyncio.sleep(REPORT_SECONDS)
             made = await drive(link, protocol, ends, self.in_thread, NEXT_CHANNEL)
             if coins is not None and plan is not None and is_tossed_ahead(plan):
                 shares = await toss_ahead(link, made, own, plan, ends, self.briefly)
