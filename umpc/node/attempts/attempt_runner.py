@@ -155,6 +155,8 @@ class AttemptRunner:
         self.ended_well = False
         """The run has taken all its steps, so its connections may serve another one."""
         self._connecting: set[str] = set()
+        self._meeting: asyncio.Task[None] | None = None
+        """The links of a prepared run are being made."""
         self.missing: list[str] = []
         """The names whose messages were missing when the time of a step was up."""
 
@@ -403,8 +405,20 @@ class AttemptRunner:
             self.side, self._openings, self._chunks, self._spool, self.bytes_offline, delta
         )
 
+    def meet_again(self, prepared: PreparedAttempt, study: Study) -> None:
+        """Begin to make links of a new meeting: those of the preparation are gone.
+
+        Their peers are known, so this goes on while the members agree. Args: as of `resume`.
+        """
+        mesh = prepared.side.mesh
+        if mesh is not None:
+            meeting = digest(b"umpc links of a prepared run 1", mesh.attempt.id)
+            self._meeting = asyncio.create_task(self._connect(mesh, study, meeting))
+            # A run that fails before it needs the links has a reason of its own.
+            self._meeting.add_done_callback(lambda made: made.cancelled() or made.exception())
+
     async def resume(self, prepared: PreparedAttempt, study: Study) -> None:
-        """Make links of a new meeting: those of the preparation are gone, and known to a peer.
+        """Go on with what was prepared, over links of a new meeting.
 
         Args: study: as it was proposed for the run, perhaps with other addresses.
         """
@@ -416,9 +430,11 @@ class AttemptRunner:
         if mesh is None:
             return
         self._is_small = is_small(mesh.attempt)
-        meeting = digest(b"umpc links of a prepared run 1", mesh.attempt.id)
+        if self._meeting is None:
+            self.meet_again(prepared, study)
         async with self._step("prepare", study.seconds_per_step):
-            await self._connect(mesh, study, meeting)
+            if self._meeting is not None:
+                await self._meeting
             if self._spool:
                 await self._spool.read_ahead(WINDOW_BYTES)
         self._rounds = self._rounds_over(mesh, self._spool)
@@ -571,6 +587,8 @@ class AttemptRunner:
     def close(self) -> None:
         """End everything that belongs to this run; what waits prepared does not."""
         self._close_dealer()
+        if self._meeting is not None:
+            self._meeting.cancel()
         if self._spool and not self._is_parked:
             self._spool.close()
         for link in self._links.values():

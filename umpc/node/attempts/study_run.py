@@ -336,8 +336,8 @@ class StudyRun(CoordinatorStream):
         self.watch.attempt()
         study = self.study
         try:
-            await asyncio.to_thread(self.site.permit, study, parked.side.records)
-            await asyncio.to_thread(self.site.permit_delta, parked.delta)
+            await asyncio.to_thread(self._permit, study, parked)
+            self._runner.meet_again(parked, study)
             log.info("study %s of %s goes on as it was prepared", self.label, self.coordinator)
             await self.send(m.Accepted(study.hash, parked.side.accept()))
             agree = await self.expect(m.Agree)
@@ -354,6 +354,11 @@ class StudyRun(CoordinatorStream):
             await self._finish(parked.side)
         finally:
             self._settle(parked)
+
+    def _permit(self, study: Study, parked: PreparedAttempt) -> None:
+        """Ask the site's rules once more. Raises: PolicyRefused, ApprovalPending."""
+        self.site.permit(study, parked.side.records)
+        self.site.permit_delta(parked.delta)
 
     def _settle(self, parked: PreparedAttempt) -> None:
         """End a parked attempt that was taken: its material, and its reservation if not held."""
