@@ -123,7 +123,9 @@ def test_a_caller_that_never_begins_to_beat_loses_its_calls_that_need_beats(quic
         running = asyncio.create_task(call())
         await asyncio.sleep(0.02)
         beating = asyncio.create_task(calls.answer(None, Context(10**6))) if beats else None
-        done, _ = await asyncio.wait({running}, timeout=5 if method == "beaten" and not beats else 0.3)
+        done, _ = await asyncio.wait(
+            {running}, timeout=5 if method == "beaten" and not beats else 0.3
+        )
         for task in (running, beating):
             if task is not None:
                 task.cancel()

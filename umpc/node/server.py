@@ -252,7 +252,7 @@ class NodeServer(rpc.NodeServicer):
         chunks: list[Chunk],
         asked: DealerCall | None = None,
     ) -> MaterialReader:
-        """Open the stream from the dealer. Args: asked: the call, if the dealer is asked already."""
+        """Open the stream from the dealer. Args: asked: the call, if the dealer was asked."""
         dealer = _dealer_of(attempt.study)
         call = asked or DealerCall(dealer, attempt.study, attempt.members, openings, signatures)
         if asked is None:

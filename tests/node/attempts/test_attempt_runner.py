@@ -164,7 +164,9 @@ def test_a_node_tosses_coins_while_the_dealer_deals_where_they_need_no_seed(earl
         study=SimpleNamespace(seconds_per_step=20, shufflers=()), mesh=mesh, signatures=()
     )
 
-    site: Any = SimpleNamespace(open_material=open_material, workers=None, channels=None, coins=None)
+    site: Any = SimpleNamespace(
+        open_material=open_material, workers=None, channels=None, coins=None
+    )
 
     async def scenario() -> None:
         runner = AttemptRunner(site, tell)

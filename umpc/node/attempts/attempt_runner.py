@@ -133,8 +133,7 @@ class AttemptRunner:
         self._thread: ThreadPoolExecutor | None = None
         self._calls: ComputeCalls | None = None
         self._has_met = False
-        """This run, or the preparation that it goes on with, has set up transfers if it needed some.
-        """
+        """This run, or the preparation that it goes on with, has set up transfers if due."""
         self._is_small = False
         """The attempt with other nodes has at most SMALL_STUDY edges and records."""
         self._side: NodeSide | None = None

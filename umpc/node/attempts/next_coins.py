@@ -8,12 +8,14 @@ the channel alone.
 
 | rule | reason |
 |---|---|
-| shares are found by the channel's name, and only for an equal plan | the greeting agrees on a channel, and plans are public, so both ends find shares or neither does |
-| shares are kept before their channel is | there is no channel without the shares of its toss |
+| shares are found by the channel's name, for an equal plan | both ends find some, or neither does |
+| shares are kept before their channel is | no channel is without the shares of its toss |
 | shares leave the store when they are asked for, whatever comes of it | they serve one attempt |
 | the toss uses a fork of the channel, with a session of its own | no hash is asked for twice |
-| a member's numbers come from the system's randomness | they depend on no study, and on no dealer |
-"""  # noqa: E501 (rows of a table)
+| a member's numbers come from the system's randomness | they depend on no study, and no dealer |
+
+The greeting of two nodes agrees on a channel, and plans are public: so both ends find shares.
+"""
 
 from __future__ import annotations
 

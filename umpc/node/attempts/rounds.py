@@ -75,7 +75,7 @@ class Rounds:
 
     @property
     def compute(self) -> Callable[..., Awaitable[Any]]:
-        """Runs a step of a chunk: masked values of a small study take a moment only, gates do not."""
+        """Runs a step of a chunk: masked values of a small study take a moment, gates do not."""
         is_masked = isinstance(self.session.attempt.program, MaskedProgram)
         return self.briefly if is_masked else self.in_thread
 

@@ -181,7 +181,10 @@ class StudyRun(CoordinatorStream):
         return released, held
 
     def _check_ahead(self, ahead: bool) -> None:
-        """Whether the study can be prepared ahead, if it is to be. Raises: StudyError and others."""
+        """Whether the study can be prepared ahead, if it is to be.
+
+        Raises: StudyError, PreparationError.
+        """
         if ahead:
             protocol_of(self.study).check_ahead(self.study)
             self.site.parking.check_room()
@@ -293,7 +296,7 @@ class StudyRun(CoordinatorStream):
         return delta
 
     async def _begin_beside_dealer(self, side: NodeSide, begin: m.Begin) -> Begun:
-        """Derive the attempt while the dealer, which is asked, does the same. Returns: as `_begin`."""
+        """Derive the attempt while the dealer, which is asked, does so. Returns: as `_begin`."""
         async with task_group() as group:
             group.create_task(self._runner.ask_dealer(side, begin.openings))
             return await self._runner.in_thread(self._begin, side, begin)

@@ -39,6 +39,7 @@ from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.members import attempt_statement
+from umpc.study.sizes import Member
 
 
 class MeshSide(Protocol):
