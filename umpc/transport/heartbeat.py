@@ -223,7 +223,7 @@ class Calls:
         self._beaten = beaten
         self._beating: set[str] = set()
         self._due: dict[str, asyncio.TimerHandle | asyncio.Task[None]] = {}
-        """What waits for the first beat of a connection."""
+        """Timers and tasks that wait for the first beat of a connection."""
 
     @contextlib.contextmanager
     def running(self, peer: str, method: str = "") -> Iterator[None]:
