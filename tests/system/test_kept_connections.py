@@ -61,9 +61,12 @@ def _named(study, number: int):
     return study.replaced(name=f"kept-{number}")
 
 
-def test_a_channel_made_after_one_study_serves_the_next_and_a_new_process_has_none(lab):
+def test_what_was_made_after_one_study_serves_the_next_and_a_new_process_has_nothing(lab):
     here = lab(2, {name: {"UMPC_LOG_LEVEL": "debug"} for name in ("node-1", "node-2")}).start()
-    uses = "is from after an earlier study"
+    coins, channel = "are from after an earlier study", "is from after an earlier study"
+
+    def uses(text: str) -> list[int]:
+        return [here.log(name).count(text) for name in here.names]
 
     async def run(study, identity):
         report = await run_study(study, identity)
@@ -72,9 +75,12 @@ def test_a_channel_made_after_one_study_serves_the_next_and_a_new_process_has_no
 
     here.lead(run, name="first")
     for name in here.names:
-        assert uses not in here.wait_for_log(name, "waits for the next study")
+        here.wait_for_log(name, "waits for the next study")
+    assert uses(coins) == uses(channel) == [0, 0]
     here.lead(run, name="second")
-    assert [here.log(name).count(uses) for name in here.names] == [1, 1]
+    assert uses(coins) == [1, 1], "the same plan: the coins were tossed before"
+    here.lead(run, name="other", epsilon="2")
+    assert uses(coins) == uses(channel) == [1, 1], "other coins, over the channel made before"
 
     node = here.served["node-2"].process
     node.kill()
@@ -82,5 +88,5 @@ def test_a_channel_made_after_one_study_serves_the_next_and_a_new_process_has_no
     here.deployment.start_node("node-2", here.table("node-2"), "10")
     here.served.update(here.deployment.wait_until_ready())
     here.lead(run, name="third")
-    assert [here.log(name).count(uses) for name in here.names] == [1, 1]
+    assert uses(coins) == uses(channel) == [1, 1]
     here.stop()

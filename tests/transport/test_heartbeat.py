@@ -101,6 +101,53 @@ def test_the_calls_of_one_connection_end_together_and_no_others():
     assert not is_done and list(running) == ["two"] and not after
 
 
+@pytest.mark.parametrize("method", ["beaten", "other"])
+@pytest.mark.parametrize("beats", [False, True])
+def test_a_caller_that_never_begins_to_beat_loses_its_calls_that_need_beats(quick, method, beats):
+    """A caller that hangs in its first second has not begun to beat."""
+
+    class Context(Ends):
+        def peer(self):
+            return "ipv4:127.0.0.1:1"
+
+        async def abort(self, *_):
+            pass
+
+    async def scenario() -> bool:
+        calls = Calls({"beaten"})
+
+        async def call():
+            with calls.running("ipv4:127.0.0.1:1", method):
+                await asyncio.Event().wait()
+
+        running = asyncio.create_task(call())
+        await asyncio.sleep(0.02)
+        beating = asyncio.create_task(calls.answer(None, Context(10**6))) if beats else None
+        done, _ = await asyncio.wait(
+            {running}, timeout=5 if method == "beaten" and not beats else 0.3
+        )
+        for task in (running, beating):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task})
+        assert not calls._running and not calls._due and not calls._beating
+        return bool(done)
+
+    assert asyncio.run(scenario()) == (method == "beaten" and not beats)
+
+
+def test_nothing_waits_for_the_first_beat_of_a_call_that_has_ended(quick):
+    async def scenario() -> None:
+        calls = Calls({"beaten"})
+        with calls.running("ipv4:127.0.0.1:1", "beaten"):
+            assert calls._due
+        assert not calls._due
+        await asyncio.sleep(0.03)
+        assert not calls._due
+
+    asyncio.run(scenario())
+
+
 def test_addresses_are_compared_in_their_shortest_form():
     for text, address in {
         "ipv4:10.0.0.7:7443": ("10.0.0.7", 7443),

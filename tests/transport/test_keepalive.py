@@ -15,7 +15,7 @@ from transport_echo import BUSY, CHAT, hold_the_interpreter, serving
 
 from bench import proxy
 from umpc.errors import PeerLost
-from umpc.transport import heartbeat, received
+from umpc.transport import channels, heartbeat, received
 from umpc.transport.channels import LINE_SECONDS
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import grpc
@@ -94,7 +94,10 @@ def test_a_writer_that_waits_for_a_stopped_server_is_told(site, tmp_path, quick)
     asyncio.run(scenario())
 
 
-def test_a_server_notices_a_stopped_client(site, tmp_path, quick):
+def test_a_server_notices_a_client_that_stops_before_its_first_beat(
+    site, tmp_path, quick, monkeypatch
+):
+    monkeypatch.setattr(channels, "BEATEN", {CHAT})
     site("b")
 
     async def scenario():

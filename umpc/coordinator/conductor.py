@@ -24,6 +24,9 @@ log = logging.getLogger("umpc.coordinator")
 ANSWER_SECONDS = 5
 """How much longer than a step the coordinator waits for an answer."""
 
+FEW_NODES = 8
+"""The most nodes whose signatures the event loop checks itself: a millisecond's work."""
+
 Expected = TypeVar("Expected")
 PROPOSED: tuple[type[Proposed], ...] = (m.Accepted, m.Held, m.Released)
 """The answers to a proposal."""
@@ -144,6 +147,8 @@ class Conductor:
         Returns: the bytes that each node was asked with, empty without a question; and the bytes
         that it answered.
         """
+        if not self.side.asks:
+            return [], [0] * len(released)
         ask = await asyncio.to_thread(self.side.ask, released)
         if ask is None:
             return [], [0] * len(released)
@@ -154,7 +159,10 @@ class Conductor:
         return asked, [len(answer.answer) for answer in answers]
 
     async def _prepare(self, opened: list[m.Opened]) -> list[m.Prepared]:
-        begin = await asyncio.to_thread(self.side.begin, opened)
+        if len(opened) <= FEW_NODES:
+            begin = self.side.begin(opened)
+        else:
+            begin = await asyncio.to_thread(self.side.begin, opened)
         shuffling = self._begin_shuffling(self.side.attempt.id) if self.side.heaps else None
         # The nodes prepare meanwhile, and a run does not fail for want of a forecast.
         told = asyncio.create_task(asyncio.to_thread(self._look_ahead))

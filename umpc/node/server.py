@@ -37,9 +37,10 @@ from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.node.approvals import Approvals
 from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links
-from umpc.node.attempts.material import MaterialReader
+from umpc.node.attempts.material import DealerCall, MaterialReader
 from umpc.node.attempts.named_messages import NAMED_MESSAGES
 from umpc.node.attempts.next_channels import NextChannels
+from umpc.node.attempts.next_coins import NextCoins
 from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import DatasetChoice, StudyRun
 from umpc.node.audit import study_rows
@@ -53,6 +54,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.study import document
 from umpc.study import messages as m
+from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import credentials_of
 from umpc.transport.kept import KeptConnections
@@ -98,6 +100,7 @@ class NodeServer(rpc.NodeServicer):
         self.roots = KeptRoots(time.monotonic, Lock())
         self.links = Links(identity, self.kept)
         self.channels = NextChannels()
+        self.coins = NextCoins()
         self.datasets = Datasets(identity.name, datasets)
         self._sites = {each.name: self._site(each) for each in datasets}
         self._contact = ContactCheck(identity, self._rules_for)
@@ -117,12 +120,14 @@ class NodeServer(rpc.NodeServicer):
             dial=self.links.dial,
             await_link=self.links.wait_for,
             open_material=self._open_material,
+            ask_dealer=self._ask_dealer,
             open_spool=partial(self._open_spool, dataset.config.ledger.parent),
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
             workers=self.workers,
             roots=self.roots,
             channels=self.channels,
+            coins=self.coins,
         )
 
     def site_of(self, study: document.Study) -> Site:
@@ -245,15 +250,19 @@ class NodeServer(rpc.NodeServicer):
         openings: tuple[bytes, ...],
         signatures: tuple[bytes, ...],
         chunks: list[Chunk],
+        asked: DealerCall | None = None,
     ) -> MaterialReader:
-        """Open the stream from the dealer."""
-        dealer = attempt.study.dealer
-        if dealer is None:
-            raise LocalProtocolError("material was asked for in a study without a dealer")
+        """Open the stream from the dealer. Args: asked: the call, if the dealer was asked."""
+        dealer = _dealer_of(attempt.study)
+        call = asked or DealerCall(dealer, attempt.study, attempt.members, openings, signatures)
+        if asked is None:
+            await call.open(self.identity, self.kept)
         node = attempt.study.index_of(self.identity.name)
-        reader = MaterialReader(dealer, attempt, openings, signatures, node, chunks)
-        await reader.open(self.identity, self.kept)
-        return reader
+        return MaterialReader(dealer, call, attempt, node, chunks)
+
+    async def _ask_dealer(self, call: DealerCall) -> None:
+        """Ask a dealer for material."""
+        await call.open(self.identity, self.kept)
 
     def _open_spool(self, folder: Path, study: document.Study, size: int) -> Spool:
         """Return a place in a folder for material of this size.
@@ -286,6 +295,12 @@ class NodeServer(rpc.NodeServicer):
             run.site.record(row)
         except AuditError as failure:
             log.error("%s", failure.message)
+
+
+def _dealer_of(study: document.Study) -> Participant:
+    if study.dealer is None:
+        raise LocalProtocolError("material was asked for in a study without a dealer")
+    return study.dealer
 
 
 Listener = asyncio.Task[UmpcError | None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -62,14 +63,7 @@ class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def schema(self) -> FieldSchema:
         """The field with exact numbers. Raises: StudyError."""
-        where = f"field {self.name!r}"
-        return FieldSchema(
-            self.name,
-            exact(self.lower, f"{where}: lower"),
-            exact(self.upper, f"{where}: upper"),
-            exact(self.step, f"{where}: resolution"),
-            self.categories,
-        )
+        return _schema_of(self) if self.categories else _schema_of_numbers(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The field as plain values, for reports."""
@@ -87,6 +81,21 @@ class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return ", ".join(map(repr, self.categories))
         step = "whole numbers" if self.whole else f"in steps of {self.resolution}"
         return f"{self.lower} to {self.upper}, {step}"
+
+
+def _schema_of(field: FieldText) -> FieldSchema:
+    where = f"field {field.name!r}"
+    return FieldSchema(
+        field.name,
+        exact(field.lower, f"{where}: lower"),
+        exact(field.upper, f"{where}: upper"),
+        exact(field.step, f"{where}: resolution"),
+        field.categories,
+    )
+
+
+_schema_of_numbers = lru_cache(maxsize=64)(_schema_of)
+"""For fields without categories, which are short: each study states the same ones again."""
 
 
 class Person(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

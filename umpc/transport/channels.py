@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from umpc.errors import AddressInUse, CertificateError, PeerUnavailable, UmpcError
 from umpc.transport.certificates import ROLES, clock, host_name, verify_certificate
 from umpc.transport.diagnose import explain, find_fault, shown_certificate, split_address
-from umpc.transport.heartbeat import METHOD, Calls
+from umpc.transport.heartbeat import BEATEN, METHOD, Calls
 from umpc.transport.identity import Identity
 from umpc.transport.listening import refuse_if_taken
 from umpc.transport.patience import own_lag, time_limit
@@ -253,7 +253,7 @@ def make_server(identity: Identity, allowed: Allowed) -> grpc.aio.Server:
         allowed: maps "/package.Service/Method" to roles, as in {"/umpc.v1.Node/Peer": {"node"}}. No
             role may call a method that is missing here, except for heartbeats.
     """
-    calls = Calls()
+    calls = Calls(BEATEN)
     guard = RoleGuard(identity, {METHOD: ROLES, **allowed}, calls)
     server = grpc.aio.server(interceptors=[guard], options=SERVER)
     server.add_generic_rpc_handlers((calls.handler(),))

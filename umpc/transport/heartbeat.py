@@ -14,6 +14,10 @@ Silence is counted in beats of this process. While it does not run itself, no si
 more threads than two a processor wait for this machine, silence grows more slowly, down to a
 quarter: a peer on the same machine may wait longer than this process.
 
+The call begins a second after the call that it belongs to, and most calls of a small study have
+ended by then. A server whose caller does not begin to beat within the same limit of silence cancels
+the caller's calls, as if it had stopped beating.
+
     client                              server
     Beat(stream of empty messages) -->
                                     <-- a stream of empty messages
@@ -27,7 +31,7 @@ import contextlib
 import logging
 import socket
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Any, Protocol
 
 from umpc.transport.diagnose import split_address
@@ -47,6 +51,15 @@ DATA_BYTES = 512
 gRPC's own threads answer for a process that hangs. Their answers to a beat take fewer than 100.
 """
 METHOD = "/umpc.v1.Life/Beat"
+BEATEN = frozenset(
+    {
+        "/umpc.v1.Node/Study",
+        "/umpc.v1.Dealer/Deal",
+        "/umpc.v1.Shuffler/Deliver",
+        "/umpc.v1.Shuffler/Collect",
+    }
+)
+"""The methods beside which their callers beat (`RpcStream`)."""
 ENDED = "its heartbeat ended"
 """The reason where the other end hung up. A caller does so before it ends its other calls."""
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
@@ -58,8 +71,8 @@ Count = Callable[[], Awaitable[int]]
 class Silence:
     """The silence of one peer, in seconds in which this process ran itself."""
 
-    def __init__(self) -> None:
-        self.seconds = 0.0
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
         self._counted: int | None = None
 
     @property
@@ -95,9 +108,12 @@ class Ends(Protocol):
     async def write(self, message: bytes, /) -> None: ...
 
 
-async def beat(stream: Ends, count: Count) -> str:
-    """Beat until the other end has stopped. Returns: the reason, for a log."""
-    silence = Silence()
+async def beat(stream: Ends, count: Count, silent: float = 0.0) -> str:
+    """Beat until the other end has stopped. Returns: the reason, for a log.
+
+    Args: silent: seconds of silence before the first beat.
+    """
+    silence = Silence(silent)
     listening = asyncio.create_task(_listen(stream, silence))
     writing: asyncio.Task[None] | None = None
     try:
@@ -137,7 +153,11 @@ async def _stop(*tasks: asyncio.Task[None] | None) -> None:
 
 
 async def beat_to(channel: grpc.aio.Channel, address: str) -> str:
-    """Beat to the server of a channel until it has stopped. Returns: the reason, for a log."""
+    """Beat to the server of a channel until it has stopped. Returns: the reason, for a log.
+
+    The first beat comes after BEAT_SECONDS: until then this call costs nobody anything.
+    """
+    await asyncio.sleep(BEAT_SECONDS)
     make: Any = channel.stream_stream
     call = make(METHOD)()
     known: list[Address] = []
@@ -148,7 +168,7 @@ async def beat_to(channel: grpc.aio.Channel, address: str) -> str:
         return await asyncio.to_thread(SURVEY.received_bytes, known)
 
     try:
-        return await beat(call, count)
+        return await beat(call, count, BEAT_SECONDS)
     finally:
         call.cancel()
 
@@ -176,35 +196,82 @@ def _numeric_addresses(address: str) -> list[Address]:
 # --- the end that is called
 
 
-class Calls:
-    """The calls that a server is answering, by connection, and the answer to heartbeats."""
+def _received_from(peer: str) -> Count:
+    """The count of bytes from a caller. Args: peer: as gRPC names it."""
+    addresses = address_of(peer)
+    return lambda: asyncio.to_thread(SURVEY.received_bytes, addresses)
 
-    def __init__(self) -> None:
+
+class _Unheard:
+    """The end of a caller that has not begun to beat."""
+
+    async def read(self) -> Any:
+        await asyncio.Event().wait()
+
+    async def write(self, message: bytes, /) -> None:
+        """There is nobody to write to."""
+
+
+class Calls:
+    """The calls that a server is answering, by connection, and the answer to heartbeats.
+
+    Args: beaten: the methods beside which a caller must beat; by default none.
+    """
+
+    def __init__(self, beaten: Collection[str] = ()) -> None:
         self._running: defaultdict[str, set[asyncio.Task[Any]]] = defaultdict(set)
+        self._beaten = beaten
+        self._beating: set[str] = set()
+        self._due: dict[str, asyncio.TimerHandle | asyncio.Task[None]] = {}
+        """Timers and tasks that wait for the first beat of a connection."""
 
     @contextlib.contextmanager
-    def running(self, peer: str) -> Iterator[None]:
+    def running(self, peer: str, method: str = "") -> Iterator[None]:
         """Let the current task end with its connection. Args: peer: as gRPC names it."""
         task = asyncio.current_task()
         if task is None:
             yield
             return
         self._running[peer].add(task)
+        if method in self._beaten and peer not in self._beating and peer not in self._due:
+            later = asyncio.get_running_loop().call_later
+            self._due[peer] = later(BEAT_SECONDS, self._await_beat, peer)
         try:
             yield
         finally:
             self._running[peer].discard(task)
             if not self._running[peer]:
                 del self._running[peer]
+                self._heard(peer)
+
+    def _await_beat(self, peer: str) -> None:
+        self._due[peer] = asyncio.create_task(self._watch_unheard(peer))
+
+    async def _watch_unheard(self, peer: str) -> None:
+        """Cancel all calls of a caller that does not begin to beat, unless data arrive."""
+        self._give_up(peer, await beat(_Unheard(), _received_from(peer), BEAT_SECONDS))
+
+    def _heard(self, peer: str) -> None:
+        """Wait no more for a first beat: it came, or the calls have ended."""
+        if (due := self._due.pop(peer, None)) is not None:
+            due.cancel()
 
     async def answer(self, requests: object, context: Any) -> None:
         """Beat to a caller; cancel all its calls when it has stopped."""
         peer = context.peer()
-        addresses = address_of(peer)
-        reason = await beat(context, lambda: asyncio.to_thread(SURVEY.received_bytes, addresses))
-        if reason != ENDED and self.cancel(peer):
-            log.info("the calls of %s are given up: %s", peer, reason)
+        self._heard(peer)
+        self._beating.add(peer)
+        try:
+            reason = await beat(context, _received_from(peer))
+        finally:
+            self._beating.discard(peer)
+        if reason != ENDED:
+            self._give_up(peer, reason)
         await context.abort(grpc.StatusCode.ABORTED, reason)
+
+    def _give_up(self, peer: str, reason: str) -> None:
+        if self.cancel(peer):
+            log.info("the calls of %s are given up: %s", peer, reason)
 
     def cancel(self, peer: str) -> bool:
         """Cancel all calls of a connection, as gRPC does when it breaks. Returns: if any ran."""

@@ -55,7 +55,7 @@ class RoleGuard(ServerInterceptor):
 
             async def stream(request: Any, context: AnyContext) -> AsyncIterator[Any]:
                 await self._check(context, method, streams)
-                with self._calls.running(context.peer()):
+                with self._calls.running(context.peer(), method):
                     async with contextlib.aclosing(inner(request, context)) as replies:
                         async for reply in replies:
                             yield reply
@@ -66,7 +66,7 @@ class RoleGuard(ServerInterceptor):
             await self._check(context, method, streams)
             if method == METHOD:
                 return await inner(request, context)
-            with self._calls.running(context.peer()):
+            with self._calls.running(context.peer(), method):
                 return await inner(request, context)
 
         return call

@@ -62,7 +62,8 @@ def covering_interval(
     means = [entry.mean for entry in statistic.sums]
     contrast, start = contrast_of(estimator, means)
     tail = tail * statistic.shown(estimator)
-    low, high = (_end(statistic, contrast, start, means, side, tail) for side in (-1, 1))
+    centre = statistic.law(*contrast(start)).central(tail)
+    low, high = (_end(statistic, contrast, start, means, side, tail, centre) for side in (-1, 1))
     if estimator == "total":
         return low * sets, high * sets
     if not (isfinite(low) and isfinite(high)):
@@ -159,17 +160,21 @@ def _end(
     means: Sequence[float],
     side: int,
     tail: float,
+    centre: Interval,
 ) -> float:
     """The last θ on one side of `start` that the means do not contradict.
 
     A combination is linear in θ, and 0 at the start. So each θ has a candidate: the θ at which the
     combination would reach a quantile of this θ's own law. The end is its own candidate.
+
+    Args: centre: both quantiles of the start's own law, which both sides need.
     """
     fall = -_combined(contrast, means, start + 1)
 
     def beyond(theta: float) -> float:
         """How far the candidate lies beyond θ; negative where the means contradict θ."""
-        low, high = statistic.law(*contrast(theta)).central(tail)
+        is_start = theta == start
+        low, high = centre if is_start else statistic.law(*contrast(theta)).central(tail)
         quantile = low if side > 0 else high
         return side * (start - quantile / fall - theta)
 

@@ -6,13 +6,14 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from umpc.errors import RemoteProtocolError
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.compute_threads import ComputeThreads
+from umpc.node.attempts.material import DealerCall
 from umpc.node.attempts.peers import PeerLink, peer_stream
 
 
@@ -164,7 +165,9 @@ def test_a_node_tosses_coins_while_the_dealer_deals_where_they_need_no_seed(earl
         study=SimpleNamespace(seconds_per_step=20, shufflers=()), mesh=mesh, signatures=()
     )
 
-    site: Any = SimpleNamespace(open_material=open_material, workers=None, channels=None)
+    site: Any = SimpleNamespace(
+        open_material=open_material, workers=None, channels=None, coins=None
+    )
 
     async def scenario() -> None:
         runner = AttemptRunner(site, tell)
@@ -200,3 +203,60 @@ def test_a_thread_is_used_by_one_run_at_a_time_and_by_the_next_one_again():
     assert threads.take() is first
     for thread in (first, second, third):
         thread.shutdown()
+
+
+@pytest.mark.parametrize(("asks_early", "has_dealer"), [(True, True), (True, False), (False, True)])
+def test_the_dealer_is_asked_before_e_is_known_only_where_the_edges_surely_need_it(
+    asks_early, has_dealer
+):
+    """The call is opened with facts of which none follows from E, and is closed with the run."""
+    asked: list[DealerCall] = []
+
+    async def ask(call: DealerCall) -> None:
+        asked.append(call)
+
+    dealer = SimpleNamespace(name="dealer", address="127.0.0.1:1") if has_dealer else None
+    study: Any = SimpleNamespace(dealer=dealer, seconds_per_step=20, encode=lambda: b"study")
+    mesh = SimpleNamespace(asks_early=asks_early, members=())
+    side: Any = SimpleNamespace(study=study, mesh=mesh, signatures=())
+    site: Any = SimpleNamespace(ask_dealer=ask)
+
+    async def scenario() -> None:
+        runner = AttemptRunner(site, tell=site)
+        await runner.ask_dealer(side, ())
+        runner.close()
+
+    asyncio.run(scenario())
+    assert len(asked) == (asks_early and has_dealer)
+
+
+def test_a_preparation_leaves_the_next_channel_to_its_run():
+    """It would hold up the run, which may come at once."""
+    made: list[str] = []
+
+    class Channels:
+        def make(self, *_: Any) -> None:
+            made.append("channel")
+
+    class Mesh:
+        index, peers, channel_peers = 0, (1,), (1,)
+        members = tuple(SimpleNamespace(name=f"node-{number}") for number in range(2))
+        attempt = SimpleNamespace(members=members, id=bytes(32), toss_plan=None)
+
+        def take_up(self, peer: int, channel: Any) -> None: ...
+
+        def take_coins(self, shares: list[int]) -> None: ...
+
+    site: Any = SimpleNamespace(name="node-0", channels=Channels(), coins=None)
+    for is_parked in (True, False):
+
+        async def scenario(is_parked: bool = is_parked) -> None:
+            runner = AttemptRunner(site, tell=site)
+            runner._side = cast(Any, SimpleNamespace(mesh=Mesh()))
+            runner._links[1] = PeerLink(peer_stream("node-1"))
+            runner._has_met = runner.ended_well = True
+            runner._is_parked = is_parked
+            runner.end()
+
+        asyncio.run(scenario())
+        assert made == ([] if is_parked else ["channel"])

@@ -20,6 +20,7 @@
 | `batch_rounds.py` | the rounds of small chunks that are computed together |
 | `links.py` | links between nodes: dialling and waiting |
 | `next_channels.py` | channels of transfers, made after one study for the next one |
+| `next_coins.py` | coins of two nodes, tossed after one study for the next one |
 | `peers.py` | one link: frames by their place, and its mailbox |
 | `material.py` | the dealer's material, read ahead up to a window |
 | `spool.py` | material on disk, encrypted, that waits for a run |

@@ -13,6 +13,7 @@ steps.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -39,8 +40,9 @@ from umpc.node.attempts.compute_calls import ComputeCalls
 from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.guard import ViolationGuard
-from umpc.node.attempts.material import WINDOW_BYTES, MaterialReader
+from umpc.node.attempts.material import WINDOW_BYTES, DealerCall, MaterialReader
 from umpc.node.attempts.next_channels import MOST_PEERS, NextChannels
+from umpc.node.attempts.next_coins import NextCoins, bytes_of_toss, is_tossed_ahead, toss_ahead
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttempts
 from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds, drive
@@ -49,7 +51,7 @@ from umpc.node.attempts.spool import TAG_BYTES, Spool
 from umpc.node.audit.study_rows import Record, nothing
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import Records
-from umpc.protocols.base.node import MeshSide, NodeSide, TakesChannels, UsesRoots
+from umpc.protocols.base.node import AsksEarly, MeshSide, NodeSide, TakesChannels, UsesRoots
 from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.study import messages as m
 from umpc.study.cost import sent_by_round
@@ -59,12 +61,17 @@ from umpc.study.sizes import Member
 from umpc.transport.patience import time_limit
 from umpc.transport.structured_concurrency import together
 
+log = logging.getLogger("umpc.node")
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
+REPORT_SECONDS = 0.01
+"""Seconds after a study before its nodes make channels: its report is made meanwhile."""
 NEXT_CHANNEL = 1
 """The chunk in whose name the set-up of the next study's channel goes; this one's is 0."""
+FEW_NODES = 8
+"""The most nodes whose signatures the event loop checks itself: a millisecond's work."""
 SMALL_STUDY = 1 << 15
 """The most edges and records of a study whose brief computations the event loop does itself."""
 
@@ -81,13 +88,16 @@ class Site:
     dial: a link to a peer that comes later in the study.
     await_link: the link that an earlier peer dials. Both take the study, the peer's index, the
         meeting's name, and `channels` where the run may use one.
-    open_material: the stream from the dealer; it takes openings, and signatures of all members.
+    open_material: the stream from the dealer; it takes openings, signatures of all members, the
+        node's chunks, and the call if the dealer is asked already.
+    ask_dealer: opens such a call, if dealers may be asked before E is expanded.
     open_spool: room on disk for so many bytes.
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
     workers: computes chunks of edges beside the run's own thread, if there is such a place.
     roots: what studies leave for the base transfers of later ones, in memory; None keeps nothing.
     channels: of transfers, made after one study for the next one, if they are kept.
+    coins: tossed over such a channel, if they are kept.
     """
 
     name: str
@@ -100,16 +110,15 @@ class Site:
     permit_delta: Callable[[Fraction], None]
     dial: Callable[..., Awaitable[PeerLink]]
     await_link: Callable[..., Awaitable[PeerLink]]
-    open_material: Callable[
-        [SharedAttempt, tuple[bytes, ...], tuple[bytes, ...], list[Chunk]],
-        Awaitable[MaterialReader],
-    ]
+    open_material: Callable[..., Awaitable[MaterialReader]]
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[[ShufflerStreams], Awaitable[None]]
     record: Record = nothing
     workers: Executor | None = None
     roots: KeptRoots | None = None
     channels: NextChannels | None = None
+    coins: NextCoins | None = None
+    ask_dealer: Callable[[DealerCall], Awaitable[None]] | None = None
 
 
 class AttemptRunner:
@@ -124,7 +133,7 @@ class AttemptRunner:
         self._thread: ThreadPoolExecutor | None = None
         self._calls: ComputeCalls | None = None
         self._has_met = False
-        """This run has set up transfers where it needed some, so that no preparation did."""
+        """This run, or the preparation that it goes on with, has set up transfers if due."""
         self._is_small = False
         """The attempt with other nodes has at most SMALL_STUDY edges and records."""
         self._side: NodeSide | None = None
@@ -132,6 +141,7 @@ class AttemptRunner:
         self._chunks: list[Chunk] = []
         self._rounds: Rounds | None = None
         self._links: dict[int, PeerLink] = {}
+        self._asked: DealerCall | None = None
         self._reader: MaterialReader | None = None
         self._spool: Spool | None = None
         self.delivery: ShufflerStreams | None = None
@@ -144,6 +154,8 @@ class AttemptRunner:
         self.ended_well = False
         """The run has taken all its steps, so its connections may serve another one."""
         self._connecting: set[str] = set()
+        self._meeting: asyncio.Task[None] | None = None
+        """The links of a prepared run are being made."""
         self.missing: list[str] = []
         """The names whose messages were missing when the time of a step was up."""
 
@@ -177,6 +189,17 @@ class AttemptRunner:
             return function(*arguments, **named)
         return await self.in_thread(function, *arguments, **named)
 
+    async def for_nodes(
+        self, function: Callable[[Sequence[Any]], Result], given: Sequence[Any]
+    ) -> Result:
+        """Computation in proportion to the number of nodes: in place where these are few.
+
+        Args: given: the function's argument, which has an item for each node.
+        """
+        if len(given) <= FEW_NODES:
+            return function(given)
+        return await self.in_thread(function, given)
+
     @property
     def side(self) -> NodeSide:
         if self._side is None:
@@ -184,6 +207,19 @@ class AttemptRunner:
         return self._side
 
     # --- prepare -------------------------------------------------------------------------------
+
+    async def ask_dealer(self, side: NodeSide, openings: tuple[bytes, ...]) -> None:
+        """Ask the dealer for material, where a study surely needs some, before E is expanded.
+
+        The dealer then expands E at the same time. All that it is told are public facts that every
+        node has signed. Raises: PeerUnavailable, CertificateError.
+        """
+        ask, dealer = self.site.ask_dealer, side.study.dealer
+        mesh = side.mesh
+        if ask is None or dealer is None or not isinstance(mesh, AsksEarly) or not mesh.asks_early:
+            return
+        self._asked = DealerCall(dealer, side.study, mesh.members, openings, side.signatures)
+        await ask(self._asked)
 
     async def ready(
         self, side: NodeSide, openings: tuple[bytes, ...], *, ahead: bool = False
@@ -229,10 +265,29 @@ class AttemptRunner:
         """Connect to all peers, set up transfers, and toss the committee's coins over them."""
         await self._connect(mesh, mesh.attempt.study, mesh.attempt.id, self._channel_peers(mesh))
         self._sent_before += self._set_up_before(mesh)
-        await together(rounds.set_up(peer) for peer in mesh.peers)
-        failpoint("after-set-up")
-        await rounds.toss()
+        if not self._take_coins(mesh):
+            await together(rounds.set_up(peer) for peer in mesh.peers)
+            failpoint("after-set-up")
+            await rounds.toss()
         self._has_met = True
+
+    def _take_coins(self, mesh: MeshSide) -> bool:
+        """Use coins that were tossed before over a channel of this run, if there are any.
+
+        Both ends of the channel have them, or neither. Returns: whether there are any.
+        """
+        plan = mesh.attempt.toss_plan
+        if self.site.coins is None or plan is None or not isinstance(mesh, TakesChannels):
+            return False
+        for link in self._links.values():
+            shares = link.channel and self.site.coins.take(link.channel.session, plan)
+            if shares:
+                mesh.take_coins(shares)
+                member = mesh.attempt.committee.index(mesh.index)
+                self._sent_before += bytes_of_toss(plan, member)
+                log.debug("the coins with %s are from after an earlier study", link.peer)
+                return True
+        return False
 
     async def _take_seed(self, mesh: MeshSide, ahead: bool) -> None:
         seed = await self._open_material(mesh, ahead)
@@ -250,11 +305,13 @@ class AttemptRunner:
         """The node's seed: the dealer's, or its own where nothing is dealt."""
         attempt = mesh.attempt
         if not attempt.needs_dealer:
+            self._close_dealer()
             return os.urandom(SEED_BYTES)
         if ahead:
             self._spool = await self.in_thread(self._open_spool, mesh, dealt_bytes)
+        asked = (self._asked,) if self._asked is not None else ()
         self._reader = await self.site.open_material(
-            attempt, self._openings, self.side.signatures, self._chunks
+            attempt, self._openings, self.side.signatures, self._chunks, *asked
         )
         seed = await self._reader.seed()
         self._reader.on_violation(self.guard.note)
@@ -347,8 +404,20 @@ class AttemptRunner:
             self.side, self._openings, self._chunks, self._spool, self.bytes_offline, delta
         )
 
+    def meet_again(self, prepared: PreparedAttempt, study: Study) -> None:
+        """Begin to make links of a new meeting: those of the preparation are gone.
+
+        Their peers are known, so this goes on while the members agree. Args: as of `resume`.
+        """
+        mesh = prepared.side.mesh
+        if mesh is not None:
+            meeting = digest(b"umpc links of a prepared run 1", mesh.attempt.id)
+            self._meeting = asyncio.create_task(self._connect(mesh, study, meeting))
+            # A run that fails before it needs the links has a reason of its own.
+            self._meeting.add_done_callback(lambda made: made.cancelled() or made.exception())
+
     async def resume(self, prepared: PreparedAttempt, study: Study) -> None:
-        """Make links of a new meeting: those of the preparation are gone, and known to a peer.
+        """Go on with what was prepared, over links of a new meeting.
 
         Args: study: as it was proposed for the run, perhaps with other addresses.
         """
@@ -360,12 +429,15 @@ class AttemptRunner:
         if mesh is None:
             return
         self._is_small = is_small(mesh.attempt)
-        meeting = digest(b"umpc links of a prepared run 1", mesh.attempt.id)
+        if self._meeting is None:
+            self.meet_again(prepared, study)
         async with self._step("prepare", study.seconds_per_step):
-            await self._connect(mesh, study, meeting)
+            if self._meeting is not None:
+                await self._meeting
             if self._spool:
                 await self._spool.read_ahead(WINDOW_BYTES)
         self._rounds = self._rounds_over(mesh, self._spool)
+        self._has_met = True
 
     # --- evaluate ------------------------------------------------------------------------------
 
@@ -468,9 +540,12 @@ class AttemptRunner:
         return sum(link.bytes_sent for link in self._links.values())
 
     def end(self) -> None:
-        """End the run. A run that ended well makes channels for the next study before `close`."""
-        is_due = self.ended_well and self._has_met and self._side is not None
-        mesh = self.side.mesh if is_due else None
+        """End the run. A run that ended well makes channels for the next study before `close`.
+
+        A preparation leaves that to its run, which may follow at once.
+        """
+        is_due = self.ended_well and self._has_met and not self._is_parked
+        mesh = self._side.mesh if is_due and self._side is not None else None
         peers = self._channel_peers(mesh) if mesh is not None else ()
         if mesh is None or self.site.channels is None or not 0 < len(peers) <= MOST_PEERS:
             self.close()
@@ -481,8 +556,17 @@ class AttemptRunner:
         links = {name: (self._links[peer], index < peer) for peer, name in names.items()}
         owners = {name: (min(index, peer), max(index, peer)) for peer, name in names.items()}
 
+        plan = mesh.attempt.toss_plan
+        own, coins = self.site.name, self.site.coins
+
         async def over(link: PeerLink, protocol: Protocol[Any]) -> Any:
-            return await drive(link, protocol, owners[link.peer], self.in_thread, NEXT_CHANNEL)
+            ends = owners[link.peer]
+            await asyncio.sleep(REPORT_SECONDS)
+            made = await drive(link, protocol, ends, self.in_thread, NEXT_CHANNEL)
+            if coins is not None and plan is not None and is_tossed_ahead(plan):
+                shares = await toss_ahead(link, made, own, plan, ends, self.briefly)
+                coins.keep(made.session, plan, shares)
+            return made
 
         async def close(made: bool) -> None:
             self.ended_well = made
@@ -496,10 +580,14 @@ class AttemptRunner:
             self._pump.cancel()
         if self._reader:
             self._reader.close(keep=self.ended_well)
+        elif self._asked:
+            self._asked.close()
 
     def close(self) -> None:
         """End everything that belongs to this run; what waits prepared does not."""
         self._close_dealer()
+        if self._meeting is not None:
+            self._meeting.cancel()
         if self._spool and not self._is_parked:
             self._spool.close()
         for link in self._links.values():

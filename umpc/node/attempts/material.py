@@ -15,8 +15,10 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study.document import Study
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
+from umpc.study.sizes import Member
 from umpc.transport.authority import Identity
 from umpc.transport.kept import KeptConnections
 from umpc.transport.services import dealer_stub
@@ -28,46 +30,31 @@ WINDOW_BYTES = 32 << 20
 """Material that a node holds at most, for any number of edges."""
 
 
-class MaterialReader:
-    """The stream from the dealer to one node.
+class DealerCall:
+    """One node's call to the dealer for the material of one attempt, which `MaterialReader` reads.
+
+    It needs all that the attempt's id follows from, and not E: the dealer may expand E meanwhile.
 
     Args:
         dealer: the study's dealer.
         signatures: every node's, of all members.
-        node: this node's index.
-        chunks: its chunks in the common order. Their material must come in this order.
     """
 
     def __init__(
         self,
         dealer: Participant,
-        attempt: SharedAttempt,
+        study: Study,
+        members: Sequence[Member],
         openings: Sequence[bytes],
         signatures: Sequence[bytes],
-        node: int,
-        chunks: Sequence[Chunk],
     ):
-        self.dealer = dealer.name
-        self.bytes_received = 0
-        self.is_awaited = False
-        self._address = dealer.address
-        self._patience = attempt.study.seconds_per_step
-        self._ahead = len(chunks)
-        if attempt.dealt_at_most > WINDOW_BYTES:
-            self._ahead = attempt.chunks_ahead(WINDOW_BYTES)[node]
-        self._chunks = chunks
-        self._read_frames: deque[Frame] = deque()
-        self._held: deque[Frame] = deque()
-        self._held_bytes = 0
-        self._came = 0
-        self._failure: UmpcError | None = None
-        self._alarm: Callable[[MpcError], None] | None = None
-        self._changed = asyncio.Condition()
+        self._dealer = dealer
+        self._patience = study.seconds_per_step
         self._request = member_codec.large_request(
-            attempt.study.encode(), attempt.members, tuple(openings), tuple(signatures)
+            study.encode(), tuple(members), tuple(openings), tuple(signatures)
         )
-        # It reads on demand, so that the window is all that this node holds.
-        self._stream: RpcStream[Never, list[Frame]] = RpcStream(
+        # It reads on demand, so that the reader's window is all that this node holds.
+        self.stream: RpcStream[Never, list[Frame]] = RpcStream(
             dealer.name,
             "prepare",
             _decode,
@@ -82,17 +69,18 @@ class MaterialReader:
 
         Raises: PeerUnavailable, CertificateError.
         """
-        await self._stream.connect(identity, "dealer", self._address, self._patience, kept)
-        self._stream.begin(dealer_stub(self._stream.channel).Deal(self._request.first))
+        at = self._dealer.address
+        await self.stream.connect(identity, "dealer", at, self._patience, kept)
+        self.stream.begin(dealer_stub(self.stream.channel).Deal(self._request.first))
 
-    async def _tell(self) -> None:
+    async def tell(self) -> None:
         """Send the whole request, for which the dealer asks one node. Raises: as `open`."""
         if not self._request.body:
-            raise self._stream.violation("asked again for a request that it has")
+            raise self.stream.violation("asked again for a request that it has")
         stream: RpcStream[pb.DealPiece, pb.DealTold] = RpcStream(
-            self.dealer, "prepare", as_received, beats=False
+            self._dealer.name, "prepare", as_received, beats=False
         )
-        stream.begin(dealer_stub(self._stream.channel).Tell())
+        stream.begin(dealer_stub(self.stream.channel).Tell())
         try:
             for piece in self._request.pieces():
                 await stream.send(piece, "prepare")
@@ -101,11 +89,51 @@ class MaterialReader:
         finally:
             stream.cancel()
 
+    def close(self, *, keep: bool = False) -> None:
+        """Hang up; the connection ends in the background. Args: as of `RpcStream.cancel`."""
+        self.stream.cancel(keep=keep)
+
+
+class MaterialReader:
+    """The material of one node, as it comes from the dealer.
+
+    Args:
+        dealer: the study's dealer.
+        call: to it, which was opened or is about to be.
+        node: this node's index.
+        chunks: its chunks in the common order. Their material must come in this order.
+    """
+
+    def __init__(
+        self,
+        dealer: Participant,
+        call: DealerCall,
+        attempt: SharedAttempt,
+        node: int,
+        chunks: Sequence[Chunk],
+    ):
+        self.dealer = dealer.name
+        self.bytes_received = 0
+        self.is_awaited = False
+        self._call = call
+        self._stream = call.stream
+        self._ahead = len(chunks)
+        if attempt.dealt_at_most > WINDOW_BYTES:
+            self._ahead = attempt.chunks_ahead(WINDOW_BYTES)[node]
+        self._chunks = chunks
+        self._read_frames: deque[Frame] = deque()
+        self._held: deque[Frame] = deque()
+        self._held_bytes = 0
+        self._came = 0
+        self._failure: UmpcError | None = None
+        self._alarm: Callable[[MpcError], None] | None = None
+        self._changed = asyncio.Condition()
+
     async def seed(self) -> bytes:
         """Return the node's seed, which is the first frame."""
         self._read_frames.extend(await self._stream.next("prepare"))
         if not self._read_frames:
-            await self._tell()
+            await self._call.tell()
         frame = await self._read()
         if frame.step != "node_seed" or len(frame.payload) != 32:
             raise self._stream.violation("did not begin with the node's seed")
@@ -176,7 +204,7 @@ class MaterialReader:
     def close(self, *, keep: bool = False) -> None:
         """Hang up; the connection ends in the background. Args: as of `RpcStream.cancel`."""
         self._alarm = None
-        self._stream.cancel(keep=keep)
+        self._call.close(keep=keep)
 
     async def _read(self) -> Frame:
         """The next frame of the stream, whose messages have one or more."""

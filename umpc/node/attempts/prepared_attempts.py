@@ -133,6 +133,10 @@ class PreparedAttempts:
     def __len__(self) -> int:
         return len(self._places)
 
+    def holds(self, study: bytes) -> bool:
+        """Return whether an attempt of the study waits. Any thread may ask."""
+        return study in self._places
+
     def check_room(self) -> None:
         """Raises: PreparationError that says what to do."""
         if len(self._places) < self._most:

@@ -80,7 +80,7 @@ class RunningChunks:
         with blaming(self._culprit, self._rounds.step):
             task = await self._task(chunk, payload)
             if task is None:
-                step = await self._rounds.in_thread(self._rounds.begin, chunk, payload)
+                step = await self._rounds.compute(self._rounds.begin, chunk, payload)
         if task is None:
             begun = group.create_task(self._finish(chunk, step))
         else:
@@ -105,7 +105,7 @@ class RunningChunks:
     async def _give(self, task: OwnerTask | OwnerBatch) -> GivenRounds:
         """Give a task to the workers; a small one stays with this run's own thread."""
         if self._workers is None or task.edge_count < SMALLEST_TASK:
-            return RoundsHere(task, self._rounds.in_thread)
+            return RoundsHere(task, self._rounds.compute)
         await self._starting.acquire()
         return _Starting(self._workers.begin(task), self._starting.release)
 

@@ -41,6 +41,7 @@ from umpc.protocols.registry import decode_study, protocol_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
+from umpc.transport.structured_concurrency import task_group
 
 log = logging.getLogger("umpc.node")
 PROPOSE_SECONDS = 600
@@ -68,6 +69,10 @@ class DatasetChoice:
     check: Callable[[Study], None]
 
 
+Begun = tuple[Attempt, Fraction, tuple[Event, ...]]
+"""An attempt, with the δ and the mechanism that are to be reserved for it."""
+
+
 class StudyRun(CoordinatorStream):
     """Args: site: the parts of the process, until `choice` has found those for the study's data
     set; the others as of CoordinatorStream."""
@@ -84,6 +89,8 @@ class StudyRun(CoordinatorStream):
         self.site = site
         self._choice = choice
         self._runner = AttemptRunner(site, self.tell)
+        self._is_admitted = False
+        """The site's rules, as they are now, allow the study."""
         self.parked: PreparedAttempt | None = None
         """The attempt that waits for another run: this run ended, the study did not."""
         self.aborted = False
@@ -138,13 +145,12 @@ class StudyRun(CoordinatorStream):
     async def _steps(self, whole: asyncio.Timeout) -> None:
         propose = await self.expect(m.Propose, PROPOSE_SECONDS)
         before = self.site.ledger.hold_seconds
-        await asyncio.to_thread(self._read_proposal, propose.study)
+        released, held = await asyncio.to_thread(self._take_up, propose)
         study = self.study
         self._runner.site = self.site
         if (due := whole.when()) is not None:
             whole.reschedule(due - before + self.site.ledger.hold_seconds)
         self._runner.study = study.hash
-        released, held = await asyncio.to_thread(self._look_up, propose.ahead)
         parked = self.site.parking.take(study.whole.hash)
         if parked is not None and not propose.ahead and parked.side.study.hash == study.hash:
             await self._run_parked(parked)
@@ -160,6 +166,30 @@ class StudyRun(CoordinatorStream):
                 return
             await asyncio.to_thread(refuse_former, self.site, study)
         await self._run_attempt(propose.ahead)
+
+    def _take_up(self, propose: m.Propose) -> tuple[StoredRelease | None, HeldAttempt | None]:
+        """Read a proposal, note it on disk, and find what there is of it.
+
+        Where there is nothing yet, the rules are asked, too: all this is one piece of work off the
+        event loop. Returns: as `_look_up`.
+        """
+        self._read_proposal(propose.study)
+        released, held = self._look_up(propose.ahead)
+        is_new = released is None and held is None
+        if is_new and not self.site.parking.holds(self.study.whole.hash):
+            self._check_ahead(propose.ahead)
+            self.site.admit(self.study)
+            self._is_admitted = True
+        return released, held
+
+    def _check_ahead(self, ahead: bool) -> None:
+        """Whether the study can be prepared ahead, if it is to be.
+
+        Raises: StudyError, PreparationError.
+        """
+        if ahead:
+            protocol_of(self.study).check_ahead(self.study)
+            self.site.parking.check_room()
 
     def _read_proposal(self, document: bytes) -> None:
         """Take up the study, and go on with its data set and that one's budget."""
@@ -189,10 +219,9 @@ class StudyRun(CoordinatorStream):
         study = self.study
         ledger = self.site.ledger
         protocol = protocol_of(study)
-        if ahead:
-            protocol.check_ahead(study)
-            self.site.parking.check_room()
-        await asyncio.to_thread(self.site.admit, study)
+        if not self._is_admitted:
+            self._check_ahead(ahead)
+            await asyncio.to_thread(self.site.admit, study)
         failpoint("before-reserve")
         # Before the table is read: nothing about it is told without budget.
         # Not in a thread: no cancellation may come in between.
@@ -208,7 +237,7 @@ class StudyRun(CoordinatorStream):
             await self.send(m.Accepted(study.hash, side.accept()))
             agree = await self.expect(m.Agree)
             failpoint("agree")
-            opening = await self._runner.in_thread(side.agree, agree.members)
+            opening = await self._runner.for_nodes(side.agree, agree.members)
             await self.send(m.Opened(opening, side.sign_members()))
             delta = await self._prepare(side, ahead)
             if ahead:
@@ -257,7 +286,8 @@ class StudyRun(CoordinatorStream):
         begin = await self.expect(m.Begin)
         self.step = "prepare"
         failpoint("before-prepare")
-        attempt, delta, events = await self._runner.in_thread(self._begin, side, begin)
+        await self._runner.for_nodes(side.check_agreed, begin.signatures)
+        attempt, delta, events = await self._begin_beside_dealer(side, begin)
         # Not in a thread, as epsilon.
         self.site.ledger.reserve_delta(self.study.whole.hash, delta, events)
         failpoint("after-reserve-delta")
@@ -267,12 +297,17 @@ class StudyRun(CoordinatorStream):
         await self.send(m.Prepared(attempt.id, self._runner.bytes_offline, signature=signature))
         return delta
 
-    def _begin(self, side: NodeSide, begin: m.Begin) -> tuple[Attempt, Fraction, tuple[Event, ...]]:
-        """Check what all nodes signed, derive the attempt, and ask the site's rules for its δ.
+    async def _begin_beside_dealer(self, side: NodeSide, begin: m.Begin) -> Begun:
+        """Derive the attempt while the dealer, which is asked, does so. Returns: as `_begin`."""
+        async with task_group() as group:
+            group.create_task(self._runner.ask_dealer(side, begin.openings))
+            return await self._runner.in_thread(self._begin, side, begin)
+
+    def _begin(self, side: NodeSide, begin: m.Begin) -> Begun:
+        """Derive the attempt, and ask the site's rules for its δ.
 
         Returns: the attempt, and the δ and the mechanism that are to be reserved.
         """
-        side.check_agreed(begin.signatures)
         attempt = side.begin(begin.openings)
         delta = exact_delta(side.delta)
         self.site.permit_delta(delta)
@@ -306,8 +341,8 @@ class StudyRun(CoordinatorStream):
         self.watch.attempt()
         study = self.study
         try:
-            await asyncio.to_thread(self.site.permit, study, parked.side.records)
-            await asyncio.to_thread(self.site.permit_delta, parked.delta)
+            await asyncio.to_thread(self._permit, study, parked)
+            self._runner.meet_again(parked, study)
             log.info("study %s of %s goes on as it was prepared", self.label, self.coordinator)
             await self.send(m.Accepted(study.hash, parked.side.accept()))
             agree = await self.expect(m.Agree)
@@ -315,7 +350,7 @@ class StudyRun(CoordinatorStream):
             await self.send(m.Opened(parked.agree(agree.members), side.sign_members()))
             begin = await self.expect(m.Begin)
             self.step = "prepare"
-            await self._runner.briefly(side.check_agreed, begin.signatures)
+            await self._runner.for_nodes(side.check_agreed, begin.signatures)
             attempt = parked.begin(begin.openings)
             failpoint("before-resume")
             await self._runner.resume(parked, study)
@@ -324,6 +359,11 @@ class StudyRun(CoordinatorStream):
             await self._finish(parked.side)
         finally:
             self._settle(parked)
+
+    def _permit(self, study: Study, parked: PreparedAttempt) -> None:
+        """Ask the site's rules once more. Raises: PolicyRefused, ApprovalPending."""
+        self.site.permit(study, parked.side.records)
+        self.site.permit_delta(parked.delta)
 
     def _settle(self, parked: PreparedAttempt) -> None:
         """End a parked attempt that was taken: its material, and its reservation if not held."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hmac
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from umpc.errors import AuditError
 
@@ -40,6 +40,7 @@ MOST_FIELDS = 32
 MOST_LINE = 1 << 16
 """Longest line, in bytes. The limits above keep every row far below."""
 SEAL = re.compile(rb'\{"seq":([1-9][0-9]{0,18}),.*,"hash":"([0-9a-f]{64})"\}', re.DOTALL)
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 SEAL_BYTES = len(b',"hash":""}') + 64
 
 
@@ -63,15 +64,23 @@ class AuditRow:
 
     def line(self, seq: int, at: str) -> bytes:
         """Return the row's line without its hash."""
-        facts = asdict(self)
-        for key in ("name", "coordinator", "statistic", "epsilon", "delta"):
-            facts[key] = one_line(facts[key], MOST_WORD)
-        facts["note"] = one_line(self.note, MOST_NOTE)
-        facts["fields"] = [one_line(each, MOST_WORD) for each in self.fields[:MOST_FIELDS]]
+        fields = [one_line(each, MOST_WORD) for each in self.fields[:MOST_FIELDS]]
         if len(self.fields) > MOST_FIELDS:
-            facts["fields"].append(f"and {len(self.fields) - MOST_FIELDS} more")
-        row = {"seq": seq, "at": at, **facts}
-        return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
+            fields.append(f"and {len(self.fields) - MOST_FIELDS} more")
+        row = {
+            "seq": seq,
+            "at": at,
+            "event": self.event,
+            "study": self.study,
+            "name": one_line(self.name, MOST_WORD),
+            "coordinator": one_line(self.coordinator, MOST_WORD),
+            "statistic": one_line(self.statistic, MOST_WORD),
+            "fields": fields,
+            "epsilon": one_line(self.epsilon, MOST_WORD),
+            "delta": one_line(self.delta, MOST_WORD),
+            "note": one_line(self.note, MOST_NOTE),
+        }
+        return ENCODER.encode(row).encode()[:-1]
 
 
 @dataclass(frozen=True)
@@ -120,5 +129,7 @@ def mark_of(line: bytes) -> AuditMark | None:
 
 def one_line(text: str, most: int) -> str:
     """Return a text from outside as one printable line of bounded length."""
+    if len(text) <= most and text.isprintable():
+        return text
     shown = "".join(each if each.isprintable() else "?" for each in text[:most])
     return shown if len(text) <= most else f"{shown}…"

@@ -220,6 +220,11 @@ class CoordinatorSide(ABC):
             raise LocalProtocolError("evaluate comes after prepare")
         return m.Evaluate(self._signatures)
 
+    @property
+    def asks(self) -> bool:
+        """Whether a question may follow a release."""
+        return type(self).ask is not CoordinatorSide.ask
+
     def ask(self, answers: Sequence[m.Released]) -> m.Ask | None:
         """The question that follows from what all nodes released; None for no question."""
         return None

@@ -39,6 +39,7 @@ from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.members import attempt_statement
+from umpc.study.sizes import Member
 
 
 class MeshSide(Protocol):
@@ -137,6 +138,28 @@ class TakesChannels(Protocol):
 
     def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
         """Use a channel to a peer, once, in place of `set_up`."""
+        ...
+
+    def take_coins(self, shares: list[int]) -> None:
+        """Use coins of the committee's plan that were tossed before, in place of `toss`.
+
+        Args: shares: this member's share of each sum of coins; they serve no other attempt.
+        """
+        ...
+
+
+@runtime_checkable
+class AsksEarly(Protocol):
+    """A `MeshSide` whose study surely needs a dealer, so that it can be asked before E is known."""
+
+    @property
+    def asks_early(self) -> bool:
+        """Whether the edges of this study need material, unless no two nodes share one."""
+        ...
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """All members, once they have agreed."""
         ...
 
 

@@ -66,6 +66,13 @@ class SeedAgreement:
         """The node's entry among the members, with which it accepts the study."""
         return self._member
 
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """All members, after `agree`."""
+        if self._members is None:
+            raise LocalProtocolError("the members have not agreed")
+        return self._members
+
     def agree(self, members: Sequence[Member]) -> bytes:
         """Take everybody's commitment and give one's own opening.
 

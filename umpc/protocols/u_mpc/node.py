@@ -145,6 +145,12 @@ class UMpcNode(NodeSide):
         return self.attempt.peers(self.index)
 
     @property
+    def asks_early(self) -> bool:
+        """Whether the edges of this study need material, unless no two nodes share one."""
+        study = self.study
+        return tosses_apart(study) and study.degree > 1 and len(study.nodes) > 1
+
+    @property
     def tosses_early(self) -> bool:
         """Whether `set_up` and `toss` may come before the seed, which the dealer sends."""
         return self.attempt.needs_dealer and tosses_apart(self.study)
@@ -199,6 +205,16 @@ class UMpcNode(NodeSide):
         if self._transfers is None:
             raise LocalProtocolError("this study has no channel for coins alone")
         self._transfers.take_up(peer, channel)
+
+    def take_coins(self, shares: list[int]) -> None:
+        """Use the committee's noise that was tossed before the attempt, in place of `toss`."""
+        if self._toss_begun:
+            raise LocalProtocolError("the committee's coins were tossed before")
+        if len(shares) != self.attempt.sums or not self.attempt.tosses(self.index):
+            raise LocalProtocolError("these are no coins of this attempt")
+        self._toss_begun = True
+        self._parts.append(shares)
+        self._tossed = True
 
     def toss(self) -> Mesh[None] | None:
         """The committee's noise from transfers, once, after every set-up."""

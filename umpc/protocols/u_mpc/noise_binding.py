@@ -54,7 +54,7 @@ def noise_of_sums(sizes: Sizes) -> tuple[SumNoise, ...]:
     study = sizes.study
     parts = list(zip(study.epsilons, sizes.sensitivities, strict=True))
     if study.noise == "in_mpc":
-        return tuple(CommitteeLaplace(epsilon, sensitivity) for epsilon, sensitivity in parts)
+        return tuple(_committee_laplace(*part) for part in parts)
     if study.noise == "binomial":
         share = study.exact_delta / study.exact_epsilon
         return tuple(
@@ -69,6 +69,12 @@ def noise_of_sums(sizes: Sizes) -> tuple[SumNoise, ...]:
         DistributedLaplace(epsilon, sensitivity, nodes, study.honest)
         for epsilon, sensitivity in parts
     )
+
+
+@lru_cache(maxsize=16)
+def _committee_laplace(epsilon: Fraction, sensitivity: int) -> CommitteeLaplace:
+    """A committee's noise: its thresholds take a search each, and a study asks for them often."""
+    return CommitteeLaplace(epsilon, sensitivity)
 
 
 @lru_cache(maxsize=16)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from umpc.protocols.grid.operators.limits import MAX_CELLS
 from umpc.protocols.grid.operators.splitting import fields_of, terms_of, written_out
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.normal_form import BitAtom
+from umpc.ustat.normal_form import BitAtom, Polynomial
 
 
 def ties_of_uniform_columns(resolution: int) -> Fraction:
@@ -279,6 +279,7 @@ def _tables(first: int, second: int, resolution: int) -> tuple[_LevelTable, ...]
     return tuple(tables)
 
 
+@lru_cache(maxsize=16)
 def signs_of(kernel: Kernel, first: str, second: str) -> Signs:
     """The kernel by signs. Raises: KernelError where it is none, or would leave its range."""
     for name in (first, second):
@@ -288,7 +289,8 @@ def signs_of(kernel: Kernel, first: str, second: str) -> Signs:
                 f"sign(a.{name} - b.{name}) does; this one does more; take pairs"
             )
     values = ((1, 1), (1, -1), (1, 0), (0, 1), (0, 0))
-    signs = Signs(*(_value(kernel, {first: x, second: y}) for x, y in values))
+    polynomial = written_out(kernel.polynomial.scaled(1 / kernel.unit))
+    signs = Signs(*(_value(polynomial, {first: x, second: y}) for x, y in values))
     listed = (signs.alike, signs.unlike, signs.first, signs.second, signs.none)
     if not min(listed) <= signs.undecided <= max(listed):
         raise KernelError(
@@ -297,9 +299,11 @@ def signs_of(kernel: Kernel, first: str, second: str) -> Signs:
     return signs
 
 
-def _value(kernel: Kernel, signs: dict[str, int]) -> int:
-    """The kernel in units where each column of record 0 minus that of record 1 has this sign."""
-    polynomial = written_out(kernel.polynomial.scaled(1 / kernel.unit))
+def _value(polynomial: Polynomial, signs: dict[str, int]) -> int:
+    """The kernel's polynomial where each column of record 0 minus that of record 1 has this sign.
+
+    Args: polynomial: written out, in units.
+    """
     return sum(
         term.coefficient
         for term in terms_of(polynomial, 2)

@@ -1,0 +1,184 @@
+"""Coins that are tossed after one study for the next one: exact, used once, for the same plan only.
+
+docs/decisions/0083-fewer-milliseconds-a-study.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.support.garbled import without_points
+from umpc.crypto.prg import SEED_BYTES
+from umpc.crypto.ring import RINGS
+from umpc.crypto.rounds import Message, run_in_memory
+from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.mpc.transfers.correlated_ot import (
+    CorrelatedReceiver,
+    CorrelatedSender,
+    fresh_delta,
+    open_receiver,
+    open_sender,
+)
+from umpc.mpc.transfers.toss_plan import TossPlan
+from umpc.node.attempts import next_coins
+from umpc.node.attempts.next_channels import KEPT_AT_MOST, KEPT_SECONDS, NextChannels
+from umpc.node.attempts.next_coins import (
+    OUTLIVING,
+    NextCoins,
+    bytes_of_toss,
+    is_tossed_ahead,
+    toss_ahead,
+)
+from umpc.node.attempts.rounds import FEW_ANDS
+from umpc.study.frames import Frame, Key
+
+NAME = bytes(range(32))
+NEVER, SURELY = 1, (1 << 64) - 1
+"""Thresholds of coins that come up with probability 2^-64, and 1 - 2^-64."""
+
+
+def plan_of(*thresholds: int, members: int = 2) -> TossPlan:
+    weights = tuple(10**place for place in range(len(thresholds)))
+    return TossPlan(members, RINGS[0], (CoinToss(thresholds, weights),))
+
+
+PLAN = plan_of(NEVER, SURELY, NEVER, SURELY)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Line:
+    """A link in memory. `peer` is the name of the other end, which is `other`."""
+
+    other: Line
+
+    def __init__(self, peer: str):
+        self.peer = peer
+        self.sent: list[Frame] = []
+        self._frames: dict[Key, asyncio.Future[Message]] = {}
+
+    def _due(self, key: Key) -> asyncio.Future[Message]:
+        return self._frames.setdefault(key, asyncio.get_running_loop().create_future())
+
+    async def send(self, frame: Frame) -> None:
+        self.sent.append(frame)
+        self.other._due(frame.key).set_result(frame.message)
+
+    async def receive(self, key: Key) -> Message:
+        return await self._due(key)
+
+
+def ends() -> tuple[CorrelatedSender, CorrelatedReceiver]:
+    seed = bytes(range(32))
+    sender = open_sender(seed, fresh_delta(seed), NAME, "south")
+    with without_points():
+        made, _ = run_in_memory([sender, open_receiver(seed, NAME, "north")])
+    return made[0], made[1]
+
+
+def tossed(sender, receiver, plan: TossPlan = PLAN) -> tuple[list[list[int]], list[Line]]:
+    """Both ends' shares of a toss, and their links."""
+
+    async def compute(function, *arguments):
+        return function(*arguments)
+
+    async def scenario():
+        north, south = Line("south"), Line("north")
+        north.other, south.other = south, north
+        shares = await asyncio.gather(
+            toss_ahead(north, sender, "north", plan, (0, 1), compute),
+            toss_ahead(south, receiver, "south", plan, (0, 1), compute),
+        )
+        return list(shares), [north, south]
+
+    return asyncio.run(scenario())
+
+
+def test_both_ends_share_the_sum_of_the_coins():
+    shares, _ = tossed(*ends())
+    assert (shares[0][0] + shares[1][0]) % (1 << RINGS[0].bits) == 10 + 1000
+    assert tossed(*ends())[0] != shares, "a share tells nothing"
+
+
+def test_each_toss_draws_its_numbers_anew_and_in_frames_of_its_own(monkeypatch):
+    drawn: list[bytes] = []
+
+    def draw(count: int) -> bytes:
+        drawn.append(bytes([len(drawn)]) * count)
+        return drawn[-1]
+
+    monkeypatch.setattr(next_coins.os, "urandom", draw)
+    shares, lines = tossed(*ends())
+    assert len(drawn) == 2 and all(len(each) == SEED_BYTES for each in drawn)
+    again, _ = tossed(*ends())
+    assert shares[0] != again[0]
+    for line in lines:
+        keys = [frame.key for frame in line.sent]
+        assert len(keys) == len(set(keys))
+        assert min(key[-1] for key in keys) >= 2, "0 and 1 are those of set-ups"
+
+
+def test_the_toss_uses_a_fork_and_leaves_the_channel_to_the_study():
+    sender, receiver = ends()
+    fresh, _ = ends()
+    tossed(sender, receiver)
+    assert sender.session == fresh.session == NAME
+    assert sender._batch == fresh._batch and receiver._batch == 0
+
+
+def test_what_is_sent_is_what_a_toss_inside_the_study_sends():
+    _, lines = tossed(*ends())
+    for number, line in enumerate(lines):
+        payloads = sum(len(frame.payload) for frame in line.sent)
+        shapes = PLAN.shapes(number, 1 - number)
+        assert payloads == sum(len(shape.payload) for shape in shapes if shape.width)
+        assert bytes_of_toss(PLAN, number) > payloads
+
+
+def test_shares_are_handed_out_once_and_only_for_their_channel_and_plan():
+    kept = NextCoins(Clock())
+    kept.keep(NAME, PLAN, [7])
+    assert kept.take(bytes(32), PLAN) is None, "another channel"
+    assert kept.take(NAME, plan_of(NEVER, SURELY, NEVER, SURELY)) == [7], "an equal plan"
+    assert kept.take(NAME, PLAN) is None and len(kept) == 0
+    kept.keep(NAME, PLAN, [7])
+    assert kept.take(NAME, plan_of(NEVER)) is None, "other coins"
+    assert kept.take(NAME, PLAN) is None, "their channel was offered, so nobody needs them again"
+
+
+def test_shares_outlive_the_channel_of_their_toss():
+    """If one end had a channel and no shares, it would toss alone."""
+    clock = Clock()
+    coins, channels = NextCoins(clock), NextChannels(clock)
+    sender, _ = ends()
+    for number in range(2 * OUTLIVING * KEPT_AT_MOST):
+        name = number.to_bytes(32, "big")
+        coins.keep(name, PLAN, [number])
+        channels.keep("south", name, sender)
+    assert len(coins) == OUTLIVING * KEPT_AT_MOST
+    clock.now = KEPT_SECONDS
+    while (offered := channels.offer("south")) is not None:
+        name = offered[0]
+        assert coins.take(name, PLAN) == [int.from_bytes(name, "big")]
+    clock.now = OUTLIVING * KEPT_SECONDS + 1
+    assert coins.take(bytes(32), PLAN) is None and len(coins) == 0
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [(PLAN, True), (None, False), (plan_of(NEVER, members=3), False)],
+)
+def test_only_few_coins_of_two_members_are_tossed_ahead(plan, expected):
+    assert is_tossed_ahead(plan) == expected
+
+
+def test_many_coins_are_tossed_in_their_study():
+    many = plan_of(*[(1 << 64) - 3] * 100)
+    assert many.work > FEW_ANDS and not is_tossed_ahead(many)
