@@ -8,6 +8,10 @@ no exception: Dask would log an exception together with its arguments, and try t
 from __future__ import annotations
 
 import importlib
+import pickle
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, SupportsIndex, TypeAlias
 
 from umpc import __version__
 from umpc.errors import ConfigError, UmpcError
@@ -20,6 +24,11 @@ NEVER_ON_DISK = {
 """Settings of every worker: masks and records stay in memory."""
 
 
+FIRST_WITH_BUFFERS = 5
+"""The first protocol of pickle that has buffers."""
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
 class TaskFailure:
     """A failure of a task, as its result."""
 
@@ -27,42 +36,110 @@ class TaskFailure:
         self.error = error
 
 
-def begin(task: OwnerTask | OwnerBatch, version: str) -> TaskRounds | TaskFailure:
-    """Begin an owner's task. Args: version: of the node's umpc. The result stays at the worker."""
+class Packed:
+    """Tasks on their way to a worker. The scheduler, which passes them on, does not unpack them."""
+
+    def __init__(self, pickled: Buffer):
+        self._pickled = pickled
+
+    @classmethod
+    def of(cls, tasks: Sequence[Any]) -> Packed:
+        """Pack tasks."""
+        return cls(pickle.dumps(tasks, protocol=pickle.HIGHEST_PROTOCOL))
+
+    def __repr__(self) -> str:
+        return "Packed(<redacted>)"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        if protocol.__index__() < FIRST_WITH_BUFFERS:
+            return Packed, (bytes(self._pickled),)
+        # Dask sends such a buffer as it is, without a copy.
+        return Packed, (pickle.PickleBuffer(self._pickled),)
+
+    def tasks(self) -> list[Any]:
+        """Unpack the tasks."""
+        found: list[Any] = pickle.loads(self._pickled)
+        return found
+
+
+class TasksAtWorker:
+    """Owners' tasks that began together. A copy goes to another worker as their tasks."""
+
+    def __init__(self, rounds: Sequence[TaskRounds | TaskFailure]):
+        self._rounds = rounds
+
+    def __repr__(self) -> str:
+        return f"TasksAtWorker({len(self._rounds)} tasks, <redacted>)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TasksAtWorker, (self._rounds,)
+
+    def __sizeof__(self) -> int:
+        return sum(map(sys.getsizeof, self._rounds))
+
+    def after(self, place: int, heard: Heard) -> Said | TaskFailure:
+        """Return what the owner of one task says after these rounds."""
+        rounds = self._rounds[place]
+        if isinstance(rounds, TaskFailure):
+            return rounds
+        try:
+            return rounds.after(heard)
+        except UmpcError as error:
+            return TaskFailure(error)
+
+
+def begin(tasks: Packed, version: str) -> TasksAtWorker | TaskFailure:
+    """Begin owners' tasks. Args: version: of the node's umpc. The result stays at the worker."""
     try:
         check_worker(version)
+    except UmpcError as error:
+        return TaskFailure(error)
+    return TasksAtWorker([_begun(task) for task in tasks.tasks()])
+
+
+def _begun(task: OwnerTask | OwnerBatch) -> TaskRounds | TaskFailure:
+    try:
         return TaskRounds(task)
     except UmpcError as error:
         return TaskFailure(error)
 
 
-def after(rounds: TaskRounds | TaskFailure, heard: HeardMessages) -> Said | TaskFailure:
-    """Return what the owner says after these rounds."""
-    if isinstance(rounds, TaskFailure):
-        return rounds
-    try:
-        return rounds.after(heard.messages)
-    except UmpcError as error:
-        return TaskFailure(error)
+def after(
+    tasks: TasksAtWorker | TaskFailure, heard: HeardMessages
+) -> list[Said | TaskFailure] | TaskFailure:
+    """Return what the owners say after these rounds, in the order of what they have heard."""
+    if isinstance(tasks, TaskFailure):
+        return tasks
+    return [tasks.after(place, rounds) for place, rounds in heard.messages.items()]
 
 
-def deal(task: DealTask, version: str) -> list[list[bytes]] | TaskFailure:
-    """For each chunk the material of each owner."""
+def deal(tasks: Packed, version: str) -> list[list[list[bytes]] | TaskFailure] | TaskFailure:
+    """For each task, for each of its chunks, the material of each owner."""
     try:
         check_worker(version)
+    except UmpcError as error:
+        return TaskFailure(error)
+    return [_dealt(task) for task in tasks.tasks()]
+
+
+def _dealt(task: DealTask) -> list[list[bytes]] | TaskFailure:
+    try:
         return task.payloads()
     except UmpcError as error:
         return TaskFailure(error)
 
 
 class HeardMessages:
-    """Messages of other owners, without their content in any log of Dask's."""
+    """Messages of other owners, without their content in any log of Dask's.
 
-    def __init__(self, messages: Heard):
+    Args: messages: for the place of each task that goes on, all that its owner has heard.
+    """
+
+    def __init__(self, messages: Mapping[int, Heard]):
         self.messages = messages
 
     def __repr__(self) -> str:
-        return f"HeardMessages({len(self.messages)} rounds)"
+        return f"HeardMessages({len(self.messages)} tasks)"
 
 
 def check_worker(version: str) -> None:
