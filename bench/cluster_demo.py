@@ -1,11 +1,11 @@
 """`make cluster-demo`: two sites' chunks on two Dask clusters, workers killed in the middle.
 
-Kendall's tau over pairs of two nodes, in this process, twice with the same seeds: once on this
-machine alone, and once with each node on a cluster of its own: a scheduler and two workers, which
-speak TLS only and know another authority than those of the other site. A worker of the first site
-is killed when a third of the chunks is done, and one of the second site after two thirds. The two
-runs must agree in every sum and in every message that the nodes and the dealer sent, and the sum
-must be that which numpy finds in the clear.
+Kendall's tau over all pairs of two nodes' records, in this process, twice with the same seeds: once
+on this machine alone, and once with each node on a cluster of its own: a scheduler and two workers,
+which speak TLS only and know another authority than those of the other site. A worker of the first
+site is killed when a third of the chunks is done, and one of the second site after two thirds. The
+two runs must agree in every sum and in every message that the nodes and the dealer sent, and the
+sum must be that which numpy finds in the clear.
 
 Nothing here protects anything: all parties are in one process.
 """
@@ -22,6 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil, sqrt
 from typing import TypeAlias
 
 import numpy as np
@@ -40,10 +41,8 @@ from umpc.protocols.base.node import GivesTasks
 from umpc.simulation import ready_for_edges
 from umpc.ustat.cells import AT_ONCE
 
-RECORDS = 20_000
-"""The records of each node."""
-EDGES = 200_000_000
-"""The edges of E. Half of them have a record of each site, and are computed under shares."""
+EDGES = 100_000_000
+"""About so many edges have a record of each site, and are computed under shares. All pairs do."""
 
 Tables: TypeAlias = list[dict[str, NDArray[np.int64]]]
 
@@ -137,9 +136,9 @@ def tables_of(records: int) -> Tables:
     return [{name: rng.integers(0, 1000, records) for name in "xy"} for _ in range(2)]
 
 
-def study_in_memory(edges: int, records: int = RECORDS) -> EdgesInMemory:
-    """A study of two nodes up to its first edge, the same at every call."""
-    study = kendall_study(2, 1000, "1", edges=str(edges))
+def study_in_memory(records: int) -> EdgesInMemory:
+    """A study over all pairs of two nodes' records up to its first edge, the same at every call."""
+    study = kendall_study(2, 1000, "1", edges="all")
     found = ready_for_edges(study, tables_of(records), Stream(bytes(32)).bytes)
     assert found is not None
     return found
@@ -147,7 +146,7 @@ def study_in_memory(edges: int, records: int = RECORDS) -> EdgesInMemory:
 
 def bytes_an_edge() -> int:
     """Bytes of a node's task for each edge, pickled."""
-    edges = study_in_memory(20_000, 500)
+    edges = study_in_memory(500)
     chunk = next(edges.attempt.chunks())
     node = chunk.parties[0]
     assert edges.dealer is not None
@@ -189,25 +188,21 @@ def sum_in_the_clear(edges: EdgesInMemory, tables: Tables) -> int:
     return total
 
 
-def alone(edges: int) -> tuple[Outcome, bool]:
+def alone(records: int) -> tuple[Outcome, bool]:
     """Run on this machine alone. Returns: the outcome, and whether its sum is the clear one."""
-    began, computed = time.monotonic(), time.process_time()
-    study = study_in_memory(edges)
-    cells = study.attempt.hypergraph.shared_cells.values()
-    shared, chunks = sum(cell.count for cell in cells), sum(1 for _ in study.attempt.chunks())
-    print(f"{shared:,} edges are of both sites; E is drawn in {time.monotonic() - began:.1f} s")
+    study = study_in_memory(records)
+    chunks = sum(1 for _ in study.attempt.chunks())
     began, computed = time.monotonic(), time.process_time()
     here = InlineExecutor()
     found = asyncio.run(evaluate(study, (here, here, here), Progress("this machine", chunks)))
     seconds, computed = time.monotonic() - began, time.process_time() - computed
     print(f"this machine alone: {seconds:.1f} s, {computed:.1f} processor seconds")
-    clear = sum_in_the_clear(study, tables_of(RECORDS))
-    ring = study.attempt.ring.bits
+    clear = sum_in_the_clear(study, tables_of(records))
     print(f"the sum in the clear: {clear}")
-    return found, clear % (1 << ring) == found.sums[0]
+    return found, clear % (1 << study.attempt.ring.bits) == found.sums[0]
 
 
-def spread(edges: int, chunks: int) -> tuple[Outcome, int]:
+def spread(records: int, chunks: int) -> tuple[Outcome, int]:
     """Run on two clusters, and kill a worker of each. Returns: the outcome, and workers killed."""
     with cluster() as north, cluster() as south:
         sites = north, south
@@ -223,7 +218,7 @@ def spread(edges: int, chunks: int) -> tuple[Outcome, int]:
                 site.kill_worker(0)
                 print(f"a worker was killed after {count} of {chunks} chunks", flush=True)
 
-        study = study_in_memory(edges)
+        study = study_in_memory(records)
         began, computed = time.monotonic(), time.process_time()
         before = sum(site.processor_seconds() for site in sites)
         found = asyncio.run(evaluate(study, (*places, InlineExecutor()), done))
@@ -240,11 +235,11 @@ def spread(edges: int, chunks: int) -> tuple[Outcome, int]:
 
 def main() -> int:
     """Run the demonstration. Returns: 0 where all runs agree."""
-    edges = int(os.environ.get("EDGES") or EDGES)
-    print(f"E of {edges:,} edges over two nodes with {RECORDS:,} records each")
+    records = ceil(sqrt(int(os.environ.get("EDGES") or EDGES)))
+    print(f"{records**2:,} edges between the {records:,} records of each of two nodes")
     print(f"a task takes {bytes_an_edge()} bytes an edge to its worker", flush=True)
-    one, is_clear = alone(edges)
-    two, killed = spread(edges, one.chunks)
+    one, is_clear = alone(records)
+    two, killed = spread(records, one.chunks)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"this process took {peak} MiB at most")
     for name, run in (("alone", one), ("clusters", two)):

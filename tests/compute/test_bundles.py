@@ -78,8 +78,8 @@ class ClusterInMemory:
         if self.is_gone:
             raise PeerUnavailable("gone")
         first, *rest = pickle.loads(pickle.dumps([self._there(each) for each in arguments]))
-        if isinstance(first, cluster_tasks.Packed):
-            self.sizes.append(len(first.tasks()))
+        if isinstance(first, cluster_tasks.GivenTasks):
+            self.sizes.append(len(first.tasks))
         self.calls.append(Call(function(first, *rest)))
         return self.calls[-1]
 

@@ -20,9 +20,8 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from umpc import __version__
 from umpc.compute import cluster_tasks
-from umpc.compute.cluster_tasks import HeardMessages, Packed, TaskFailure
+from umpc.compute.cluster_tasks import GivenTasks, HeardMessages, TaskFailure
 from umpc.mpc.masked.tasks import DealTask, Heard, OwnerBatch, OwnerTask, Said
 
 TASKS_OF_CALL = 8
@@ -121,9 +120,9 @@ class Bundles:
             self._start()
 
     async def _deal(self, together: Sequence[_Waiting]) -> None:
-        tasks = Packed.of([waiting.task for waiting in together])
+        tasks = GivenTasks([waiting.task for waiting in together])
         with _Answers(waiting.answer for waiting in together) as answers:
-            call = await self.cluster.submit(cluster_tasks.deal, tasks, __version__)
+            call = await self.cluster.submit(cluster_tasks.deal, tasks)
             answers.give(await self.cluster.result(call))
 
 
@@ -145,9 +144,9 @@ class Bundle:
             assert waiting.rounds is not None
             waiting.rounds.enter(self, place)
         heard = {place: waiting.heard for place, waiting in enumerate(together)}
-        tasks = Packed.of([waiting.task for waiting in together])
+        tasks = GivenTasks([waiting.task for waiting in together])
         with _Answers(waiting.answer for waiting in together) as answers:
-            self._state = await self._cluster.submit(cluster_tasks.begin, tasks, __version__)
+            self._state = await self._cluster.submit(cluster_tasks.begin, tasks)
             self._forget_if_left()
             if self._here:
                 answers.give(await self._after(heard))

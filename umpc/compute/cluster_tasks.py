@@ -8,10 +8,9 @@ no exception: Dask would log an exception together with its arguments, and try t
 from __future__ import annotations
 
 import importlib
-import pickle
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any
 
 from umpc import __version__
 from umpc.errors import ConfigError, UmpcError
@@ -24,11 +23,6 @@ NEVER_ON_DISK = {
 """Settings of every worker: masks and records stay in memory."""
 
 
-FIRST_WITH_BUFFERS = 5
-"""The first protocol of pickle that has buffers."""
-Buffer: TypeAlias = bytes | bytearray | memoryview
-
-
 class TaskFailure:
     """A failure of a task, as its result."""
 
@@ -36,30 +30,18 @@ class TaskFailure:
         self.error = error
 
 
-class Packed:
-    """Tasks on their way to a worker. The scheduler, which passes them on, does not unpack them."""
+class GivenTasks:
+    """Tasks on their way to a worker, without their content in any log of Dask's.
 
-    def __init__(self, pickled: Buffer):
-        self._pickled = pickled
+    version: of the umpc that gives them.
+    """
 
-    @classmethod
-    def of(cls, tasks: Sequence[Any]) -> Packed:
-        """Pack tasks."""
-        return cls(pickle.dumps(tasks, protocol=pickle.HIGHEST_PROTOCOL))
+    def __init__(self, tasks: Sequence[Any]):
+        self.tasks = tasks
+        self.version = __version__
 
     def __repr__(self) -> str:
-        return "Packed(<redacted>)"
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        if protocol.__index__() < FIRST_WITH_BUFFERS:
-            return Packed, (bytes(self._pickled),)
-        # Dask sends such a buffer as it is, without a copy.
-        return Packed, (pickle.PickleBuffer(self._pickled),)
-
-    def tasks(self) -> list[Any]:
-        """Unpack the tasks."""
-        found: list[Any] = pickle.loads(self._pickled)
-        return found
+        return f"GivenTasks({len(self.tasks)} tasks, <redacted>)"
 
 
 class TasksAtWorker:
@@ -88,13 +70,13 @@ class TasksAtWorker:
             return TaskFailure(error)
 
 
-def begin(tasks: Packed, version: str) -> TasksAtWorker | TaskFailure:
-    """Begin owners' tasks. Args: version: of the node's umpc. The result stays at the worker."""
+def begin(given: GivenTasks) -> TasksAtWorker | TaskFailure:
+    """Begin owners' tasks. The result stays at the worker."""
     try:
-        check_worker(version)
+        check_worker(given.version)
     except UmpcError as error:
         return TaskFailure(error)
-    return TasksAtWorker([_begun(task) for task in tasks.tasks()])
+    return TasksAtWorker([_begun(task) for task in given.tasks])
 
 
 def _begun(task: OwnerTask | OwnerBatch) -> TaskRounds | TaskFailure:
@@ -113,13 +95,13 @@ def after(
     return [tasks.after(place, rounds) for place, rounds in heard.messages.items()]
 
 
-def deal(tasks: Packed, version: str) -> list[list[list[bytes]] | TaskFailure] | TaskFailure:
+def deal(given: GivenTasks) -> list[list[list[bytes]] | TaskFailure] | TaskFailure:
     """For each task, for each of its chunks, the material of each owner."""
     try:
-        check_worker(version)
+        check_worker(given.version)
     except UmpcError as error:
         return TaskFailure(error)
-    return [_dealt(task) for task in tasks.tasks()]
+    return [_dealt(task) for task in given.tasks]
 
 
 def _dealt(task: DealTask) -> list[list[bytes]] | TaskFailure:
