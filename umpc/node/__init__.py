@@ -16,6 +16,7 @@
 | `table/` | a table's file: its text, its columns, its numbers |
 | `config.py` | the site's configuration file |
 | `config_section.py` | one table of that file, checked value by value |
+| `object_section.py` | the keys of that file that name objects of a store |
 | `dataset_files.py` | the files of several data sets, which may not be shared |
 | `datasets.py` | the data sets of a node, and the one that a study is about |
 | `template.py` | an example of the configuration, with every key |

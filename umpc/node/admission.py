@@ -75,7 +75,7 @@ class Admission:
         self._record = record
         self._read = config
         # a database cannot prove that its table has not changed
-        most = config.cache_bytes if charged and not config.source.sql else 0
+        most = config.cache_bytes if charged and config.source.is_local else 0
         self.cache = RecordCache(config.source, self._parse, most, charged or int, WATCH)
 
     def admit(self, study: Study) -> None:
