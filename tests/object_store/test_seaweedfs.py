@@ -81,7 +81,7 @@ def test_a_change_while_the_table_is_read_is_refused_by_the_store(weed, keys, mo
 
 
 def test_refusals_have_a_class_and_an_advice_and_show_no_key(weed, keys, tmp_path):
-    weed.put("refusing", a__x_csv=b"age\n31\n")
+    weed.put("closed", a__x_csv=b"age\n31\n")
 
     def keys_of(key: str, secret: str) -> Path:
         file = tmp_path / f"{key}-{secret}.keys"
@@ -89,16 +89,24 @@ def test_refusals_have_a_class_and_an_advice_and_show_no_key(weed, keys, tmp_pat
         file.chmod(0o600)
         return file
 
-    source = table(weed, "refusing", "a/*.csv", keys)
+    source = table(weed, "closed", "a/*.csv", keys)
     nobody = replace(weed, endpoint="http://127.0.0.1:1")
     cases = (
         (table(weed, "nobucket", "a/*.csv", keys), ConfigError, "no such bucket"),
         (table(weed, "nobucket", "a/x.csv", keys), ConfigError, "no such bucket"),
-        (table(weed, "refusing", "a/none.csv", keys), ConfigError, "no such object"),
-        (table(weed, "refusing", "a/*.csv", keys_of("NOBODY", SECRET)), ConfigError, "does not know"),
-        (table(weed, "refusing", "a/*.csv", keys_of(ACCESS, "wrong")), ConfigError, "secret key is"),
-        (table(weed, "refusing", "a/*.csv", keys_of("STRANGER", SECRET)), ConfigError, "may not"),
-        (table(nobody, "refusing", "a/*.csv", keys), DataError, "nothing listens there"),
+        (table(weed, "closed", "a/none.csv", keys), ConfigError, "no such object"),
+        (
+            table(weed, "closed", "a/*.csv", keys_of("NOBODY", SECRET)),
+            ConfigError,
+            "does not know",
+        ),
+        (
+            table(weed, "closed", "a/*.csv", keys_of(ACCESS, "wrong")),
+            ConfigError,
+            "secret key is",
+        ),
+        (table(weed, "closed", "a/*.csv", keys_of("STRANGER", SECRET)), ConfigError, "may not"),
+        (table(nobody, "closed", "a/*.csv", keys), DataError, "nothing listens there"),
     )
     for each, cls, advice in cases:
         with pytest.raises(cls, match="own log says why") as caught:

@@ -19,6 +19,7 @@ from umpc.node.cache_watch import WATCH
 from umpc.node.config import NodeConfig, choose_dataset, load_datasets
 from umpc.node.field_sets import FieldSets, field_sets_beside
 from umpc.node.policy import Policy
+from umpc.node.reading_progress import reading_beside
 from umpc.node.record_cache import RecordCache, RecordRequest
 from umpc.node.records import Records, load_records
 from umpc.protocols.registry import protocol_of
@@ -108,6 +109,7 @@ class Admission:
             node=self.name,
             where=request.where,
             person=request.person,
+            progress=reading_beside(self.config.ledger),
         )
 
     def permit(self, study: Study, records: int) -> None:
