@@ -46,7 +46,7 @@ $(VENV)/.pages: $(VENV)/.dev
 	@touch $@
 
 $(VENV)/.cluster: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cluster]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench,cluster]'
 	@touch $@
 
 $(VENV)/.release: $(VENV)/.demo
