@@ -78,6 +78,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if bool(arguments.compute) != bool(arguments.compute_tls):
         parser.error("--compute and --compute-tls go together")
+    if arguments.compute and arguments.data:
+        parser.error("workers do not have the file of --data: measure its figures on this machine")
     given.give(arguments.data)
     import matplotlib
 

@@ -16,6 +16,7 @@ from umpc.compute import bundles, cluster_tasks
 from umpc.compute.bundles import Bundles, RoundsAtCluster
 from umpc.compute.cluster_tasks import TaskFailure
 from umpc.crypto.rounds import Message
+from umpc.dealer import in_order
 from umpc.errors import EncodingError, PeerUnavailable
 from umpc.mpc.masked.tasks import OwnerTask
 
@@ -106,6 +107,20 @@ def test_bundles_say_what_single_tasks_say(calls, lost):
     assert sum(cluster.sizes) == 2 * plain.chunks > 2 * len(cluster.sizes)
     states = [call for call in cluster.calls if not isinstance(call.found, list)]
     assert len(states) == len(cluster.sizes) and all(call.is_forgotten for call in states)
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_the_dealers_tasks_go_together_too(calls):
+    run = run_of()
+    plain = [list(run.dealer.deal_one(chunk)) for chunk in run.attempt.chunks()]
+    cluster = ClusterInMemory(calls)
+
+    async def dealt() -> list[Any]:
+        batches = run.attempt.batches()
+        return [each async for each in in_order.dealt_in_order(run.dealer, batches, cluster)]
+
+    assert asyncio.run(dealt()) == plain
+    assert sum(cluster.sizes) == len(plain) > len(cluster.sizes)
 
 
 def test_a_bundle_is_bounded_by_tasks_and_by_bytes(monkeypatch):
