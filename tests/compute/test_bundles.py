@@ -187,3 +187,23 @@ def test_a_caller_that_leaves_holds_up_nobody_and_keeps_no_state():
         assert cluster.calls[2].is_forgotten
 
     asyncio.run(left())
+
+
+def test_a_loop_that_ends_leaves_all_room_to_the_next_one():
+    first, *others = tasks_of(run_of(), 0)[:4]
+    cluster = ClusterInMemory(calls=1)
+
+    async def ends_early() -> None:
+        given = [asyncio.create_task(cluster.begin(task).after(())) for task in (first, *others)]
+        while not cluster.sizes:
+            await asyncio.sleep(0)
+        given += [asyncio.create_task(cluster.begin(task).after(())) for task in others]
+        await asyncio.sleep(0)
+
+    async def says() -> Any:
+        return await cluster.begin(first).after(())
+
+    for _ in range(3):
+        cluster.sizes.clear()
+        asyncio.run(ends_early())
+        assert isinstance(asyncio.run(says()), Message)

@@ -55,7 +55,8 @@ class Bundles:
 
     def __init__(self, cluster: TakesCalls, calls: int):
         self.cluster = cluster
-        self._free = calls
+        self._calls = calls
+        self._under_way: set[asyncio.Task[None]] = set()
         self._waiting: deque[_Waiting] = deque()
         self._running: set[asyncio.Task[None]] = set()
 
@@ -71,11 +72,12 @@ class Bundles:
         payloads: list[list[bytes]] = await self._answer(_Waiting(task, task.size))
         return payloads
 
-    def run(self, work: Coroutine[Any, Any, None]) -> None:
+    def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do some work beside its caller."""
         task = asyncio.get_running_loop().create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+        return task
 
     async def _answer(self, waiting: _Waiting) -> Any:
         self._waiting.append(waiting)
@@ -93,10 +95,21 @@ class Bundles:
 
     def _start(self) -> None:
         """Begin as many calls as there is room for. Tasks are divided among the free places."""
-        while self._free and self._waiting:
-            most = -(-len(self._waiting) // self._free)
-            self._free -= 1
-            self.run(self._call(self._next(min(most, TASKS_OF_CALL))))
+        for left in [waiting for waiting in self._waiting if waiting.answer.done()]:
+            self._waiting.remove(left)
+        while self._waiting and (free := self._calls - self._count_under_way()) > 0:
+            most = -(-len(self._waiting) // free)
+            call = self.run(self._call(self._next(min(most, TASKS_OF_CALL))))
+            self._under_way.add(call)
+            call.add_done_callback(self._end)
+
+    def _count_under_way(self) -> int:
+        # A task that was cancelled is done before its callback has run.
+        return sum(not call.done() for call in self._under_way)
+
+    def _end(self, call: asyncio.Task[None]) -> None:
+        self._under_way.discard(call)
+        self._start()
 
     def _next(self, most: int) -> list[_Waiting]:
         """The first of the tasks that wait, of one kind."""
@@ -110,14 +123,10 @@ class Bundles:
         return found
 
     async def _call(self, together: Sequence[_Waiting]) -> None:
-        try:
-            if together[0].is_dealt:
-                await self._deal(together)
-            else:
-                await Bundle(self).begin(together)
-        finally:
-            self._free += 1
-            self._start()
+        if together[0].is_dealt:
+            await self._deal(together)
+        else:
+            await Bundle(self).begin(together)
 
     async def _deal(self, together: Sequence[_Waiting]) -> None:
         tasks = GivenTasks([waiting.task for waiting in together])
