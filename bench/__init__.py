@@ -49,6 +49,7 @@
 | `kendall.py` | a study of Kendall's tau, for benchmarks in one process |
 | `leaks.py` | memory and open descriptors of every process over many studies |
 | `cluster_demo.py` | `make cluster-demo`: two sites' chunks on two clusters, and workers killed |
+| `dask_sites.py` | Dask clusters on this machine, each with an authority of its own |
 | `trail.py` | an audit trail of a million rows: seconds and memory to verify it |
 | `limits.py` | this machine's AES limit |
 | `table.py` | print tables, and figures beside their targets |

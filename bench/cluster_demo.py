@@ -1,10 +1,11 @@
 """`make cluster-demo`: two sites' chunks on two Dask clusters, workers killed in the middle.
 
-Kendall's tau over pairs of two nodes, in this process, twice with the same seeds: once on this
-machine alone, and once with each node on a cluster of its own: a scheduler and two workers, which
-speak TLS only and know another authority than those of the other site. A worker of the first site
-is killed when a third of the chunks is done, and one of the second site after two thirds. The two
-runs must agree in every sum and in every message that the nodes and the dealer sent.
+Kendall's tau over all pairs of two nodes' records, in this process, twice with the same seeds: once
+on this machine alone, and once with each node on a cluster of its own: a scheduler and two workers,
+which speak TLS only and know another authority than those of the other site. A worker of the first
+site is killed when a third of the chunks is done, and one of the second site after two thirds. The
+two runs must agree in every sum and in every message that the nodes and the dealer sent, and the
+sum must be that which numpy finds in the clear.
 
 Nothing here protects anything: all parties are in one process.
 """
@@ -12,27 +13,24 @@ Nothing here protects anything: all parties are in one process.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import os
 import pickle
 import resource
-import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from math import ceil, sqrt
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bench.dask_sites import Cluster, cluster
 from bench.kendall import kendall_study
 from umpc.compute.executor import Executor, GivenRounds, InlineExecutor
-from umpc.compute.place import ComputePlace
 from umpc.crypto.prg import Stream
 from umpc.crypto.rounds import Message
 from umpc.dealer.session import DealerSession
@@ -41,17 +39,12 @@ from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import Heard, Said
 from umpc.protocols.base.node import GivesTasks
 from umpc.simulation import ready_for_edges
-from umpc.transport.authority import Authority
+from umpc.ustat.cells import AT_ONCE
 
-RECORDS = 20_000
-"""The records of each node."""
-SECONDS = 120
-"""The most seconds for the cluster to start."""
-WORKER_SETTINGS = {
-    "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET": "False",
-    "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL": "False",
-    "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True",
-}
+EDGES = 100_000_000
+"""About so many edges have a record of each site, and are computed under shares. All pairs do."""
+
+Tables: TypeAlias = list[dict[str, NDArray[np.int64]]]
 
 
 @dataclass(frozen=True)
@@ -137,19 +130,23 @@ async def _all(given: list[GivenRounds], heard: list[Heard]) -> list[Said]:
     return list(await asyncio.gather(*(g.after(h) for g, h in zip(given, heard, strict=True))))
 
 
-def study_in_memory(edges: int, records: int = RECORDS) -> EdgesInMemory:
-    """A study of two nodes up to its first edge, the same at every call."""
+def tables_of(records: int) -> Tables:
+    """The tables of two nodes, the same at every call."""
     rng = np.random.default_rng(0)
-    tables = [{name: rng.integers(0, 1000, records) for name in "xy"} for _ in range(2)]
-    study = kendall_study(2, 1000, "1", edges=str(edges))
-    found = ready_for_edges(study, tables, Stream(bytes(32)).bytes)
+    return [{name: rng.integers(0, 1000, records) for name in "xy"} for _ in range(2)]
+
+
+def study_in_memory(records: int) -> EdgesInMemory:
+    """A study over all pairs of two nodes' records up to its first edge, the same at every call."""
+    study = kendall_study(2, 1000, "1", edges="all")
+    found = ready_for_edges(study, tables_of(records), Stream(bytes(32)).bytes)
     assert found is not None
     return found
 
 
 def bytes_an_edge() -> int:
     """Bytes of a node's task for each edge, pickled."""
-    edges = study_in_memory(20_000, 500)
+    edges = study_in_memory(500)
     chunk = next(edges.attempt.chunks())
     node = chunk.parties[0]
     assert edges.dealer is not None
@@ -158,150 +155,98 @@ def bytes_an_edge() -> int:
     return len(pickle.dumps(mesh.task(chunk, material))) // chunk.count
 
 
-# --- the cluster -------------------------------------------------------------------------------
+@dataclass
+class Progress:
+    """Print about every tenth of a run. Args: what: names it. chunks: all of the run."""
+
+    what: str
+    chunks: int
+
+    def __post_init__(self) -> None:
+        self._began = time.monotonic()
+        self._next = 1
+
+    def __call__(self, done: int) -> None:
+        """Tell that so many chunks are done."""
+        if done * 10 >= self._next * self.chunks:
+            self._next = done * 10 // self.chunks + 1
+            seconds = time.monotonic() - self._began
+            print(f"{self.what}: {done} of {self.chunks} chunks, {seconds:.0f} s", flush=True)
 
 
-class Cluster:
-    """A scheduler and workers on this machine, with certificates of an authority of their own."""
+def sum_in_the_clear(edges: EdgesInMemory, tables: Tables) -> int:
+    """The kernel's sum over the shared edges, by numpy alone, without a share or a mask."""
+    total = 0
+    for owners, cell in edges.attempt.hypergraph.shared_cells.items():
+        for start in range(0, cell.count, AT_ONCE):
+            rows = cell.edges(start, min(start + AT_ONCE, cell.count))
+            signs = [
+                np.sign(tables[owners[0]][name][rows[0]] - tables[owners[1]][name][rows[1]])
+                for name in "xy"
+            ]
+            total += int((signs[0] * signs[1]).sum())
+    return total
 
-    def __init__(self, folder: Path, workers: int, **settings: str):
-        authority = Authority.create(folder / "cluster-authority")
-        self.tls = folder / "cluster"
-        authority.issue("cluster", "node", self.tls)
-        self._folder = folder
-        self._file = folder / "scheduler.json"
-        self.processes: list[subprocess.Popen[bytes]] = []
-        self._start(
-            "scheduler",
-            "--scheduler-file",
-            str(self._file),
-            "--port",
-            "0",
-            "--no-show",
-            "--no-dashboard",
-            "--host",
-            "tls://127.0.0.1",
+
+def alone(records: int) -> tuple[Outcome, bool]:
+    """Run on this machine alone. Returns: the outcome, and whether its sum is the clear one."""
+    study = study_in_memory(records)
+    chunks = sum(1 for _ in study.attempt.chunks())
+    began, computed = time.monotonic(), time.process_time()
+    here = InlineExecutor()
+    found = asyncio.run(evaluate(study, (here, here, here), Progress("this machine", chunks)))
+    seconds, computed = time.monotonic() - began, time.process_time() - computed
+    print(f"this machine alone: {seconds:.1f} s, {computed:.1f} processor seconds")
+    clear = sum_in_the_clear(study, tables_of(records))
+    print(f"the sum in the clear: {clear}")
+    return found, clear % (1 << study.attempt.ring.bits) == found.sums[0]
+
+
+def spread(records: int, chunks: int) -> tuple[Outcome, int]:
+    """Run on two clusters, and kill a worker of each. Returns: the outcome, and workers killed."""
+    with cluster() as north, cluster() as south:
+        sites = north, south
+        places = tuple(_opened(site) for site in sites)
+        # chunks done → the site that then loses a worker
+        due = {chunks // 3: north, 2 * chunks // 3: south}
+        progress = Progress("two clusters", chunks)
+
+        def done(count: int) -> None:
+            progress(count)
+            site = due.pop(count, None)
+            if site is not None:
+                site.kill_worker(0)
+                print(f"a worker was killed after {count} of {chunks} chunks", flush=True)
+
+        study = study_in_memory(records)
+        began, computed = time.monotonic(), time.process_time()
+        before = sum(site.processor_seconds() for site in sites)
+        found = asyncio.run(evaluate(study, (*places, InlineExecutor()), done))
+        own, all_of_them = time.process_time() - computed, sum(s.processor_seconds() for s in sites)
+        print(
+            f"two clusters: {time.monotonic() - began:.1f} s; processor seconds: {own:.1f} of this "
+            f"process, {all_of_them - before:.1f} of schedulers and workers"
         )
-        for number in range(workers):
-            self.start_worker(number, **settings)
-
-    def start_worker(self, number: int, **settings: str) -> None:
-        """Start a worker of one process, which Dask does not start again when it dies."""
-        self._start(
-            "worker",
-            "--scheduler-file",
-            str(self._file),
-            "--nthreads",
-            "1",
-            "--no-nanny",
-            "--no-dashboard",
-            "--name",
-            f"worker-{number}",
-            "--local-directory",
-            str(self._folder),
-            **settings,
-        )
-
-    def _start(self, kind: str, *arguments: str, **settings: str) -> None:
-        files = ("--tls-ca-file", "ca.pem"), ("--tls-cert", "cert.pem"), ("--tls-key", "key.pem")
-        tls = [text for key, file in files for text in (key, str(self.tls / file))]
-        command = [sys.executable, "-m", "distributed.cli.dask_" + kind, *tls, *arguments]
-        environment = {**os.environ, **WORKER_SETTINGS, **settings}
-        log = (self._folder / f"{kind}-{len(self.processes)}.log").open("wb")
-        self.processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
-
-    @property
-    def place(self) -> ComputePlace:
-        """The place that a configuration would name, as soon as the scheduler serves."""
-        import json
-
-        deadline = time.monotonic() + SECONDS
-        while not self._file.exists() or not self._file.read_text().strip():
-            if time.monotonic() > deadline:
-                raise TimeoutError("the scheduler did not start")
-            time.sleep(0.1)
-        address = json.loads(self._file.read_text())["address"].removeprefix("tls://")
-        return ComputePlace(cluster=f"dask://{address}", tls=self.tls)
-
-    def wait_for_workers(self) -> None:
-        """Wait until every worker has come."""
-        with self._client() as client:
-            client.wait_for_workers(len(self.processes) - 1, timeout=SECONDS)
-
-    def begun_at(self, number: int) -> int:
-        """The number of tasks that the scheduler has given to a worker, without a result yet."""
-        with self._client() as client:
-            workers = client.scheduler_info(n_workers=-1)["workers"]
-            names = {worker["name"]: address for address, worker in workers.items()}
-            return len(client.processing()[names[f"worker-{number}"]])
-
-    def _client(self) -> Any:
-        from distributed import Client, Security
-
-        security = Security(
-            tls_ca_file=str(self.tls / "ca.pem"),
-            tls_client_cert=str(self.tls / "cert.pem"),
-            tls_client_key=str(self.tls / "key.pem"),
-            require_encryption=True,
-        )
-        address = self.place.cluster.replace("dask://", "tls://")
-        return Client(address, security=security, set_as_default=False)
-
-    def kill_worker(self, number: int) -> None:
-        """End a worker at once, as a failure of its machine does."""
-        self.processes[1 + number].send_signal(signal.SIGKILL)
-
-    def close(self) -> None:
-        """End all processes."""
-        for process in self.processes:
-            process.kill()
-        for process in self.processes:
-            process.wait()
-
-
-@contextlib.contextmanager
-def cluster(workers: int = 2, **settings: str) -> Iterator[Cluster]:
-    """A cluster that is gone at the end. Args: settings: of the workers' environment."""
-    with tempfile.TemporaryDirectory() as folder:
-        found = Cluster(Path(folder), workers, **settings)
-        try:
-            found.wait_for_workers()
-            yield found
-        finally:
-            found.close()
+        print(f"a scheduler or worker took {max(s.peak_mib() for s in sites)} MiB at most")
+        for place in places:
+            place.close()
+    return found, 2 - len(due)
 
 
 def main() -> int:
-    """Run the demonstration. Returns: 0 where both runs agree."""
-    edges = int(os.environ.get("EDGES") or 1_000_000)
-    here = InlineExecutor()
-    print(f"{edges:,} edges of two nodes with {RECORDS:,} records each")
-    print(f"a task takes {bytes_an_edge()} bytes an edge to its worker")
-    began = time.monotonic()
-    alone = asyncio.run(evaluate(study_in_memory(edges), (here, here, here)))
-    print(f"this machine alone: {alone.chunks} chunks in {time.monotonic() - began:.1f} s")
-    with cluster() as north, cluster() as south:
-        places = tuple(_opened(site) for site in (north, south))
-        # chunks done → the site that then loses a worker
-        due = {alone.chunks // 3: north, 2 * alone.chunks // 3: south}
-
-        def kill(done: int) -> None:
-            site = due.pop(done, None)
-            if site is not None:
-                site.kill_worker(0)
-                print(f"a worker was killed after {done} of {alone.chunks} chunks")
-
-        began = time.monotonic()
-        spread = asyncio.run(evaluate(study_in_memory(edges), (*places, here), kill))
-        print(f"two clusters: {spread.chunks} chunks in {time.monotonic() - began:.1f} s")
-        for place in places:
-            place.close()
+    """Run the demonstration. Returns: 0 where all runs agree."""
+    records = ceil(sqrt(int(os.environ.get("EDGES") or EDGES)))
+    print(f"{records**2:,} edges between the {records:,} records of each of two nodes")
+    print(f"a task takes {bytes_an_edge()} bytes an edge to its worker", flush=True)
+    one, is_clear = alone(records)
+    two, killed = spread(records, one.chunks)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"this process took {peak} MiB at most")
-    for name, run in (("alone", alone), ("cluster", spread)):
+    for name, run in (("alone", one), ("clusters", two)):
         print(f"{name:8} sum {run.sums[0]}  {run.messages} messages  {run.digest.hex()[:32]}")
-    print("the same, bit for bit" if alone == spread else "THE RUNS DIFFER")
-    return 0 if alone == spread and not due else 1
+    print("the same, bit for bit" if one == two else "THE RUNS DIFFER")
+    print("the clear sum" if is_clear else "NOT THE CLEAR SUM")
+    return 0 if one == two and is_clear and killed == 2 else 1
 
 
 def _opened(site: Cluster) -> Executor:

@@ -1,16 +1,21 @@
 """`python -m bench.figures`: the papers' figures and tables, into bench/pictures/papers.
 
 python -m bench.figures [NAME …] [--quick] [--redraw] [--data NAME=FILE]
+                        [--compute dask://HOST:PORT --compute-tls FOLDER]
 
 An interrupted run continues where it stopped. --quick: a run of a minute with few runs a point,
 into build/figures-quick. --redraw: draw the stored results again, whatever code measured them;
 versions.json says which code. --data: a paper's own data, which cannot be part of this project.
+--compute: the workers of a Dask cluster measure. Start them in this checkout, as docs/cluster.md
+says, with OMP_NUM_THREADS=1 and --nthreads 1.
+The figures are the same, because each batch has a seed of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 from bench.figures import given
 from bench.figures.catalogue import chosen
@@ -22,14 +27,14 @@ from bench.figures.sweep import entries_of, sweep
 from bench.figures.version import ROOT, code_version, environment
 
 
-def make(figure: Figure, quick: bool, redraw: bool, jobs: int = -1) -> float:
+def make(figure: Figure, quick: bool, redraw: bool, jobs: int = -1, cluster: Any = None) -> float:
     """Measure, draw and write one figure. Return the seconds that passed."""
     started = time.monotonic()
     build = ROOT / "build" / ("figures-quick" if quick else "figures")
     pictures = build / "pictures" if quick else ROOT / "bench" / "pictures" / "papers"
     pictures.mkdir(parents=True, exist_ok=True)
     store = Store(build / f"{figure.name}.jsonl", code_version(), any_version=redraw)
-    rows = sweep(figure, store, quick, jobs)
+    rows = sweep(figure, store, quick, jobs, cluster)
     points = figure.points(quick)
     figure.draw(rows, pictures / f"{figure.name}.png")
     write_csv(figure, rows, pictures / f"{figure.name}.csv")
@@ -68,14 +73,37 @@ def main() -> None:
     parser.add_argument(
         "--data", action="append", default=[], metavar="NAME=FILE", help=", ".join(given.EXPECTED)
     )
+    parser.add_argument("--compute", metavar="dask://HOST:PORT", help="measure on this cluster")
+    parser.add_argument("--compute-tls", metavar="FOLDER", help="ca.pem, cert.pem and key.pem")
     arguments = parser.parse_args()
+    if bool(arguments.compute) != bool(arguments.compute_tls):
+        parser.error("--compute and --compute-tls go together")
+    if arguments.compute and arguments.data:
+        parser.error("workers do not have the file of --data: measure its figures on this machine")
     given.give(arguments.data)
     import matplotlib
 
     matplotlib.use("Agg")
     figures = list(filter(_has_its_data, chosen(arguments.names)))
-    seconds = [make(figure, arguments.quick, arguments.redraw) for figure in figures]
+    cluster = client_of(arguments.compute, arguments.compute_tls) if arguments.compute else None
+    seconds = [
+        make(figure, arguments.quick, arguments.redraw, cluster=cluster) for figure in figures
+    ]
     print(f"{len(seconds)} figures in {shown(sum(seconds))}")
+
+
+def client_of(compute: str, tls: str) -> Any:
+    """Return a client of a cluster, over mutual TLS."""
+    from distributed import Client, Security
+
+    security = Security(
+        tls_ca_file=f"{tls}/ca.pem",
+        tls_client_cert=f"{tls}/cert.pem",
+        tls_client_key=f"{tls}/key.pem",
+        require_encryption=True,
+    )
+    address = compute.replace("dask://", "tls://")
+    return Client(address, security=security, set_as_default=False)
 
 
 def _has_its_data(figure: Figure) -> bool:

@@ -1,4 +1,4 @@
-"""Run all batches of a figure on all cores, except those that the store has."""
+"""Run all batches of a figure on all cores or on a Dask cluster, except those of the store."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ from bench.figures.store import THEORY, Store, key_of
 Job = tuple[Point, int]
 
 
-def sweep(figure: Figure, store: Store, quick: bool = False, jobs: int = -1) -> list[Row]:
+def sweep(
+    figure: Figure, store: Store, quick: bool = False, jobs: int = -1, cluster: Any = None
+) -> list[Row]:
     """Measure what is missing, and return the figure's rows.
 
     jobs: joblib's n_jobs. -1 takes all cores, 1 stays in this process. Each worker has one BLAS
     thread, so that processor times are those of one core.
+    cluster: a Dask client; its workers then measure, from the same checkout as this process. Start
+    them with OMP_NUM_THREADS=1 and --nthreads 1.
     """
     points = list(figure.points(quick))
     missing = [job for job in _all_jobs(points) if store.get(figure.name, *job) is None]
     progress = Progress(figure.name, len(missing))
-    for point, number, measured, seconds in _run(figure, missing, jobs):
+    for point, number, measured, seconds in _run(figure, missing, jobs, cluster):
         store.put(
             figure.name,
             point,
@@ -52,15 +56,18 @@ def _all_jobs(points: Sequence[Point]) -> list[Job]:
 
 
 def _run(
-    figure: Figure, missing: Sequence[Job], jobs: int
+    figure: Figure, missing: Sequence[Job], jobs: int, cluster: Any
 ) -> Iterator[tuple[Point, int, Measured, float]]:
     work = partial(_work, figure.name, figure.measure, figure.predict)
-    if jobs == 1 or not missing:
+    if (jobs == 1 and cluster is None) or not missing:
         yield from (work(*job) for job in missing)
         return
     from joblib import Parallel, delayed, parallel_config
 
-    with parallel_config(backend="loky", inner_max_num_threads=1):
+    place: dict[str, Any] = {"backend": "loky", "inner_max_num_threads": 1}
+    if cluster is not None:
+        place = {"backend": "dask", "client": cluster}
+    with parallel_config(**place):
         parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
         yield from parallel(delayed(work)(*job) for job in missing)
 

@@ -13,6 +13,7 @@ from umpc.cli.main import umpc
 from umpc.errors import ApprovalPending
 from umpc.node.approvals import Approvals, approvals_beside
 from umpc.node.budget.ledger import Ledger
+from umpc.node.reading_progress import reading_beside
 from umpc.transport.authority import Authority
 
 LONG_AGO = datetime.now(UTC) - timedelta(days=400)
@@ -58,6 +59,13 @@ def test_all_is_well(site):
     assert "89 days left" in shown["certificate"] and shown["list"].startswith("no list")
     assert shown["epsilon"] == "5 left of 5 (0 spent, 0 reserved)"
     assert (shown["held"], shown["waiting"]) == ("no study", "no study")
+
+
+def test_a_long_reading_of_the_table_is_shown(site):
+    assert "reading" not in site.status()[1]
+    reading_beside(site.ledger).write_text("1234567 rows, 20 s\n")
+    code, shown, _ = site.status()
+    assert (code, shown["reading"]) == (0, "1,234,567 rows of the table so far, since 20 s")
 
 
 def test_before_the_first_start_there_is_no_ledger(site):

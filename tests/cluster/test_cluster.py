@@ -10,13 +10,14 @@ from dataclasses import replace
 
 import pytest
 
-from bench.cluster_demo import Cluster, Outcome, cluster, evaluate, study_in_memory
+from bench.cluster_demo import Outcome, evaluate, study_in_memory
+from bench.dask_sites import Cluster, cluster
 from umpc.compute.executor import InlineExecutor
 from umpc.errors import ConfigError, PeerUnavailable
 from umpc.transport.authority import Authority
 
-EDGES = 60_000
-"""Several chunks."""
+RECORDS = 550
+"""The records of each node: 302,500 edges, in several chunks."""
 HERE = InlineExecutor()
 
 
@@ -28,12 +29,12 @@ def site() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def alone() -> Outcome:
-    return asyncio.run(evaluate(study_in_memory(EDGES, 500), (HERE, HERE, HERE)))
+    return asyncio.run(evaluate(study_in_memory(RECORDS), (HERE, HERE, HERE)))
 
 
 def test_the_cluster_computes_the_same_bytes_also_for_the_dealer(site, alone):
     place = site.place.open()
-    found = asyncio.run(evaluate(study_in_memory(EDGES, 500), (place, HERE, place)))
+    found = asyncio.run(evaluate(study_in_memory(RECORDS), (place, HERE, place)))
     place.close()
     assert found == alone and alone.chunks > 4
 
@@ -41,7 +42,7 @@ def test_the_cluster_computes_the_same_bytes_also_for_the_dealer(site, alone):
 def test_both_sites_may_have_a_cluster_of_their_own(site, alone):
     with cluster() as other:
         places = site.place.open(), other.place.open()
-        found = asyncio.run(evaluate(study_in_memory(EDGES, 500), (*places, HERE)))
+        found = asyncio.run(evaluate(study_in_memory(RECORDS), (*places, HERE)))
         for place in places:
             place.close()
     assert found == alone
@@ -79,6 +80,7 @@ def test_a_worker_that_is_killed_changes_nothing(alone):
             if done == 2:
                 killed.append(site.kill_worker(0))
 
-        found = asyncio.run(evaluate(study_in_memory(EDGES, 500), (place, HERE, HERE), kill_once))
+        study = study_in_memory(RECORDS)
+        found = asyncio.run(evaluate(study, (place, HERE, HERE), kill_once))
         place.close()
         assert killed and found == alone

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.cluster_demo import Cluster, cluster
+from bench.dask_sites import Cluster, cluster
 from tests.support.studies import generator
 from tests.system.conftest import Lab, lab  # noqa: F401  (a fixture)
 from umpc.deployment.processes import Deployment

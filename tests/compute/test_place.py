@@ -58,13 +58,16 @@ def test_a_worker_refuses_another_version_and_a_disk(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask", SimpleNamespace(config=config))
     monkeypatch.setitem(sys.modules, "dask.config", config)
     task = SimpleNamespace(payloads=lambda: [b"payload"])
-    assert cluster_tasks.deal(task, __version__) == [b"payload"]
-    refused = cluster_tasks.deal(task, "0.0.0")
+    given = cluster_tasks.GivenTasks([task])
+    assert cluster_tasks.deal(given) == [[b"payload"]]
+    given.version = "0.0.0"
+    refused = cluster_tasks.deal(given)
     assert isinstance(refused, TaskFailure) and "0.0.0" in refused.error.message
+    given.version = __version__
     for key in NEVER_ON_DISK:
         for value in (0.7, None):
             settings[key] = value
-            refused = cluster_tasks.begin(task, __version__)
+            refused = cluster_tasks.begin(given)
             assert isinstance(refused, TaskFailure) and key in refused.error.message
-            assert cluster_tasks.after(refused, cluster_tasks.HeardMessages(())) is refused
+            assert cluster_tasks.after(refused, cluster_tasks.HeardMessages({})) is refused
         settings[key] = False

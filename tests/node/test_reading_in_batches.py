@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 from tests.support.site_tables import AGE, TENTHS
-from umpc.node import records as module
+from umpc.node import reading_progress as module
 from umpc.node.records import Records, load_records
 from umpc.node.table import reading
 from umpc.node.table.source import TableSource
@@ -47,3 +49,28 @@ def test_the_log_says_how_many_rows_are_read(tmp_path, monkeypatch, caplog):
     with caplog.at_level("INFO", "umpc.node"):
         load_records(TableSource(path), [AGE], node="a")
     assert "60 rows of the table are read" in caplog.text
+
+
+def test_a_file_beside_the_ledger_says_so_while_the_table_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "a-ledger.sqlite.reading"
+    assert module.reading_beside(tmp_path / "a-ledger.sqlite") == path
+    with module.ReadingProgress(path) as progress:
+        progress.tell(60)
+        assert not path.exists()  # a short reading writes nothing
+        monkeypatch.setattr(progress, "_next", 0)
+        progress.tell(70)
+        assert module.rows_so_far(path) == (70, 0) and path.stat().st_mode & 0o77 == 0
+        path.write_text("70 ro")
+        assert module.rows_so_far(path) is None
+        path.write_text("70 rows, 5 s\n")
+        os.utime(path, (0, 0))  # of a process that has died
+        assert module.rows_so_far(path) is None
+    assert not path.exists() and module.rows_so_far(path) is None
+
+
+def test_a_full_disk_does_not_end_a_reading(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "PROGRESS_SECONDS", 0)
+    path = tmp_path / "t.csv"
+    path.write_text(TEXT)
+    nowhere = tmp_path / "none" / "a.reading"
+    assert load_records(TableSource(path), [AGE], node="a", progress=nowhere).count == 60

@@ -35,6 +35,8 @@ SHOWN = 5
 def status(config: Path) -> None:
     """Show the node's certificate, list of revoked ones, budget, and studies that wait.
 
+    While the node reads a large table, a line says how many rows it has read.
+
     The command only reads the site's files. It works while the node runs, and also while it does
     not. Its last lines say what somebody must do. The exit code is 0 if that is nothing, and 1
     otherwise, so a monitor can call it.
@@ -53,6 +55,7 @@ def status(config: Path) -> None:
             show.line("data set", repr(each.dataset))
         _try(_budget, each, show)
         _try(_studies, each, show)
+        _reading(each, show)
     show.end()
     if show.to_do:
         sys.exit(1)
@@ -175,6 +178,16 @@ def _studies(config: NodeConfig, show: Sheet) -> None:
     _some(show, "waiting", [(entry.hash, entry.name) for entry in waiting])
     if waiting:
         show.must(f"decide on {len(waiting)} studies that wait: see `umpc approve list`")
+
+
+def _reading(config: NodeConfig, show: Sheet) -> None:
+    """Show how far a long reading of the table is, if one goes on."""
+    from umpc.node.reading_progress import reading_beside, rows_so_far
+
+    found = rows_so_far(reading_beside(config.ledger))
+    if found is not None:
+        rows, seconds = found
+        show.line("reading", f"{rows:,} rows of the table so far, since {seconds} s")
 
 
 def _some(show: Sheet, label: str, studies: list[tuple[str, str]]) -> None:

@@ -1,10 +1,10 @@
 """A site's Dask cluster, over mutual TLS: workers on other machines compute the site's tasks.
 
-The node or the dealer is the cluster's client. A chunk's state stays at the worker that began it,
-and the client holds a reference. When a worker dies, the scheduler gives its tasks to another one,
-which computes them again from their beginning: the state is a pure function of the task
-(`tasks.py`), so the same bytes come out. The client takes one result for each round and sends it
-once.
+The node or the dealer is the cluster's client. It gives tasks away in bundles (`bundles.py`). Their
+state stays at the worker that began them, and the client holds a reference. When a worker dies, the
+scheduler gives its calls to another one, which computes them again from their beginning: the state
+is a pure function of the tasks (`tasks.py`), so the same bytes come out. The client takes one
+result for each round and sends it once.
 
 Whoever has a certificate of the cluster's authority can run code on the cluster and sees all that
 the site sees. So it is an authority of the site's own, and never the consortium's.
@@ -24,22 +24,24 @@ from typing import Any, TypeAlias
 
 from umpc import __version__
 from umpc.compute import cluster_tasks
-from umpc.compute.cluster_tasks import HeardMessages, TaskFailure
+from umpc.compute.bundles import TASKS_OF_CALL, Bundles, CallAtCluster, RoundsAtCluster
+from umpc.compute.cluster_tasks import TaskFailure
 from umpc.errors import ConfigError, PeerUnavailable, UmpcError
-from umpc.mpc.masked.tasks import DealTask, Heard, OwnerBatch, OwnerTask, Said
+from umpc.mpc.masked.tasks import DealTask, OwnerBatch, OwnerTask
 
 log = logging.getLogger("umpc.compute")
 Client: TypeAlias = Any
-Future: TypeAlias = Any
-"""Classes of `distributed`, an extra that may be missing."""
+"""A class of `distributed`, an extra that may be missing."""
 
 TLS_FILES = ("ca.pem", "cert.pem", "key.pem")
 CONNECT_SECONDS = 20
 """Seconds that the scheduler may take to answer."""
-MOST_AT_ONCE = 64
-"""The most tasks that wait for a result of the cluster at the same time."""
-TASKS_OF_THREAD = 2
-"""Tasks for each thread of a worker: one that it computes, and one on its way."""
+MOST_CALLS = 64
+"""The most calls that wait for a result of the cluster at the same time."""
+CALLS_OF_THREAD = 2
+"""Calls for each thread of a worker: one that it computes, and one on its way."""
+MOST_TASKS = 128
+"""The most tasks that are given to the cluster at the same time. One takes 1 to 2 MB."""
 
 
 class DaskCluster:
@@ -56,10 +58,12 @@ class DaskCluster:
         self._numbers = count()
         self._lock = threading.Lock()
         self._waiting = concurrent.futures.ThreadPoolExecutor(
-            MOST_AT_ONCE, thread_name_prefix="cluster"
+            MOST_CALLS, thread_name_prefix="cluster"
         )
         self._client = self._connected()
-        self.at_once = self._check_workers(self._client)
+        calls = min(CALLS_OF_THREAD * self._check_workers(self._client), MOST_CALLS)
+        self._bundles = Bundles(self, calls)
+        self.at_once = min(calls * TASKS_OF_CALL, MOST_TASKS)
 
     def __repr__(self) -> str:
         return f"DaskCluster({self._address})"
@@ -68,26 +72,24 @@ class DaskCluster:
 
     def begin(self, task: OwnerTask | OwnerBatch) -> RoundsAtCluster:
         """Give an owner's task to a worker. The scheduler chooses it."""
-        return RoundsAtCluster(self, task)
+        return RoundsAtCluster(self._bundles, task)
 
     async def deal(self, task: DealTask) -> list[list[bytes]]:
         """For each chunk the material of each owner."""
-        future = await self.submit(cluster_tasks.deal, task, __version__)
-        payloads: list[list[bytes]] = await self.result(future)
-        return payloads
+        return await self._bundles.deal(task)
 
     def close(self) -> None:
         """Let go of the cluster. It computes on for others."""
         self._waiting.shutdown(wait=False, cancel_futures=True)
         self._client.close(timeout=2)
 
-    # --- futures -------------------------------------------------------------------------------
+    # --- calls ---------------------------------------------------------------------------------
 
-    async def submit(self, function: Any, *arguments: Any) -> Future:
+    async def submit(self, function: Any, *arguments: Any) -> CallAtCluster:
         """Give a call to the cluster. Raises: PeerUnavailable."""
         return await self._in_thread(self._submit, function, *arguments)
 
-    def _submit(self, function: Any, *arguments: Any) -> Future:
+    def _submit(self, function: Any, *arguments: Any) -> CallAtCluster:
         # Dask takes two calls with one key for one call, also of two clients.
         key = f"{function.__name__}-{self._name}-{next(self._numbers)}"
         with self._lock:
@@ -95,9 +97,9 @@ class DaskCluster:
                 self._client = self._connected()
             return self._client.submit(function, *arguments, key=key, pure=False)
 
-    async def result(self, future: Future) -> Any:
-        """A call's result. Raises: the task's failure; PeerUnavailable where the cluster fails."""
-        found = await self._in_thread(future.result)
+    async def result(self, call: CallAtCluster) -> Any:
+        """A call's result. Raises: the call's failure; PeerUnavailable where the cluster fails."""
+        found = await self._in_thread(call.result)
         if isinstance(found, TaskFailure):
             raise found.error
         return found
@@ -140,7 +142,7 @@ class DaskCluster:
             raise unavailable from None
 
     def _check_workers(self, client: Client) -> int:
-        """The tasks that keep all workers busy. Raises: ConfigError, PeerUnavailable."""
+        """The number of all workers' threads. Raises: ConfigError, PeerUnavailable."""
         workers = client.scheduler_info(n_workers=-1)["workers"]
         open_ones = [address for address in workers if not address.startswith("tls://")]
         if open_ones:
@@ -154,7 +156,7 @@ class DaskCluster:
             if refusal:
                 raise ConfigError(refusal)
         threads: int = sum(worker["nthreads"] for worker in workers.values())
-        return max(1, min(TASKS_OF_THREAD * threads, MOST_AT_ONCE))
+        return max(1, threads)
 
     def _gone(self) -> PeerUnavailable:
         # The message may reach other sites, and the address is nobody else's business.
@@ -163,33 +165,6 @@ class DaskCluster:
             "Start them, and run the study again",
             detail=self._address,
         )
-
-
-class RoundsAtCluster:
-    """The rounds of a task whose state is at a worker."""
-
-    def __init__(self, cluster: DaskCluster, task: OwnerTask | OwnerBatch):
-        self._cluster = cluster
-        self._task: OwnerTask | OwnerBatch | None = task
-        self._state: Future | None = None
-        self._last: Future | None = None
-
-    async def after(self, heard: Heard) -> Said:
-        """Return what the owner says after these rounds."""
-        cluster = self._cluster
-        if self._state is None:
-            self._state = await cluster.submit(cluster_tasks.begin, self._task, __version__)
-            self._task = None  # the scheduler keeps it until the state is dropped
-        self._last = await cluster.submit(cluster_tasks.after, self._state, HeardMessages(heard))
-        said: Said = await cluster.result(self._last)
-        return said
-
-    def drop(self) -> None:
-        """Let the workers forget the task, also while they compute it."""
-        for future in (self._last, self._state):
-            if future is not None:
-                future.release() if future.done() else future.cancel()
-        self._last = self._state = None
 
 
 def _refusal(version: str) -> str:

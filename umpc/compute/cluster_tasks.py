@@ -8,6 +8,9 @@ no exception: Dask would log an exception together with its arguments, and try t
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from umpc import __version__
 from umpc.errors import ConfigError, UmpcError
@@ -27,42 +30,98 @@ class TaskFailure:
         self.error = error
 
 
-def begin(task: OwnerTask | OwnerBatch, version: str) -> TaskRounds | TaskFailure:
-    """Begin an owner's task. Args: version: of the node's umpc. The result stays at the worker."""
+class GivenTasks:
+    """Tasks on their way to a worker, without their content in any log of Dask's.
+
+    version: of the umpc that gives them.
+    """
+
+    def __init__(self, tasks: Sequence[Any]):
+        self.tasks = tasks
+        self.version = __version__
+
+    def __repr__(self) -> str:
+        return f"GivenTasks({len(self.tasks)} tasks, <redacted>)"
+
+
+class TasksAtWorker:
+    """Owners' tasks that began together. A copy goes to another worker as their tasks."""
+
+    def __init__(self, rounds: Sequence[TaskRounds | TaskFailure]):
+        self._rounds = rounds
+
+    def __repr__(self) -> str:
+        return f"TasksAtWorker({len(self._rounds)} tasks, <redacted>)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TasksAtWorker, (self._rounds,)
+
+    def __sizeof__(self) -> int:
+        return sum(map(sys.getsizeof, self._rounds))
+
+    def after(self, place: int, heard: Heard) -> Said | TaskFailure:
+        """Return what the owner of one task says after these rounds."""
+        rounds = self._rounds[place]
+        if isinstance(rounds, TaskFailure):
+            return rounds
+        try:
+            return rounds.after(heard)
+        except UmpcError as error:
+            return TaskFailure(error)
+
+
+def begin(given: GivenTasks) -> TasksAtWorker | TaskFailure:
+    """Begin owners' tasks. The result stays at the worker."""
     try:
-        check_worker(version)
+        check_worker(given.version)
+    except UmpcError as error:
+        return TaskFailure(error)
+    return TasksAtWorker([_begun(task) for task in given.tasks])
+
+
+def _begun(task: OwnerTask | OwnerBatch) -> TaskRounds | TaskFailure:
+    try:
         return TaskRounds(task)
     except UmpcError as error:
         return TaskFailure(error)
 
 
-def after(rounds: TaskRounds | TaskFailure, heard: HeardMessages) -> Said | TaskFailure:
-    """Return what the owner says after these rounds."""
-    if isinstance(rounds, TaskFailure):
-        return rounds
+def after(
+    tasks: TasksAtWorker | TaskFailure, heard: HeardMessages
+) -> list[Said | TaskFailure] | TaskFailure:
+    """Return what the owners say after these rounds, in the order of what they have heard."""
+    if isinstance(tasks, TaskFailure):
+        return tasks
+    return [tasks.after(place, rounds) for place, rounds in heard.messages.items()]
+
+
+def deal(given: GivenTasks) -> list[list[list[bytes]] | TaskFailure] | TaskFailure:
+    """For each task, for each of its chunks, the material of each owner."""
     try:
-        return rounds.after(heard.messages)
+        check_worker(given.version)
     except UmpcError as error:
         return TaskFailure(error)
+    return [_dealt(task) for task in given.tasks]
 
 
-def deal(task: DealTask, version: str) -> list[list[bytes]] | TaskFailure:
-    """For each chunk the material of each owner."""
+def _dealt(task: DealTask) -> list[list[bytes]] | TaskFailure:
     try:
-        check_worker(version)
         return task.payloads()
     except UmpcError as error:
         return TaskFailure(error)
 
 
 class HeardMessages:
-    """Messages of other owners, without their content in any log of Dask's."""
+    """Messages of other owners, without their content in any log of Dask's.
 
-    def __init__(self, messages: Heard):
+    Args: messages: for the place of each task that goes on, all that its owner has heard.
+    """
+
+    def __init__(self, messages: Mapping[int, Heard]):
         self.messages = messages
 
     def __repr__(self) -> str:
-        return f"HeardMessages({len(self.messages)} rounds)"
+        return f"HeardMessages({len(self.messages)} tasks)"
 
 
 def check_worker(version: str) -> None:

@@ -19,6 +19,7 @@ from umpc.node.cache_watch import WATCH
 from umpc.node.config import NodeConfig, choose_dataset, load_datasets
 from umpc.node.field_sets import FieldSets, field_sets_beside
 from umpc.node.policy import Policy
+from umpc.node.reading_progress import reading_beside
 from umpc.node.record_cache import RecordCache, RecordRequest
 from umpc.node.records import Records, load_records
 from umpc.protocols.registry import protocol_of
@@ -75,7 +76,7 @@ class Admission:
         self._record = record
         self._read = config
         # a database cannot prove that its table has not changed
-        most = config.cache_bytes if charged and not config.source.sql else 0
+        most = config.cache_bytes if charged and config.source.is_local else 0
         self.cache = RecordCache(config.source, self._parse, most, charged or int, WATCH)
 
     def admit(self, study: Study) -> None:
@@ -108,6 +109,7 @@ class Admission:
             node=self.name,
             where=request.where,
             person=request.person,
+            progress=reading_beside(self.config.ledger),
         )
 
     def permit(self, study: Study, records: int) -> None:

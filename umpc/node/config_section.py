@@ -14,9 +14,11 @@ from typing import Any
 from umpc.compute.place import DASK, DASK_EXPECTED, ComputePlace
 from umpc.dp.composition import BASIC, COMPOSITIONS, Composition
 from umpc.errors import ConfigError
+from umpc.node.object_section import OBJECT_KEYS, objects_of
 from umpc.node.policy import Policy
 from umpc.node.records import TableSource
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
+from umpc.node.table.object_source import S3
 from umpc.node.table.plain_text import is_encoding
 from umpc.node.table.source import WILDCARDS
 from umpc.node.table.sql_source import SqlSource, wrong_password_file, wrong_query, wrong_url
@@ -33,6 +35,7 @@ KEYS = {
         *("path", "delimiter", "missing", "clip", "name"),
         *("encoding", "decimal", "thousands"),
         *("sql", "url", "password_file"),
+        *OBJECT_KEYS,
         "cache_megabytes",
     ),
     "budget": (
@@ -247,7 +250,12 @@ class Section:
         return tuple(words)
 
     def table(self) -> TableSource:
-        """Return the table: a file, or a query in a database."""
+        """Return the table: a file, a query in a database, or objects of a store."""
+        if str(self.values.get("url", "")).startswith(S3):
+            return self._objects()
+        for key in OBJECT_KEYS:
+            if key in self.values:
+                raise self._apart(key, f'goes with a url that begins with "{S3}"')
         if "sql" in self.values or "url" in self.values:
             return self._database()
         if "password_file" in self.values:
@@ -289,10 +297,33 @@ class Section:
         sql = SqlSource(url, query, password, self.file.parent)
         return TableSource(self.file, None, self.missing(), numbers=self.numbers(), sql=sql)
 
+    def _objects(self) -> TableSource:
+        for key in ("path", "sql", "password_file", "cache_megabytes"):
+            if key in self.values:
+                raise self._apart(key, f'does not go with a url that begins with "{S3}"')
+        objects = objects_of(self)
+        return TableSource(
+            Path(objects.bucket, objects.pattern),
+            self.delimiter(),
+            self.missing(),
+            self.encoding(),
+            self.numbers(),
+            is_pattern=objects.is_pattern,
+            objects=objects,
+        )
+
+    def file_of_key(self, key: str) -> Path | None:
+        """Return the path of a file, or None if the key is missing."""
+        return self._path(key, "the path of a file") if key in self.values else None
+
+    def wrong(self, key: str, expected: str, found: object) -> ConfigError:
+        """Return the error for a value that was not expected."""
+        return self._wrong(key, expected, found)
+
     def _apart(self, key: str, reason: str) -> ConfigError:
         return ConfigError(
             f"{self.file}: key {self._key(key)!r} {reason}: both were not expected together. "
-            "Correct it: write path for a file, or sql and url for a database"
+            "Correct it: write path for a file, sql and url for a database, or url for objects"
         )
 
     def encoding(self) -> str:

@@ -70,7 +70,9 @@ def refuse_shared_tables(found: Sequence[HasTable]) -> None:
 
 
 def is_same_table(one: TableSource, other: TableSource) -> bool:
-    """Whether two sources have a file in common, or are one query of one database."""
+    """Whether two sources have a file in common, or are one query of one database or objects."""
+    if one.objects is not None or other.objects is not None:
+        return one.objects == other.objects
     if one.sql is None or other.sql is None:
         pairs = product(one.files(), other.files())
         return one.sql is other.sql and any(_is_same(mine, theirs) for mine, theirs in pairs)
@@ -86,7 +88,7 @@ def is_same_database(one: TableSource, other: TableSource) -> bool:
 
 def shared_content(found: Sequence[Tabled]) -> Iterator[tuple[Tabled, Tabled]]:
     """Yield the pairs of data sets of which two files have the same bytes, as copies have."""
-    contents = [(each, _contents(each.source)) for each in found if each.source.sql is None]
+    contents = [(each, _contents(each.source)) for each in found if each.source.is_local]
     for (one, mine), (other, theirs) in combinations(contents, 2):
         sizes = mine.keys() & theirs.keys()
         if any(_digests(mine[size]) & _digests(theirs[size]) for size in sizes):
@@ -120,6 +122,8 @@ def _is_same(one: Path, other: Path) -> bool:
 
 def _named(source: TableSource) -> str:
     """Return the table without a database's address, which may say more than the error should."""
+    if source.objects is not None:
+        return source.objects.url
     return repr(source.sql.query) if source.sql else str(source.path)
 
 

@@ -28,10 +28,9 @@ number of a record is in either.
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from numpy.typing import NDArray
 
 from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, NotNumeric
+from umpc.node.reading_progress import ReadingProgress
 from umpc.node.table.fingerprint import Cohort, CohortHash, selection_of
 from umpc.node.table.people import PeopleSoFar, Places
 from umpc.node.table.source import TableSite, TableSource
@@ -57,11 +57,6 @@ from umpc.ustat.words import secret_order
 
 if TYPE_CHECKING:
     from umpc.node.table.reading import Batch
-
-log = logging.getLogger("umpc.node")
-
-PROGRESS_SECONDS = 5
-"""Seconds between two lines of the log about one reading."""
 
 __all__ = ["Misfit", "Records", "TableSource", "load_records", "require_numbers"]
 
@@ -101,12 +96,14 @@ def load_records(
     node: str,
     where: Condition | None = None,
     person: Person | None = None,
+    progress: Path | None = None,
 ) -> Records:
     """Read the study's fields of every complete row, as integers in units of the resolution.
 
     Args:
         where: a condition; records for which it does not hold are left out.
         person: at most so many records of one person count, the first ones that are left.
+        progress: the file that says how far a long reading is (`reading_progress.py`).
     Returns: Records in the table's order, with lower_units <= column <= upper_units. The count is 0
         if every row is dropped.
     Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
@@ -118,10 +115,11 @@ def load_records(
     for schema in fields:
         check_resolution(schema, site)
     gathered = _Gathered(source, fields, where, person)
-    progress = _Progress()
-    for batch in read_batches(source, fields, site, person.column if person else None):
-        gathered.add(batch)
-        progress.tell(gathered.rows)
+    column = person.column if person else None
+    with ReadingProgress(progress) as reading:
+        for batch in read_batches(source, fields, site, column):
+            gathered.add(batch)
+            reading.tell(gathered.rows)
     if not gathered.rows:
         raise site.error(
             EmptyTable,
@@ -192,18 +190,6 @@ class _Gathered:
         misfits = tuple(each.misfit for each in self._misfits.values() if each.misfit)
         cohort = self._cohort.cohort(selection_of(self._fields, self._where, self._person))
         return Records(columns, self._count, self._dropped, misfits, cohort)
-
-
-class _Progress:
-    """A line in the log every few seconds while a table is read, for the administrator only."""
-
-    def __init__(self) -> None:
-        self._next = time.monotonic() + PROGRESS_SECONDS
-
-    def tell(self, rows: int) -> None:
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + PROGRESS_SECONDS
-            log.info("for the administrator only: %d rows of the table are read", rows)
 
 
 def require_numbers(records: Records, *, node: str) -> Records:

@@ -73,6 +73,9 @@ path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; t
 #                                  # or a query in a database in place of path: the keys sql, url
 #                                  # and password_file (docs/sql.md); except for a DuckDB file,
 #                                  # it needs the extra umpc[sql]
+#                                  # or objects of a store with the S3 API: the keys url, endpoint,
+#                                  # region, credentials_file and object_megabytes in place of path
+#                                  # (docs/s3.md); it needs the extra umpc[s3]
 # delimiter = ";"                  # default: the one of , ; tab | that splits the first line most
 # missing = ["", "NA"]             # a row with one of these in a field of the study is left out;
 #                                  # default: "", "nan" and "NaN". Other values that do not fit

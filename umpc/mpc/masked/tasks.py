@@ -185,6 +185,11 @@ class DealTask:
         """The number of edges."""
         return sum(self.counts)
 
+    @property
+    def size(self) -> int:
+        """About the bytes that the task takes in memory."""
+        return sum(values.nbytes for values in self.record_masks.values())
+
     def payloads(self) -> list[list[bytes]]:
         """For each chunk the material of each owner, in party order."""
         layout = EdgeLayout(self.counts)

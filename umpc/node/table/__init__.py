@@ -5,6 +5,8 @@
 | `source.py` | the file and its format; errors that name the node and show no value |
 | `file_state.py` | a file's identity on the disk, and a hash of its content |
 | `sql_source.py` | the address and the query of a table in a database |
+| `object_source.py` | the address of objects of a store with the S3 API, and its keys |
+| `object_store.py` | objects, read from their store into memory |
 | `database.py` | a query's columns, read from PostgreSQL or SQLite |
 | `duckdb_file.py` | a query's columns, read from a DuckDB database |
 | `typed_values.py` | the values of a database's column, by their types |

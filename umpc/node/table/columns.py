@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from umpc.errors import DataError, EmptyTable, UnknownField
 from umpc.node.table.database import read_query
 from umpc.node.table.duckdb_file import read_duckdb
 from umpc.node.table.number_format import PLAIN, NumberFormat
+from umpc.node.table.object_store import fetched
 from umpc.node.table.plain_text import UNREADABLE, TextPipe, read_header
 from umpc.node.table.source import DELIMITERS, TableSite, TableSource, check_file
 from umpc.node.table.sql_source import DUCKDB, SqlSource
@@ -104,7 +106,7 @@ class Table:
 def open_table(
     source: TableSource, site: TableSite, wanted: Sequence[str] = ()
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Table]]:
-    """Open a file for one query, by the format that its suffix names; or a database's query.
+    """Open a file for one query, by the format that its suffix names; objects; or a query.
 
     Args: wanted: the columns that will be read; a database sends no others.
     Raises: ConfigError, DataError, EmptyTable; also where the query could not read the file.
@@ -112,6 +114,10 @@ def open_table(
     if source.sql is not None:
         with _cursor() as connection:
             yield connection, _database_table(connection, source, source.sql, site, wanted)
+        return
+    if source.objects is not None:
+        with fetched(source, site) as local, open_table(local, site, wanted) as opened:
+            yield opened
         return
     check_file(source, site)
     try:
@@ -322,9 +328,15 @@ def _database_table(
 def _literal(path: Path) -> str:
     """Return the path with * ? [ escaped, which DuckDB would take for patterns."""
     return "".join(
-        f"[{character}]" if character in "*?[" else character for character in str(path.resolve())
+        f"[{character}]" if character in "*?[" else character for character in os.path.abspath(path)
     )
 
 
 def _trimmed(text: str) -> str:
-    return f"trim({text}, E' \\t\\r\\n')"
+    """Return a text without blanks at its ends.
+
+    DuckDB's `trim` takes longer than all else about a text, so it is asked only where the first or
+    the last character is a blank or a control character: these come before "!".
+    """
+    trimmed = f"trim({text}, E' \\t\\r\\n')"
+    return f"CASE WHEN {text} < '!' OR right({text}, 1) < '!' THEN {trimmed} ELSE {text} END"

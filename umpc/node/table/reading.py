@@ -92,19 +92,20 @@ def _batch_query(
         first += [
             f"{column.text if has_text else 'NULL::VARCHAR'} AS t{i}",
             f"{column.raw or column.typed or 'NULL::DOUBLE'} AS n{i}",
-            f"{_is_there(column, source)} AS k{i}",
+            f"{column.known or 'NULL::BOOLEAN'} AS k{i}",
         ]
         number = column.number_of(f"t{i}", f"n{i}")
         if schema.categories:
             number = f"nullif(list_position($categories{i}, t{i}), 0)::DOUBLE - 1"
-        second += [f"t{i}", f"k{i}", f"{number} AS v{i}"]
+        second += [f"t{i}", f"{_is_there(column, source, f't{i}', f'k{i}')} AS k{i}"]
+        second += [f"{number} AS v{i}"]
         mark = f"CASE WHEN v{i} IS NULL THEN list_position($marks, t{i}) END"
         mark = "0::UTINYINT" if column.raw else f"coalesce({mark}, 0)::UTINYINT"
         third += [f"coalesce(v{i}, 'nan'::DOUBLE) AS v{i}", f"{mark} AS m{i}"]
     known = ["true", *(f"k{i}" for i in range(len(fields)))]
     if person is not None:
-        first += [f"{person.text} AS person", f"{_is_there(person, source)} AS here"]
-        second += ["person", "here"]
+        first += [f"{person.text} AS person", f"{person.known or 'NULL::BOOLEAN'} AS here"]
+        second += ["person", f"{_is_there(person, source, 'person', 'here')} AS here"]
         third += ["coalesce(person, '') AS person"]
         known += ["here"]
     third += [f"coalesce({' AND '.join(known)}, false)::UTINYINT AS present"]
@@ -113,12 +114,15 @@ def _batch_query(
     return f"SELECT {', '.join(third)} FROM ({middle})"
 
 
-def _is_there(column: Column, source: TableSource) -> str:
-    """Return the expression of whether a value is there and is no word for a missing one."""
-    known = column.known or f"{column.text} IS NOT NULL"
+def _is_there(column: Column, source: TableSource, text: str, known: str) -> str:
+    """Return the expression of whether a value is there and is no word for a missing one.
+
+    Args: text, known: the names of the column's text, and of whether a value of its type is there.
+    """
+    known = known if column.known else f"{text} IS NOT NULL"
     if not column.may_be(source.missing):
         return known
-    return f"({known} AND NOT list_contains($missing, {column.text}))"
+    return f"({known} AND NOT list_contains($missing, {text}))"
 
 
 def read_texts(source: TableSource, names: Sequence[str], site: TableSite) -> dict[str, list[str]]:

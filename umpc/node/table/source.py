@@ -9,6 +9,7 @@ from pathlib import Path
 
 from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError
 from umpc.node.table.number_format import PLAIN, NumberFormat
+from umpc.node.table.object_source import ObjectSource
 from umpc.node.table.sql_source import SqlSource
 
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -32,7 +33,8 @@ class TableSource:
     A `delimiter` of None means the one that splits the header most. A row with a word of `missing`
     in a field of the study is dropped, and so is a row with a NaN of a Parquet file. `encoding` is
     that of a CSV file, by Python's name. `numbers` says how texts write numbers. If the
-    table is in a database, `sql` is the query, and `path` is the file that has it. With
+    table is in a database, `sql` is the query, and `path` is the file that has it. If it is in an
+    object store, `objects` says where, and `path` is bucket and key. With
     `is_pattern`, the table is all files whose names fit `path`, where * ? and [] stand for any
     characters of a name, and ** for any folders.
     """
@@ -44,9 +46,17 @@ class TableSource:
     numbers: NumberFormat = field(default=PLAIN)
     sql: SqlSource | None = None
     is_pattern: bool = False
+    objects: ObjectSource | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the table is files of this machine."""
+        return self.sql is None and self.objects is None
 
     def files(self) -> tuple[Path, ...]:
         """Return the table's files in the order of its rows, which is that of their paths."""
+        if self.objects is not None:
+            return ()
         if not self.is_pattern:
             return (self.path,)
         found = map(Path, glob(str(self.path), recursive=True))
