@@ -19,6 +19,7 @@ from tests.support.garbled import garbled_study, without_points
 from tests.support.limits import small_garbled_chunks
 from tests.support.mpc_studies import ALPHA, uniformity
 from tests.support.studies import AUC, KENDALL, LOUD, Columns, Entropy, random_tables, table
+from tests.support.transfers import zeros_in_place_of_leaves
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.mpc.garbled import cells, sides
 from umpc.mpc.garbled.piece_tables import LANES, ROW_BITS, Places, bits_of_wires
@@ -263,8 +264,8 @@ def one_tweak_for_all_blocks(patch: pytest.MonkeyPatch) -> None:
 
 def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
     """The leaves of the extension are stretched to zeros."""
-    zeros = lambda streams, width: np.zeros((len(streams), width), dtype=np.uint8)  # noqa: E731
-    patch.setattr("umpc.mpc.transfers.correlated_ot._stretch", zeros)
+    replaced = "umpc.mpc.transfers.correlated_ot._stretch"
+    patch.setattr(replaced, zeros_in_place_of_leaves)
 
 
 def one_tag(patch: pytest.MonkeyPatch) -> None:

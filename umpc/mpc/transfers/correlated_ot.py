@@ -42,7 +42,7 @@ neither uses twice. A fork costs one hash: its leaves are the same, under anothe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,7 +68,7 @@ from umpc.mpc.transfers.correlation_check import (
     prove,
     with_mask,
 )
-from umpc.mpc.transfers.leaf_streams import ChannelLeaves, DigitStreams
+from umpc.mpc.transfers.leaf_streams import ChannelLeaves, LeafStreams
 from umpc.mpc.transfers.seed_trees import (
     proof_bytes,
     proof_of_trees,
@@ -256,7 +256,7 @@ class CorrelatedReceiver:
         return f"CorrelatedReceiver({self._done} transfers, <redacted>)"
 
     @cached_property
-    def _streams(self) -> list[DigitStreams]:
+    def _streams(self) -> LeafStreams:
         """The leaves' streams. A channel that is only forked needs none."""
         return self._leaves.streams()
 
@@ -269,34 +269,33 @@ class CorrelatedReceiver:
         """The next batch: t, and the message to the sender. choices: (n,) uint8 of 0 and 1."""
         if choices.ndim != 1 or choices.dtype != np.uint8 or (choices > 1).any():
             raise LocalProtocolError("choices are a row of bytes, 0 or 1")
+        is_checked = bool(self._check_seed)
         blocks = np.empty((len(choices), 2), dtype=np.uint64)
-        payload: list[bytes] = []
+        size = extension_bytes(len(choices), self.fold, checked=is_checked)
+        payload = np.empty(size, dtype=np.uint8)
+        place = 0
         for start in range(0, len(choices), PART):
             packed = np.packbits(choices[start : start + PART], bitorder="little")
-            if self._check_seed:
+            if is_checked:
                 packed = with_mask(packed, self._mask(start))
-            first = len(payload)
             rows = np.empty((BLOCK_BITS // self.fold, self.fold, len(packed)), dtype=np.uint8)
-            for streams, columns in zip(self._streams, rows, strict=True):
+            sent = payload[place : place + len(rows) * len(packed)]
+            place += len(sent)
+            due = sent.reshape(-1, len(packed))
+            for digits, leaves in _stretch(self._streams, len(packed)):
                 # Column i of t is v_i; the message is d = u ⊕ r (IKNP: the rows t^i and r ⊕ t^i).
-                u = _combine(_stretch(streams, len(packed)), columns)
-                payload.append((u ^ packed).tobytes())
-            if self._check_seed:
-                sent = b"".join(payload[first:])
-                row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent)
-                payload.append(prove(row_hash, packed, rows.reshape(BLOCK_BITS, -1)))
+                np.bitwise_xor(_combine(leaves, rows[digits]), packed, out=due[digits])
+            if is_checked:
+                row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent.tobytes())
+                proof = prove(row_hash, packed, rows.reshape(BLOCK_BITS, -1))
+                payload[place : place + CHECK_BYTES] = np.frombuffer(proof, dtype=np.uint8)
+                place += CHECK_BYTES
             _transpose_into(rows, blocks[start : start + PART])
         batch = Blocks(self._done, blocks)
         self._batch += 1
         self._done += len(choices)
-        message = _extend_message(
-            b"".join(payload),
-            len(choices),
-            self.fold,
-            self._batch,
-            checked=bool(self._check_seed),
-        )
-        return batch, message
+        due_message = payload.tobytes(), len(choices), self.fold, self._batch
+        return batch, _extend_message(*due_message, checked=is_checked)
 
     def _mask(self, start: int) -> bytes:
         """The additional choices of a part of the batch that is due."""
@@ -335,7 +334,7 @@ class CorrelatedSender:
         return f"CorrelatedSender({self._done} transfers, <redacted>)"
 
     @cached_property
-    def _streams(self) -> list[DigitStreams]:
+    def _streams(self) -> LeafStreams:
         """The leaves' streams. A channel that is only forked needs none."""
         return self._leaves.streams()
 
@@ -361,16 +360,17 @@ class CorrelatedSender:
             width = (min(PART, count - start) + 7) // 8
             if self.checked:
                 width = checked_width(width)
-            first = place
+            sent = received[place : place + len(self._masks) * width]
+            place += len(sent)
+            theirs = sent.reshape(-1, 1, width)
             rows = np.empty((BLOCK_BITS // self.fold, self.fold, width), dtype=np.uint8)
-            for streams, masks, columns in zip(self._streams, self._masks, rows, strict=True):
+            for digits, leaves in _stretch(self._streams, width):
                 # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
-                _combine(_stretch(streams, width), columns)
-                columns ^= received[place : place + width] & masks
-                place += width
+                _combine(leaves, rows[digits])
+                rows[digits] ^= theirs[digits] & self._masks[digits]
             if self.checked:
                 proof = message.payload[place : place + CHECK_BYTES]
-                self._check(rows, start, message.payload[first:place], proof)
+                self._check(rows, start, sent.tobytes(), proof)
                 place += CHECK_BYTES
             _transpose_into(rows, blocks[start : start + PART])
         batch = Blocks(self._done, blocks)
@@ -421,21 +421,22 @@ def _transpose_into(rows: BitArray, blocks: WordArray) -> None:
     blocks[:] = transpose(rows)[: len(blocks)]
 
 
-def _stretch(streams: DigitStreams, width: int) -> BitArray:
-    """(leaves, width) uint8: the next bytes of every leaf, zeros for the one that is missing."""
+def _stretch(streams: LeafStreams, width: int) -> Iterator[tuple[slice, BitArray]]:
+    """Digits and the next bytes of their leaves, (digits, leaves, width), zeros for a missing one."""
     return streams.bytes(width)
 
 
 def _combine(leaves: BitArray, columns: BitArray) -> BitArray:
-    """Write columns[i] = v_i = ⊕ L_x over x with bit i; return u = ⊕ L_x.
+    """Write columns[…, i] = v_i = ⊕ L_x over x with bit i; return u = ⊕ L_x: (digits, width).
 
-    The leaves are halved from the highest bit down.
+    The leaves are halved from the highest bit down. Args: leaves: (digits, 2^fold, width) uint8.
+    columns: (digits, fold, width) uint8.
     """
-    for bit in reversed(range(len(columns))):
+    for bit in reversed(range(columns.shape[1])):
         half = 1 << bit
-        np.bitwise_xor.reduce(leaves[half:], axis=0, out=columns[bit])
-        leaves = leaves[:half] ^ leaves[half:]
-    u: BitArray = leaves[0]
+        np.bitwise_xor.reduce(leaves[:, half:], axis=1, out=columns[:, bit])
+        leaves = leaves[:, :half] ^ leaves[:, half:]
+    u: BitArray = leaves[:, 0]
     return u
 
 
