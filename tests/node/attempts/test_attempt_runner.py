@@ -75,7 +75,7 @@ def test_a_step_whose_time_is_up_names_the_peer_whose_message_is_missing():
         mesh=SimpleNamespace(peers=[2]),
         study=SimpleNamespace(seconds_per_step=0.05),
     )
-    nobody: Any = None
+    nobody: Any = SimpleNamespace(channels=None)
 
     async def evaluate(runner: AttemptRunner) -> None:
         runner._side = side
@@ -101,7 +101,7 @@ def test_a_step_whose_time_is_up_names_the_peer_that_did_not_connect():
     prepared: Any = SimpleNamespace(
         side=SimpleNamespace(mesh=mesh), chunks=[], spool=None, bytes_offline=0
     )
-    site: Any = SimpleNamespace(dial=never)
+    site: Any = SimpleNamespace(dial=never, channels=None)
     missing = missing_after(
         AttemptRunner(site, tell=site), lambda runner: runner.resume(prepared, study)
     )

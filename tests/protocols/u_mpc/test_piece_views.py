@@ -35,7 +35,7 @@ CHUNK = IN_CHUNK * EVALUATORS
 ROWS = 16
 """Rows of either piece's table."""
 CATEGORIES = 16
-FIRST = 2
+FIRST = 1
 """The number of the chunks' first batch of transfers."""
 DATA = [(3, 3), (-90, 3), (90, -90)]
 """The garbler's value and the evaluator's."""
@@ -54,8 +54,7 @@ class Seen:
     tables: their payloads, and the places of their edges. own: the evaluator's row of the first
     piece. bits: those that the evaluator finds, (4, n), in the order of wires. masks: the garbler's
     parts of these bits. labels: the evaluator's, a batch of transfers after the other. The first
-    two batches are the next root's and the records'. extensions: the messages of these batches,
-    (32 digits, bytes).
+    batch is the records'. extensions: the messages of these batches, (32 digits, bytes).
     """
 
     tables: list[tuple[bytes, Places]] = field(default_factory=list)

@@ -55,6 +55,7 @@ from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.transfers.base_ot import (
     CHOICE,
     OFFER,
+    POINT_BYTES,
     key_message,
     receive_seeds,
     send_seeds,
@@ -118,12 +119,12 @@ def extension_bytes(count: int, fold: int = FOLD, *, checked: bool = False) -> i
     )
 
 
-def set_up_shapes(fold: int = FOLD) -> list[tuple[bool, Message]]:
+def set_up_shapes(fold: int = FOLD, *, checked: bool = False) -> list[tuple[bool, Message]]:
     """The set-up, round by round: whether the sender speaks, and its message.
 
     Each message has zero bytes in place of its content.
     """
-    trees = _trees_message(bytes(trees_bytes(fold)), fold)
+    trees = _trees_message(bytes(trees_bytes(fold, checked=checked)), fold, checked=checked)
     messages = [
         (False, key_message(OFFER, 2)),
         (True, key_message(CHOICE, BLOCK_BITS)),
@@ -139,7 +140,13 @@ def extend_shape(count: int, batch: int, fold: int = FOLD, *, checked: bool = Fa
 
 
 def open_sender(
-    seed: bytes, delta: WordArray, session: bytes, peer: str, fold: int = FOLD
+    seed: bytes,
+    delta: WordArray,
+    session: bytes,
+    peer: str,
+    fold: int = FOLD,
+    *,
+    checked: bool = False,
 ) -> Protocol[CorrelatedSender]:
     """The sender's side of the set-up, three rounds.
 
@@ -148,6 +155,7 @@ def open_sender(
         delta: (2,) uint64, lowest bit 1; may serve several sessions of this sender.
         session: names this run; the same for both parties, no two runs alike.
         peer: the receiver's name, for errors.
+        checked: whether the receiver proves its trees and batches.
 
     Raises: RemoteProtocolError, EncodingError.
     """
@@ -158,18 +166,26 @@ def open_sender(
     choices = [1 - bit for bit in bits_of(delta).tolist()]
     keys = yield from receive_seeds(seed, choices, session, peer)
     (reply,) = yield silence(TREES)
-    check_reply(reply, _trees_message(bytes(trees_bytes(fold)), fold), peer)
-    return sender_channel(delta, keys, reply.payload, session, peer, fold)
+    due = _trees_message(bytes(trees_bytes(fold, checked=checked)), fold, checked=checked)
+    check_reply(reply, due, peer)
+    size = trees_bytes(fold, checked=checked)
+    if any(reply.payload[size:]):
+        raise RemoteProtocolError(
+            f"{peer} sent bits after its trees ({TREES})", culprit=peer, step=TREES
+        )
+    trees = reply.payload[:size]
+    return sender_channel(delta, keys, trees, session, peer, fold, checked=checked)
 
 
 def open_receiver(
-    seed: bytes, session: bytes, peer: str, fold: int = FOLD
+    seed: bytes, session: bytes, peer: str, fold: int = FOLD, *, checked: bool = False
 ) -> Protocol[CorrelatedReceiver]:
     """The receiver's side of the set-up; arguments and failures are those of open_sender."""
     _check_fold(fold)
     pairs = yield from send_seeds(seed, BLOCK_BITS, session, peer)
-    channel, trees = receiver_channel(pairs, session, fold)
-    (reply,) = yield _trees_message(trees, fold)
+    check_seed = derive(seed, "channel check") if checked else b""
+    channel, trees = receiver_channel(pairs, session, fold, check_seed)
+    (reply,) = yield _trees_message(trees, fold, checked=checked)
     check_reply(reply, silence(TREES), peer)
     return channel
 
@@ -260,16 +276,24 @@ class CorrelatedReceiver:
         """The leaves' streams. A channel that is only forked needs none."""
         return self._leaves.streams()
 
-    def fork(self, *labels: str | int) -> CorrelatedReceiver:
-        """Another channel of the same Δ, by labels that both parties know and use once."""
+    @property
+    def checked(self) -> bool:
+        """Whether this party proves its batches."""
+        return bool(self._check_seed)
+
+    def fork(self, *labels: str | int, session: bytes = b"") -> CorrelatedReceiver:
+        """Another channel of the same Δ, by labels that both parties know and use once.
+
+        session: names it, so that it hashes apart from others; empty for this channel's name.
+        """
         seed = derive(self._check_seed, "fork", *labels) if self._check_seed else b""
-        return CorrelatedReceiver(self._leaves.fork(labels), self.session, seed)
+        return CorrelatedReceiver(self._leaves.fork(labels), session or self.session, seed)
 
     def extend(self, choices: BitArray) -> tuple[Blocks, Message]:
         """The next batch: t, and the message to the sender. choices: (n,) uint8 of 0 and 1."""
         if choices.ndim != 1 or choices.dtype != np.uint8 or (choices > 1).any():
             raise LocalProtocolError("choices are a row of bytes, 0 or 1")
-        is_checked = bool(self._check_seed)
+        is_checked = self.checked
         blocks = np.empty((len(choices), 2), dtype=np.uint64)
         size = extension_bytes(len(choices), self.fold, checked=is_checked)
         payload = np.empty(size, dtype=np.uint8)
@@ -338,11 +362,12 @@ class CorrelatedSender:
         """The leaves' streams. A channel that is only forked needs none."""
         return self._leaves.streams()
 
-    def fork(self, *labels: str | int) -> CorrelatedSender:
-        """Another channel of the same Δ, by labels that both parties know and use once."""
+    def fork(self, *labels: str | int, session: bytes = b"") -> CorrelatedSender:
+        """Another channel of the same Δ; arguments are those of the receiver's fork."""
         leaves = self._leaves.fork(labels)
+        name = session or self.session
         return CorrelatedSender(
-            self.delta, self._bits, leaves, self.session, self.peer, checked=self.checked
+            self.delta, self._bits, leaves, name, self.peer, checked=self.checked
         )
 
     def extend(self, message: Message, count: int) -> Blocks:
@@ -422,7 +447,7 @@ def _transpose_into(rows: BitArray, blocks: WordArray) -> None:
 
 
 def _stretch(streams: LeafStreams, width: int) -> Iterator[tuple[slice, BitArray]]:
-    """Digits and the next bytes of their leaves, (digits, leaves, width), zeros for a missing one."""
+    """Digits, and the next bytes of their leaves: (digits, leaves, width) uint8."""
     return streams.bytes(width)
 
 
@@ -451,9 +476,19 @@ def trees_bytes(fold: int, *, checked: bool = False) -> int:
     return BLOCK_BITS // fold * sums_bytes(fold) + proof
 
 
-def _trees_message(payload: bytes, fold: int) -> Message:
-    width = 8 * trees_bytes(fold) // BLOCK_BITS
-    return Message(TREES, payload, BLOCK_BITS, width) if width else silence(TREES)
+def _trees_message(trees: bytes, fold: int, *, checked: bool) -> Message:
+    """The last message of a set-up by points.
+
+    It is filled up with zeros to the bytes of a set-up from a former channel
+    (`chained_set_up.py`), so that a study's bytes do not depend on which of the two it had.
+    """
+    if fold == 1:
+        return silence(TREES)
+    chained = extension_bytes(BLOCK_BITS, fold, checked=checked)
+    chained += extension_bytes(BLOCK_BITS, 1, checked=True)
+    more = chained - (2 + BLOCK_BITS) * POINT_BYTES
+    size = trees_bytes(fold, checked=checked) + more
+    return Message(TREES, trees.ljust(size, b"\0"), size, 8)
 
 
 def _extend_message(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -25,7 +25,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from umpc.compute.executor import Executor
 from umpc.crypto.prg import SEED_BYTES, digest
-from umpc.crypto.rounds import Protocol
 from umpc.crypto.signing import Credentials
 from umpc.errors import LocalProtocolError
 from umpc.failpoints import failpoint
@@ -33,23 +32,23 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import backend_of
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.mpc.triples.plan import TriplesPlan
 from umpc.node.attempts.compute_calls import ComputeCalls
 from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.guard import ViolationGuard
+from umpc.node.attempts.making_channels import EndedLink, ended_links, make_channels
 from umpc.node.attempts.material import WINDOW_BYTES, MaterialReader
-from umpc.node.attempts.next_channels import MOST_PEERS, NextChannels
+from umpc.node.attempts.next_channels import ChannelsOfKind, NextChannels
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttempts
-from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds, drive
+from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds
 from umpc.node.attempts.running_chunks import evaluate_chunks
 from umpc.node.attempts.spool import TAG_BYTES, Spool
 from umpc.node.audit.study_rows import Record, nothing
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import Records
-from umpc.protocols.base.node import MeshSide, NodeSide, TakesChannels, UsesRoots
+from umpc.protocols.base.node import MeshSide, NodeSide, TakesChannels
 from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.study import messages as m
 from umpc.study.cost import sent_by_round
@@ -63,8 +62,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-NEXT_CHANNEL = 1
-"""The chunk in whose name the set-up of the next study's channel goes; this one's is 0."""
+NO_CHANNELS: Mapping[int, ChannelsOfKind] = {}
 SMALL_STUDY = 1 << 15
 """The most edges and records of a study whose brief computations the event loop does itself."""
 
@@ -80,13 +78,12 @@ class Site:
     permit_delta: whether the rules allow a release of so much δ.
     dial: a link to a peer that comes later in the study.
     await_link: the link that an earlier peer dials. Both take the study, the peer's index, the
-        meeting's name, and `channels` where the run may use one.
+        meeting's name, and the `channels` of which the run may use one, or None.
     open_material: the stream from the dealer; it takes openings, and signatures of all members.
     open_spool: room on disk for so many bytes.
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
     workers: computes chunks of edges beside the run's own thread, if there is such a place.
-    roots: what studies leave for the base transfers of later ones, in memory; None keeps nothing.
     channels: of transfers, made after one study for the next one, if they are kept.
     """
 
@@ -108,7 +105,6 @@ class Site:
     open_delivery: Callable[[ShufflerStreams], Awaitable[None]]
     record: Record = nothing
     workers: Executor | None = None
-    roots: KeptRoots | None = None
     channels: NextChannels | None = None
 
 
@@ -227,7 +223,7 @@ class AttemptRunner:
 
     async def _meet(self, mesh: MeshSide, rounds: Rounds) -> None:
         """Connect to all peers, set up transfers, and toss the committee's coins over them."""
-        await self._connect(mesh, mesh.attempt.study, mesh.attempt.id, self._channel_peers(mesh))
+        await self._connect(mesh, mesh.attempt.study, mesh.attempt.id, self._channels(mesh))
         self._sent_before += self._set_up_before(mesh)
         await together(rounds.set_up(peer) for peer in mesh.peers)
         failpoint("after-set-up")
@@ -236,8 +232,6 @@ class AttemptRunner:
 
     async def _take_seed(self, mesh: MeshSide, ahead: bool) -> None:
         seed = await self._open_material(mesh, ahead)
-        if isinstance(mesh, UsesRoots) and self.site.roots is not None:
-            mesh.use_roots(self.site.roots)
         await self.briefly(mesh.receive_seed, seed)
 
     def _rounds_over(self, mesh: MeshSide, material: MaterialReader | Spool | None) -> Rounds:
@@ -274,11 +268,12 @@ class AttemptRunner:
         )
         return self.site.open_spool(attempt.study, sum(sizes))
 
-    def _channel_peers(self, mesh: MeshSide) -> tuple[int, ...]:
-        """The peers to which a channel that was made before may serve this run."""
+    def _channels(self, mesh: MeshSide) -> dict[int, ChannelsOfKind]:
+        """For each peer to which a channel that was made before may serve this run, these."""
         if self.site.channels is None or not isinstance(mesh, TakesChannels):
-            return ()
-        return mesh.channel_peers
+            return {}
+        kind = ChannelsOfKind(self.site.channels, mesh.checks_channels)
+        return dict.fromkeys(mesh.channel_peers, kind)
 
     def _set_up_before(self, mesh: MeshSide) -> int:
         """The bytes that set up the channels which this attempt uses, after an earlier study."""
@@ -292,16 +287,20 @@ class AttemptRunner:
         return sum(frame.wire_bytes for frame in frames)
 
     async def _connect(
-        self, mesh: MeshSide, study: Study, meeting: bytes, with_channel: Sequence[int] = ()
+        self,
+        mesh: MeshSide,
+        study: Study,
+        meeting: bytes,
+        channels: Mapping[int, ChannelsOfKind] = NO_CHANNELS,
     ) -> None:
-        """Links to all peers of a meeting. Args: with_channel: those whose channel is of use."""
+        """Links to all peers of a meeting. Args: channels: for each peer those of use, if any."""
         window = mesh.attempt.program.window
 
         async def link(peer: int) -> None:
             connect = self.site.dial if mesh.index < peer else self.site.await_link
             name = study.nodes[peer].name
             self._connecting.add(name)
-            given = (self.site.channels,) if peer in with_channel else ()
+            given = (channels[peer],) if peer in channels else ()
             self._links[peer] = await connect(study, peer, meeting, *given)
             self._connecting.discard(name)
             self._links[peer].window = window
@@ -469,27 +468,28 @@ class AttemptRunner:
 
     def end(self) -> None:
         """End the run. A run that ended well makes channels for the next study before `close`."""
-        is_due = self.ended_well and self._has_met and self._side is not None
-        mesh = self.side.mesh if is_due else None
-        peers = self._channel_peers(mesh) if mesh is not None else ()
-        if mesh is None or self.site.channels is None or not 0 < len(peers) <= MOST_PEERS:
+        ended = self._ended_links()
+        channels = self.site.channels if ended else None
+        if channels is None:
             self.close()
             return
         self._close_dealer()
-        index = mesh.index
-        names = {peer: mesh.attempt.members[peer].name for peer in peers if peer in self._links}
-        links = {name: (self._links[peer], index < peer) for peer, name in names.items()}
-        owners = {name: (min(index, peer), max(index, peer)) for peer, name in names.items()}
-
-        async def over(link: PeerLink, protocol: Protocol[Any]) -> Any:
-            return await drive(link, protocol, owners[link.peer], self.in_thread, NEXT_CHANNEL)
 
         async def close(made: bool) -> None:
             self.ended_well = made
             self.close()
             await asyncio.gather(*(link.ended() for link in self._links.values()))
 
-        self.site.channels.make(self.site.name, mesh.attempt.id, links, over, close)
+        names = [each.link.peer for each in ended]
+        channels.make(names, make_channels(channels, ended, self.in_thread, close))
+
+    def _ended_links(self) -> list[EndedLink]:
+        """The links over which this run makes channels for the next study."""
+        mesh = self._side.mesh if self._side is not None else None
+        if not self.ended_well or not self._has_met or mesh is None:
+            return []
+        place = mesh.index, self.site.name, mesh.attempt.id
+        return ended_links(self.site.channels, mesh, *place, self._links)
 
     def _close_dealer(self) -> None:
         if self._pump:
@@ -504,10 +504,8 @@ class AttemptRunner:
             self._spool.close()
         for link in self._links.values():
             link.close(keep=self.ended_well)
-        # What waits prepared has not used its transfers up, so it leaves its root when it has run.
-        mesh = self._side.mesh if self._side is not None and not self._is_parked else None
-        if isinstance(mesh, UsesRoots):
-            mesh.end_roots(keep=self.ended_well)
+        if self._links and not self.ended_well and self.site.channels is not None:
+            self.site.channels.drop([link.peer for link in self._links.values()])
         if self.delivery:
             self.delivery.close()
         self._is_closed = True

@@ -1,4 +1,4 @@
-"""Studies that begin with what the last one left, and studies with checked transfers."""
+"""Garbled studies over channels that were made before, and studies with checked transfers."""
 
 from __future__ import annotations
 
@@ -10,61 +10,69 @@ from tests.protocols.u_mpc.test_garbled import check as check_sums
 from tests.protocols.u_mpc.test_garbled_node import EVALUATOR, GARBLER, GarbledRun
 from tests.protocols.u_mpc.test_garbled_noise import check as check_coins
 from tests.support.garbled import garbled_study, without_points
+from tests.support.mpc_studies import seed_of
 from tests.support.sessions import first_chunk
 from tests.support.studies import KENDALL, LOUD
 from tests.support.transfers import altered, flip
 from umpc.crypto.rounds import run_in_memory
-from umpc.errors import RemoteProtocolError, StudyError
-from umpc.mpc.transfers.kept_roots import KeptRoots
+from umpc.errors import LocalProtocolError, RemoteProtocolError, StudyError
+from umpc.mpc.transfers.chained_set_up import chain_receiver, chain_sender
+from umpc.mpc.transfers.correlated_ot import fresh_delta
 
 CHECKED = {"transfers": "checked"}
 
 
-class ChainedRun(GarbledRun):
-    """A run of two nodes that may have roots of earlier runs."""
-
-    def __init__(self, shelves, **changes):
-        super().__init__(**changes)
-        self.agree().begin()
-        for node, shelf in zip(self.nodes, shelves, strict=True):
-            node.use_roots(shelf)
-        self.seed()
-
-    def end(self, *, keep: bool = True) -> None:
-        for node in self.nodes:
-            node.end_roots(keep=keep)
+def channels(run: GarbledRun) -> list:
+    return [node.channel(1 - node.index) for node in run.nodes]
 
 
-def shelves() -> list[KeptRoots]:
-    return [KeptRoots(lambda: 0.0) for _ in range(2)]
+def made_before(**changes) -> list:
+    """Both ends of a channel that two nodes made after a study."""
+    run = GarbledRun(**changes).agree().begin().seed().set_up()
+    sender, receiver = channels(run)
+    seeds = [seed_of(f"next {number}") for number in range(2)]
+    made, _ = run_in_memory(
+        [
+            chain_sender(sender, seeds[0], fresh_delta(seeds[0]), b"next"),
+            chain_receiver(receiver, seeds[1], b"next", "node-0"),
+        ]
+    )
+    return made
 
 
-def shares(run: GarbledRun) -> list[bytes]:
+@pytest.mark.parametrize("changes", [{}, {"x": ("0", "200")}, CHECKED], ids=str)
+def test_a_study_over_a_channel_that_was_made_before_adds_up(changes):
+    kept = made_before(**changes)
+    run = GarbledRun(**changes).agree().begin().seed()
+    for node, channel in zip(run.nodes, kept, strict=True):
+        assert node.channel_peers == (1 - node.index,)
+        assert node.checks_channels == ("transfers" in changes)
+        node.take_up(1 - node.index, channel)
+    assert sum_of(run) == sum_of(GarbledRun(**changes).agree().begin().seed().set_up())
+
+
+def sum_of(run: GarbledRun) -> int:
+    """The sum of a study's shares, without its noise."""
     run.fields().evaluate()
-    return [node.release().share for node in run.nodes]
+    ring = run.nodes[0].attempt.ring
+    parts = [sum(each[0] for each in node._parts) for node in run.nodes]
+    return ring.decode(sum(map(int, parts)) % (1 << ring.bits))
 
 
-def test_a_second_study_takes_no_points_and_adds_up(monkeypatch):
-    both = shelves()
-    first = ChainedRun(both)
-    run_in_memory(first.ends())
-    shares(first)
-    first.end()
-    assert [len(shelf) for shelf in both] == [1, 1]
-    second = ChainedRun(both)
-    with monkeypatch.context() as patch:
-        patch.setattr("umpc.mpc.transfers.base_ot.multiple", None)
-        run_in_memory(second.ends())
-    assert shares(second)
-
-
-def test_a_study_that_failed_leaves_nothing():
-    both = shelves()
-    first = ChainedRun(both).set_up()
-    first.end(keep=False)
-    assert [len(shelf) for shelf in both] == [0, 0]
-    first.end()
-    assert [len(shelf) for shelf in both] == [0, 0]
+def test_an_attempt_forks_a_channel_and_takes_it_once_at_the_right_end():
+    sender, receiver = made_before()
+    run = GarbledRun().agree().begin().seed()
+    garbler = run.nodes[GARBLER]
+    with pytest.raises(LocalProtocolError, match="the other way round"):
+        garbler.take_up(EVALUATOR, receiver)
+    garbler.take_up(EVALUATOR, sender)
+    taken = garbler.channel(EVALUATOR)
+    assert taken.session != sender.session and taken._leaves.root != sender._leaves.root
+    assert (taken.delta == sender.delta).all() and (
+        garbler.cells._sides[1]._delta == sender.delta
+    ).all()
+    with pytest.raises(LocalProtocolError, match="set up before"):
+        garbler.take_up(EVALUATOR, sender)
 
 
 @pytest.mark.parametrize("fields", [{}, {"x": ("0", "200")}], ids=["gates", "pieces"])
