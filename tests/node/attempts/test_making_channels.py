@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.garbled import without_points
+from tests.support.memory_links import in_place, linked
 from tests.support.transfers import bits_of, correlated
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import PeerLost
@@ -36,37 +37,6 @@ def ends():
     return made
 
 
-class MemoryLink:
-    """One end of a link in memory. failure: what a receiver gets in place of a frame."""
-
-    def __init__(self, peer: str, failure: Exception | None = None):
-        self.peer = peer
-        self.channel = None
-        self.failure = failure
-        self.frames: asyncio.Queue = asyncio.Queue()
-        self.other: MemoryLink = self
-
-    async def send(self, frame) -> None:
-        self.other.frames.put_nowait(frame)
-
-    async def receive(self, key):
-        if self.failure is not None:
-            raise self.failure
-        frame = await self.frames.get()
-        assert frame.key == key
-        return frame.message
-
-
-def links(failure: Exception | None = None) -> list[MemoryLink]:
-    pair = [MemoryLink("south", failure), MemoryLink("north")]
-    pair[0].other, pair[1].other = pair[1], pair[0]
-    return pair
-
-
-async def compute(function, *arguments):
-    return function(*arguments)
-
-
 async def made_by(channels: NextChannels, ended: list[EndedLink]) -> bool:
     """Whether all channels were made."""
     closed = []
@@ -74,7 +44,7 @@ async def made_by(channels: NextChannels, ended: list[EndedLink]) -> bool:
     async def close(made: bool) -> None:
         closed.append(made)
 
-    await make_channels(channels, ended, compute, close)
+    await make_channels(channels, ended, in_place, close)
     (made,) = closed
     return made
 
@@ -85,7 +55,7 @@ def test_both_nodes_keep_one_end_each_of_a_correlated_channel(ends):
         chain = Chain(5.0, 7)
         parties = [
             made_by(store, [EndedLink(link, NAME, (0, 1), end, chain)])
-            for store, link, end in zip(stores, links(), ends, strict=True)
+            for store, link, end in zip(stores, linked("north", "south"), ends, strict=True)
         ]
         assert await asyncio.gather(*parties) == [True, True]
         offered = stores[0].offer("south", checked=False)
@@ -104,7 +74,8 @@ def test_both_nodes_keep_one_end_each_of_a_correlated_channel(ends):
 def test_a_failure_is_told_to_the_end_of_the_links_and_to_nobody_else(ends):
     async def scenario() -> None:
         store = NextChannels()
-        link, _ = links(PeerLost("south went away", culprit="south"))
+        failure = PeerLost("south went away", culprit="south")
+        link, _ = linked("north", "south", failure=failure)
         ended = [EndedLink(link, NAME, (0, 1), ends[0], Chain(0.0))]
         assert not await made_by(store, ended) and len(store) == 0
 
