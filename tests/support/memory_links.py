@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Sent(NamedTuple):
-    """What a clock and a counter of bytes see of a frame, with the names of its place."""
+    """A frame as a counter of bytes sees it, with the names of its place."""
 
     sender: str
     step: str
