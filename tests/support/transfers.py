@@ -29,7 +29,7 @@ Change = Callable[[Message], Message]
 
 
 def zeros_in_place_of_leaves(streams: LeafStreams, width: int) -> Iterator[tuple[slice, BitArray]]:
-    """A mutant of `correlated_ot._stretch`."""
+    """A mutant of `batch_columns._stretch`."""
     for digits, leaves in streams.bytes(width):
         yield digits, np.zeros_like(leaves)
 

@@ -19,16 +19,14 @@ from tests.support.transfers import (
 )
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError
-from umpc.mpc.transfers import correlated_ot
+from umpc.mpc.transfers import batch_columns, correlated_ot
+from umpc.mpc.transfers.batch_columns import _combine, _stretch, transpose
 from umpc.mpc.transfers.correlated_ot import (
     BLOCK_BITS,
     FOLDS,
-    _combine,
-    _stretch,
     extension_bytes,
     fresh_delta,
     open_sender,
-    transpose,
 )
 from umpc.mpc.transfers.seed_trees import punctured, tree
 
@@ -46,6 +44,33 @@ def test_every_batch_is_correlated(fold):
         assert correlated(q, t, choices, delta_of(f"batches {fold}"))
         assert q.start == done
         done += count
+
+
+@pytest.mark.parametrize("count", [1, 1000, 4096])
+def test_a_batch_that_was_stretched_ahead_is_the_same(count):
+    choices = bits_of("ahead", count)
+    sent = []
+    for is_ahead in (False, True):
+        sender, receiver = open_channel("ahead")
+        for end in (sender, receiver) * is_ahead:
+            end.stretch_ahead(count)
+            end.stretch_ahead(count + 100)  # one is ahead already
+        for _ in range(2):
+            t, message = receiver.extend(choices)
+            assert correlated(sender.extend(message, count), t, choices, delta_of("ahead"))
+            sent.append(message)
+    assert sent[:2] == sent[2:] and sent[0] != sent[1]
+
+
+def test_a_batch_of_another_number_than_was_stretched_ahead_is_refused():
+    sender, receiver = open_channel("ahead")
+    _, message = receiver.extend(bits_of("ahead", 64))
+    sender.stretch_ahead(128)
+    receiver.stretch_ahead(128)
+    with pytest.raises(LocalProtocolError, match="another number"):
+        sender.extend(message, 64)
+    with pytest.raises(LocalProtocolError, match="another number"):
+        receiver.extend(bits_of("ahead", 64))
 
 
 @pytest.mark.parametrize("fold", FOLDS)
@@ -186,7 +211,7 @@ def test_the_receivers_message_does_not_depend_on_its_choices(fold):
 
 
 def test_the_test_of_secrecy_notices_a_missing_stream(monkeypatch):
-    monkeypatch.setattr(correlated_ot, "_stretch", zeros_in_place_of_leaves)
+    monkeypatch.setattr(batch_columns, "_stretch", zeros_in_place_of_leaves)
     zeros, ones = views(4, 0, "zeros"), views(4, 1, "ones")
     assert homogeneity(zeros[0], ones[0]) < ALPHA
     assert uniformity(zeros[0], 256) < ALPHA
@@ -196,7 +221,7 @@ def test_the_test_of_secrecy_notices_a_missing_leaf_that_is_not_stretched(monkey
     """Only the leaf that the sender lacks hides r from it: without its stream, the view shows r."""
     sender, _ = open_channel("secrecy 1 zeros", 1)
     digit = int(sender.delta[0]) & 1
-    stretch = correlated_ot._stretch
+    stretch = batch_columns._stretch
 
     def careless(streams, width):
         for digits, leaves in stretch(streams, width):
@@ -204,7 +229,7 @@ def test_the_test_of_secrecy_notices_a_missing_leaf_that_is_not_stretched(monkey
                 leaves[:, digit] = 0
             yield digits, leaves
 
-    monkeypatch.setattr(correlated_ot, "_stretch", careless)
+    monkeypatch.setattr(batch_columns, "_stretch", careless)
     seen = [
         views(1, value, "zeros")[1][: TRANSFERS // 8] for value in (0, 1)
     ]  # the row of Δ's lowest bit

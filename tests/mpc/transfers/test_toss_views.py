@@ -159,7 +159,7 @@ def the_same_masks(patch) -> None:
 
 
 def no_mask_of_choices(patch) -> None:
-    replaced = "umpc.mpc.transfers.correlated_ot._stretch"
+    replaced = "umpc.mpc.transfers.batch_columns._stretch"
     patch.setattr(replaced, zeros_in_place_of_leaves)
 
 

@@ -295,7 +295,7 @@ def no_noise_inside_a_node(patch: pytest.MonkeyPatch) -> None:
 
 def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
     """The leaves of the extension are stretched to zeros: its rows are the draws themselves."""
-    replaced = "umpc.mpc.transfers.correlated_ot._stretch"
+    replaced = "umpc.mpc.transfers.batch_columns._stretch"
     patch.setattr(replaced, zeros_in_place_of_leaves)
 
 

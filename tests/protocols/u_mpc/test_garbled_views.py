@@ -134,7 +134,7 @@ def no_hash(monkeypatch) -> None:
 
 def no_mask_of_choices(monkeypatch) -> None:
     """The leaves of the extension are stretched to zeros."""
-    replaced = "umpc.mpc.transfers.correlated_ot._stretch"
+    replaced = "umpc.mpc.transfers.batch_columns._stretch"
     monkeypatch.setattr(replaced, zeros_in_place_of_leaves)
 
 

@@ -263,7 +263,7 @@ def one_tweak_for_all_blocks(patch: pytest.MonkeyPatch) -> None:
 
 def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
     """The leaves of the extension are stretched to zeros."""
-    replaced = "umpc.mpc.transfers.correlated_ot._stretch"
+    replaced = "umpc.mpc.transfers.batch_columns._stretch"
     patch.setattr(replaced, zeros_in_place_of_leaves)
 
 

@@ -141,6 +141,11 @@ class GarbledCells:
         """The set-up of the oblivious transfers with a peer; None where there are none."""
         return self._sides[peer].set_up() if self.has_channel(peer) else None
 
+    def stretch_ahead(self) -> None:
+        """Do what round 1 needs and depends on no record, once all set-ups are done."""
+        for side in self._sides.values():
+            side.stretch_ahead()
+
     def toss(self) -> Mesh[list[int]] | None:
         """This node's part in the committee's coins; None where it has none.
 

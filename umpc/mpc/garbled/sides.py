@@ -94,6 +94,12 @@ class Side(Generic[End]):
             raise LocalProtocolError(f"the channel to {self.peer} was set up before")
         self._channel = channel.fork("attempt", self._session.hex(), session=self._session)
 
+    def stretch_ahead(self) -> None:
+        """Do the part of round 1's first batch that depends on no bit, if there is a batch."""
+        parts = self.link.parts(self.link.evaluator)
+        if parts:
+            self.channel.stretch_ahead(parts[0].stop)
+
     @property
     def channel(self) -> End:
         """This side's end of the channel. Raises: LocalProtocolError before the set-up."""

@@ -42,7 +42,7 @@ neither uses twice. A fork costs one hash: its leaves are the same, under anothe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -61,6 +61,7 @@ from umpc.mpc.transfers.base_ot import (
     send_seeds,
     silence,
 )
+from umpc.mpc.transfers.batch_columns import Columns, add_masked, transpose_into
 from umpc.mpc.transfers.correlation_check import (
     CHECK_BYTES,
     RowHash,
@@ -265,6 +266,7 @@ class CorrelatedReceiver:
         self.fold = BLOCK_BITS // len(leaves)
         self._leaves = leaves
         self._check_seed = check_seed
+        self._ahead: Columns | None = None
         self._batch = 0
         self._done = 0
 
@@ -302,24 +304,29 @@ class CorrelatedReceiver:
             packed = np.packbits(choices[start : start + PART], bitorder="little")
             if is_checked:
                 packed = with_mask(packed, self._mask(start))
-            rows = np.empty((BLOCK_BITS // self.fold, self.fold, len(packed)), dtype=np.uint8)
-            sent = payload[place : place + len(rows) * len(packed)]
+            columns = self._ahead or Columns.of(self._streams, self.fold, len(packed))
+            self._ahead = None
+            rows, u = columns.of_width(len(packed))
+            sent = payload[place : place + u.size]
             place += len(sent)
-            due = sent.reshape(-1, len(packed))
-            for digits, leaves in _stretch(self._streams, len(packed)):
-                # Column i of t is v_i; the message is d = u ⊕ r (IKNP: the rows t^i and r ⊕ t^i).
-                np.bitwise_xor(_combine(leaves, rows[digits]), packed, out=due[digits])
+            # Column i of t is v_i; the message is d = u ⊕ r (IKNP: the rows t^i and r ⊕ t^i).
+            np.bitwise_xor(u, packed, out=sent.reshape(u.shape))
             if is_checked:
                 row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent.tobytes())
                 proof = prove(row_hash, packed, rows.reshape(BLOCK_BITS, -1))
                 payload[place : place + CHECK_BYTES] = np.frombuffer(proof, dtype=np.uint8)
                 place += CHECK_BYTES
-            _transpose_into(rows, blocks[start : start + PART])
+            transpose_into(rows, blocks[start : start + PART])
         batch = Blocks(self._done, blocks)
         self._batch += 1
         self._done += len(choices)
         due_message = payload.tobytes(), len(choices), self.fold, self._batch
         return batch, _extend_message(*due_message, checked=is_checked)
+
+    def stretch_ahead(self, count: int) -> None:
+        """Do the part of the next batch, of so many transfers, that its choices do not change."""
+        if self._ahead is None and count <= PART:
+            self._ahead = Columns.of(self._streams, self.fold, _width(count, checked=self.checked))
 
     def _mask(self, start: int) -> bytes:
         """The additional choices of a part of the batch that is due."""
@@ -351,6 +358,7 @@ class CorrelatedSender:
         self._bits = bits
         self._leaves = leaves
         self._masks = (np.uint8(0) - bits).reshape(-1, self.fold, 1)  # Δ_i as bytes 0 or 255
+        self._ahead: Columns | None = None
         self._batch = 0
         self._done = 0
 
@@ -382,26 +390,28 @@ class CorrelatedSender:
         blocks = np.empty((count, 2), dtype=np.uint64)
         place = 0
         for start in range(0, count, PART):
-            width = (min(PART, count - start) + 7) // 8
-            if self.checked:
-                width = checked_width(width)
+            width = _width(min(PART, count - start), checked=self.checked)
             sent = received[place : place + len(self._masks) * width]
             place += len(sent)
-            theirs = sent.reshape(-1, 1, width)
-            rows = np.empty((BLOCK_BITS // self.fold, self.fold, width), dtype=np.uint8)
-            for digits, leaves in _stretch(self._streams, width):
-                # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
-                _combine(leaves, rows[digits])
-                rows[digits] ^= theirs[digits] & self._masks[digits]
+            columns = self._ahead or Columns.of(self._streams, self.fold, width)
+            self._ahead = None
+            rows, _ = columns.of_width(width)
+            # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
+            add_masked(rows, sent.reshape(-1, 1, width), self._masks)
             if self.checked:
                 proof = message.payload[place : place + CHECK_BYTES]
                 self._check(rows, start, sent.tobytes(), proof)
                 place += CHECK_BYTES
-            _transpose_into(rows, blocks[start : start + PART])
+            transpose_into(rows, blocks[start : start + PART])
         batch = Blocks(self._done, blocks)
         self._batch += 1
         self._done += count
         return batch
+
+    def stretch_ahead(self, count: int) -> None:
+        """Do the part of the next batch, of so many transfers, that its message does not change."""
+        if self._ahead is None and count <= PART:
+            self._ahead = Columns.of(self._streams, self.fold, _width(count, checked=self.checked))
 
     def _check(self, rows: BitArray, start: int, sent: bytes, proof: bytes) -> None:
         """Raises: RemoteProtocolError where a part's choices are not the same in all digits."""
@@ -415,54 +425,10 @@ class CorrelatedSender:
             )
 
 
-def transpose(rows: BitArray) -> WordArray:
-    """128 rows of n bits as n blocks (Eklundh 1972, on 64 × 64 bits at a time).
-
-    Args: rows: (128, 8m) uint8, bits packed with the lowest first.
-    Returns: (64m, 2) uint64; bit i of block j is bit j of row i.
-    """
-    words = np.ascontiguousarray(rows).view("<u8").astype(np.uint64).reshape(2, 64, -1)
-    for step in (32, 16, 8, 4, 2, 1):
-        shift = np.uint64(step)
-        low = np.uint64(sum(1 << bit for bit in range(64) if not bit & step))
-        pairs = words.reshape(2, 32 // step, 2, step, -1)
-        upper = pairs[:, :, 0]
-        lower = pairs[:, :, 1]
-        moved = upper >> shift
-        moved ^= lower
-        moved &= low
-        lower ^= moved
-        moved <<= shift
-        upper ^= moved
-    return np.ascontiguousarray(words.transpose(2, 1, 0)).reshape(-1, 2)
-
-
-def _transpose_into(rows: BitArray, blocks: WordArray) -> None:
-    """Rows of packed bits as blocks; the padding of the last byte is dropped."""
-    rows = rows.reshape(BLOCK_BITS, -1)
-    missing = -rows.shape[1] % 8
-    if missing:
-        rows = np.pad(rows, ((0, 0), (0, missing)))
-    blocks[:] = transpose(rows)[: len(blocks)]
-
-
-def _stretch(streams: LeafStreams, width: int) -> Iterator[tuple[slice, BitArray]]:
-    """Digits, and the next bytes of their leaves: (digits, leaves, width) uint8."""
-    return streams.bytes(width)
-
-
-def _combine(leaves: BitArray, columns: BitArray) -> BitArray:
-    """Write columns[…, i] = v_i = ⊕ L_x over x with bit i; return u = ⊕ L_x: (digits, width).
-
-    The leaves are halved from the highest bit down. Args: leaves: (digits, 2^fold, width) uint8.
-    columns: (digits, fold, width) uint8.
-    """
-    for bit in reversed(range(columns.shape[1])):
-        half = 1 << bit
-        np.bitwise_xor.reduce(leaves[:, half:], axis=1, out=columns[:, bit])
-        leaves = leaves[:, :half] ^ leaves[:, half:]
-    u: BitArray = leaves[:, 0]
-    return u
+def _width(count: int, *, checked: bool) -> int:
+    """Bytes of a row of so many transfers."""
+    width = (count + 7) // 8
+    return checked_width(width) if checked else width
 
 
 def _check_fold(fold: int) -> None:

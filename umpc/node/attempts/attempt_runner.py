@@ -48,7 +48,7 @@ from umpc.node.attempts.spool import TAG_BYTES, Spool
 from umpc.node.audit.study_rows import Record, nothing
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import Records
-from umpc.protocols.base.node import MeshSide, NodeSide, TakesChannels
+from umpc.protocols.base.node import MeshSide, NodeSide, TakesChannels, WorksAhead
 from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.study import messages as m
 from umpc.study.cost import sent_by_round
@@ -135,6 +135,7 @@ class AttemptRunner:
         self._sent_before = 0
         self._received_before = 0
         self._with_coordinator: Counter[tuple[str, int]] = Counter()
+        self._ahead: asyncio.Task[None] | None = None
         self._is_parked = False
         self._is_closed = False
         self.ended_well = False
@@ -368,12 +369,20 @@ class AttemptRunner:
 
     # --- evaluate ------------------------------------------------------------------------------
 
+    def work_ahead(self) -> None:
+        """Begin work on no data in the thread. What follows there waits for it."""
+        mesh = self.side.mesh
+        if isinstance(mesh, WorksAhead):
+            self._ahead = asyncio.create_task(self.in_thread(mesh.work_ahead))
+
     async def evaluate(self, signatures: Sequence[bytes]) -> None:
         """The rounds with other nodes, and the work on the node's own records.
 
         Args: signatures: every node's, of the attempt; nothing uses data before they are checked.
         """
         side = self.side
+        if self._ahead is not None:
+            await self._ahead
         await self.briefly(side.check_prepared, signatures)
         async with self._step("evaluate", side.study.seconds_per_step):
             if side.mesh is not None and self._rounds is not None:
@@ -509,6 +518,8 @@ class AttemptRunner:
         if self.delivery:
             self.delivery.close()
         self._is_closed = True
+        if self._ahead is not None:
+            self._ahead.cancel()
         if self._calls is not None and self._thread is not None:
             self._calls.close()
             COMPUTE_THREADS.give_back(self._thread)

@@ -135,6 +135,15 @@ class TakesChannels(Protocol):
         ...
 
 
+@runtime_checkable
+class WorksAhead(Protocol):
+    """A `MeshSide` with work on no data that may be done before *evaluate*."""
+
+    def work_ahead(self) -> None:
+        """Do it, once, after all set-ups."""
+        ...
+
+
 class NodeSide(SeedAgreement, ABC):
     """One node's part of one attempt. Args: as of SeedAgreement."""
 
