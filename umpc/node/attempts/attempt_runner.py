@@ -370,7 +370,7 @@ class AttemptRunner:
     # --- evaluate ------------------------------------------------------------------------------
 
     def work_ahead(self) -> None:
-        """Begin work on no data in the thread. What follows there waits for it."""
+        """Begin work on no data in the thread; later computations there wait for it."""
         mesh = self.side.mesh
         if isinstance(mesh, WorksAhead):
             self._ahead = asyncio.create_task(self.in_thread(mesh.work_ahead))
