@@ -10,14 +10,16 @@
 | `coins.py` | a committee's noise: coins from transfers beside dealt ones |
 | `garbling.py` | garbled AND gates a second and core |
 | `pieces.py` | garbled edges as studies run them: tables, transfers and gates, beside AES |
-| `chained.py` | studies without a dealer one after the other, with roots and with checks |
+| `chained.py` | studies without a dealer one after the other, unchecked and checked |
 | `bank.py` | the bank study over real processes: on demand, prepared, and without a dealer |
 | `complete.py` | all pairs of the bank data: the exact sum, and the error at ε = 1 |
 | `grid.py` | all pairs by the grid, beside sampled pairs |
 | `large.py` | tables of millions of records, and their sum in the clear |
 | `million.py` | a million records |
 | `rates.py` | the rates by which `backend = "auto"` chooses |
-| `targets.py` | a small study with a dealer, in milliseconds beside its targets |
+| `targets.py` | small studies, in milliseconds beside their targets |
+| `garbled_targets.py` | the part of it without a dealer, and bytes an edge |
+| `unpooled.py` | `umpc` that makes no channels of transfers between studies, for that part |
 | `without_dealer.py` | the grid without a dealer: bytes and seconds over cells and records |
 | `network.py` | slow lines, beside the seconds that `umpc plan` predicts |
 | `proxy.py` | a slow line in front of servers |

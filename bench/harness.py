@@ -129,11 +129,16 @@ def site(
     dealer: bool = True,
     hub: bool = False,
     popen: Start = subprocess.Popen,
+    command: Sequence[str] | None = None,
 ) -> Iterator[Site]:
-    """Run nodes over equal parts of a table until the block ends. Args: hub: they dial a hub."""
+    """Run nodes over equal parts of a table until the block ends.
+
+    Args: hub: they dial a hub. command: starts their processes, in place of `umpc`.
+    """
     fields = table.fields()
     with tempfile.TemporaryDirectory(prefix="umpc-bench-") as name:
         deployment = Deployment(Path(name), popen=popen)
+        deployment.command = tuple(command or Deployment.command)
         with ended_with_us(deployment.processes):
             relay = {"hub": deployment.start_hub()} if hub else {}
             if dealer:

@@ -16,7 +16,7 @@ import numpy as np
 from bench.table import show
 from umpc.crypto.rounds import Protocol, run_in_memory
 from umpc.mpc.transfers.base_ot import receive_seeds, send_seeds
-from umpc.mpc.transfers.chained_set_up import open_chained_receiver, open_chained_sender
+from umpc.mpc.transfers.chained_set_up import chain_receiver, chain_sender
 from umpc.mpc.transfers.correlated_ot import (
     BLOCK_BITS,
     FOLDS,
@@ -27,7 +27,6 @@ from umpc.mpc.transfers.correlated_ot import (
     open_receiver,
     open_sender,
 )
-from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.mpc.transfers.ot_products import (
     multiple_bits,
     product_bits,
@@ -40,6 +39,7 @@ from umpc.mpc.transfers.ot_products import (
 )
 
 TRANSFERS = 1 << 20
+Ends = tuple[CorrelatedSender, CorrelatedReceiver]
 RUNS = 5
 
 
@@ -74,33 +74,38 @@ def base_table() -> None:
 
 
 def set_up_table() -> None:
-    """A garbled link's set-up: by points, and by roots, of which each study leaves the next."""
+    """The set-up of a channel: by points, and from a channel that is there."""
     rows = []
     for checked in (False, True):
-        shelves = [KeptRoots(time.monotonic) for _ in range(2)]
-        spent = [_set_up(shelves, str(number), checked=checked) for number in range(RUNS + 1)]
+        by_points, from_channel = [], []
+        for _ in range(RUNS):
+            seconds, ends = _set_up(None, checked=checked)
+            by_points.append(seconds)
+            from_channel.append(_set_up(ends, checked=checked)[0])
         kind = "checked" if checked else "unchecked"
-        rows.append((f"{kind}, by points", *(f"{1e3 * each:.1f}" for each in spent[0])))
-        later = [statistics.median(each) for each in zip(*spent[1:], strict=True)]
-        rows.append((f"{kind}, from a root", *(f"{1e3 * each:.1f}" for each in later)))
-    columns = ("set-up of a garbled link", "garbler, ms", "evaluator, ms")
-    show(f"A set-up's processor time; by points once, from roots medians of {RUNS}", columns, rows)
+        for name, spent in (("by points", by_points), ("from a channel", from_channel)):
+            each = [statistics.median(party) for party in zip(*spent, strict=True)]
+            rows.append((f"{kind}, {name}", *(f"{1e3 * taken:.1f}" for taken in each)))
+    columns = ("set-up of a channel", "sender, ms", "receiver, ms")
+    show(f"A set-up's processor time, medians of {RUNS}", columns, rows)
 
 
-def _set_up(shelves: Sequence[KeptRoots], session: str, *, checked: bool) -> list[float]:
-    """Processor seconds of both sides for one set-up, whose roots are kept."""
-    roots = [shelf.of(b"own", b"peer", "role") for shelf in shelves]
+def _set_up(last: Ends | None, *, checked: bool) -> tuple[list[float], Ends]:
+    """Processor seconds of both sides for one set-up, and the channel.
+
+    Args: last: the channel from which it is made; None: by points.
+    """
+    seeds = [os.urandom(32), os.urandom(32)]
     delta = fresh_delta(os.urandom(32))
-    name = session.encode()
-    seconds = seconds_each(
-        [
-            open_chained_sender(os.urandom(32), delta, name, "b", roots[0], checked=checked),
-            open_chained_receiver(os.urandom(32), name, "a", roots[1], checked=checked),
-        ]
-    )
-    for each in roots:
-        each.end(keep=True)
-    return seconds
+    if last is None:
+        sender = open_sender(seeds[0], delta, b"bench", "b", checked=checked)
+        parties = [sender, open_receiver(seeds[1], b"bench", "a", checked=checked)]
+    else:
+        sender = chain_sender(last[0], seeds[0], delta, b"bench")
+        parties = [sender, chain_receiver(last[1], seeds[1], b"bench", "a")]
+    made: list = []
+    seconds = seconds_each(parties, made)
+    return seconds, tuple(made)
 
 
 def extension_table() -> None:
@@ -189,8 +194,11 @@ def rate_row(
     return (name, *(f"{rate:.0f}" for rate in rates), f"{asked:.0f}", f"{correction / 8:.0f}")
 
 
-def seconds_each(protocols: Sequence[Protocol]) -> list[float]:
-    """Processor seconds of each of two parties, without the time that it waits."""
+def seconds_each(protocols: Sequence[Protocol], made: list | None = None) -> list[float]:
+    """Processor seconds of each of two parties, without the time that it waits.
+
+    Args: made: gets the results.
+    """
     seconds = [0.0] * len(protocols)
 
     def watched(party: int) -> Protocol:
@@ -199,13 +207,15 @@ def seconds_each(protocols: Sequence[Protocol]) -> list[float]:
             started = time.process_time()
             try:
                 message = protocols[party].send(reply)
-            except StopIteration:
-                return
+            except StopIteration as stop:
+                return stop.value
             finally:
                 seconds[party] += time.process_time() - started
             reply = yield message
 
-    run_in_memory([watched(party) for party in range(len(protocols))])
+    results, _ = run_in_memory([watched(party) for party in range(len(protocols))])
+    if made is not None:
+        made += results
     return seconds
 
 

@@ -1,10 +1,11 @@
-"""A small study with a dealer, in milliseconds beside its targets: `python -m bench targets`.
+"""Small studies in milliseconds beside their targets: `python -m bench targets`.
 
 The job is that of `make peers`: Kendall's sum over 9,042 pairs of records of two owners, real
 processes over TLS that are warm. The grid takes all pairs of the bank table in 2^17 cells, over
 four nodes. Each figure is a median of TURNS studies in a round robin, after one that is not
 counted. Between two studies is a pause, in which processes that wait do what they do while idle.
 The machine's AES and fsync figures are printed beside them: every study waits for both.
+`garbled_targets.py` has the studies without a dealer.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench import garbled_targets
 from bench.grid import BINS, GRID
 from bench.grid import NODES as GRID_NODES
 from bench.harness import Site, bank_table, cores, site
@@ -60,7 +62,7 @@ def main(turns: int = TURNS) -> list[Figure]:
         taken |= round_robin({CELLS: _way(here, {**GRID, "bins": BINS}, False)}, turns)
     title = f"Small studies, the grid over {source}; min–median–max of {turns}"
     show(title, COLUMNS, [row(name, each) for name, each in taken.items()])
-    return figures_of(taken, dealt)
+    return [*figures_of(taken, dealt), *garbled_targets.main(turns)]
 
 
 def figures_of(taken: Mapping[str, Sequence[Turn]], dealt: float) -> list[Figure]:

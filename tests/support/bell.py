@@ -18,7 +18,6 @@ from umpc.crypto.rounds import Message, Protocol
 from umpc.dp import committee
 from umpc.mpc.garbled.pair_noise import PairNoise
 from umpc.mpc.transfers.base_ot import silence
-from umpc.mpc.transfers.chained_set_up import chained_shapes
 from umpc.mpc.transfers.correlated_ot import Blocks, extend_shape, set_up_shapes
 from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
 from umpc.simulation import Simulated
@@ -149,8 +148,9 @@ class _Channel:
     def __init__(self, session: bytes):
         self.session, self._done = session, 0
 
-    def fork(self, *labels: str | int) -> _Channel:
-        fork = type(self)(digest(b"fork", self.session, *(str(label).encode() for label in labels)))
+    def fork(self, *labels: str | int, session: bytes = b"") -> _Channel:
+        name = session or self.session
+        fork = type(self)(digest(b"fork", name, *(str(label).encode() for label in labels)))
         _DELTAS.setdefault(fork.session, _DELTAS[self.session])
         return fork
 
@@ -178,32 +178,17 @@ class _Sender(_Channel):
         return self._blocks(count)
 
 
-def _open_sender(seed: bytes, delta: np.ndarray, session: bytes, peer: str) -> Protocol:
+def _open_sender(
+    seed: bytes, delta: np.ndarray, session: bytes, peer: str, *, checked: bool = False
+) -> Protocol:
     _DELTAS[session] = delta
-    for speaks, message in set_up_shapes():
+    for speaks, message in set_up_shapes(checked=checked):
         yield message if speaks else silence(message.step)
     return _Sender(session)
 
 
-def _open_receiver(seed: bytes, session: bytes, peer: str) -> Protocol:
-    for speaks, message in set_up_shapes():
-        yield silence(message.step) if speaks else message
-    return _Receiver(session)
-
-
-def _open_chained_sender(
-    seed: bytes, delta: np.ndarray, session: bytes, peer: str, roots: object, *, checked: bool
-) -> Protocol:
-    _DELTAS[session] = delta
-    for speaks, message in chained_shapes(checked=checked):
-        yield message if speaks else silence(message.step)
-    return _Sender(session)
-
-
-def _open_chained_receiver(
-    seed: bytes, session: bytes, peer: str, roots: object, *, checked: bool
-) -> Protocol:
-    for speaks, message in chained_shapes(checked=checked):
+def _open_receiver(seed: bytes, session: bytes, peer: str, *, checked: bool = False) -> Protocol:
+    for speaks, message in set_up_shapes(checked=checked):
         yield silence(message.step) if speaks else message
     return _Receiver(session)
 
@@ -223,11 +208,8 @@ def without_transfers() -> Iterator[None]:
     This is for tests that look only at released values.
     """
     with remembered(), pytest.MonkeyPatch.context() as patch:
-        links = "umpc.mpc.transfers.committee_links"
-        patch.setattr(f"{links}.open_sender", _open_sender)
-        patch.setattr(f"{links}.open_receiver", _open_receiver)
-        sides = "umpc.mpc.garbled.sides"
-        patch.setattr(f"{sides}.open_chained_sender", _open_chained_sender)
-        patch.setattr(f"{sides}.open_chained_receiver", _open_chained_receiver)
+        for place in ("umpc.mpc.transfers.committee_links", "umpc.mpc.garbled.sides"):
+            patch.setattr(f"{place}.open_sender", _open_sender)
+            patch.setattr(f"{place}.open_receiver", _open_receiver)
         yield
         _DELTAS.clear()

@@ -33,8 +33,9 @@ class IdealEnd:
         self._stream = Stream(name)
         self._batch = self._done = 0
 
-    def fork(self, *labels: str | int) -> IdealEnd:
-        return type(self)(self._origin, self.session, self.peer, (*self._labels, "/", *labels))
+    def fork(self, *labels: str | int, session: bytes = b"") -> IdealEnd:
+        name = session or self.session
+        return type(self)(self._origin, name, self.peer, (*self._labels, "/", *labels))
 
     def _next(self, count: int) -> Blocks:
         batch = Blocks(self._done, self._stream.words(2 * count).reshape(count, 2))

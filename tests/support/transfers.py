@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.rounds import Message, Protocol, run_in_memory
 from umpc.errors import EncodingError, RemoteProtocolError
+from umpc.mpc.arrays import BitArray
 from umpc.mpc.transfers.correlated_ot import (
     Blocks,
     CorrelatedReceiver,
@@ -22,8 +23,15 @@ from umpc.mpc.transfers.correlated_ot import (
     open_receiver,
     open_sender,
 )
+from umpc.mpc.transfers.leaf_streams import LeafStreams
 
 Change = Callable[[Message], Message]
+
+
+def zeros_in_place_of_leaves(streams: LeafStreams, width: int) -> Iterator[tuple[slice, BitArray]]:
+    """A mutant of `batch_columns._stretch`."""
+    for digits, leaves in streams.bytes(width):
+        yield digits, np.zeros_like(leaves)
 
 
 def delta_of(label: str) -> np.ndarray:

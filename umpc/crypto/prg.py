@@ -21,7 +21,7 @@ FROM_THE_START = modes.CTR(bytes(BLOCK_BYTES))
 """Every key serves one stream, so all streams count from zero."""
 
 _ZEROS = memoryview(bytes(1 << 16))
-"""What a stream encrypts, part by part."""
+"""The bytes that a stream encrypts, part by part."""
 
 Word = TypeVar("Word", bound=np.generic)
 """The numpy type of a stream's words."""

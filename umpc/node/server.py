@@ -14,11 +14,9 @@ import asyncio
 import contextlib
 import logging
 import shutil
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from threading import Lock
 
 from umpc import logs
 from umpc.compute.executor import Executor
@@ -33,7 +31,6 @@ from umpc.errors import (
 )
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.node.approvals import Approvals
 from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links
@@ -97,7 +94,6 @@ class NodeServer(rpc.NodeServicer):
         self.identity = identity
         self.finished = finished
         self.kept = KeptConnections()
-        self.roots = KeptRoots(time.monotonic, Lock())
         self.links = Links(identity, self.kept)
         self.channels = NextChannels()
         self.coins = NextCoins()
@@ -125,7 +121,6 @@ class NodeServer(rpc.NodeServicer):
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
             workers=self.workers,
-            roots=self.roots,
             channels=self.channels,
             coins=self.coins,
         )

@@ -9,19 +9,24 @@ import pytest
 from scipy import stats
 
 from tests.support.mpc_studies import ALPHA, homogeneity, seed_of, uniformity
-from tests.support.transfers import bits_of, correlated, delta_of, open_channel, set_up
+from tests.support.transfers import (
+    bits_of,
+    correlated,
+    delta_of,
+    open_channel,
+    set_up,
+    zeros_in_place_of_leaves,
+)
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError
-from umpc.mpc.transfers import correlated_ot
+from umpc.mpc.transfers import batch_columns, correlated_ot
+from umpc.mpc.transfers.batch_columns import _combine, _stretch, transpose
 from umpc.mpc.transfers.correlated_ot import (
     BLOCK_BITS,
     FOLDS,
-    _combine,
-    _stretch,
     extension_bytes,
     fresh_delta,
     open_sender,
-    transpose,
 )
 from umpc.mpc.transfers.seed_trees import punctured, tree
 
@@ -39,6 +44,33 @@ def test_every_batch_is_correlated(fold):
         assert correlated(q, t, choices, delta_of(f"batches {fold}"))
         assert q.start == done
         done += count
+
+
+@pytest.mark.parametrize("count", [1, 1000, 4096])
+def test_a_batch_that_was_stretched_ahead_is_the_same(count):
+    choices = bits_of("ahead", count)
+    sent = []
+    for is_ahead in (False, True):
+        sender, receiver = open_channel("ahead")
+        for end in (sender, receiver) * is_ahead:
+            end.stretch_ahead(count)
+            end.stretch_ahead(count + 100)  # one is ahead already
+        for _ in range(2):
+            t, message = receiver.extend(choices)
+            assert correlated(sender.extend(message, count), t, choices, delta_of("ahead"))
+            sent.append(message)
+    assert sent[:2] == sent[2:] and sent[0] != sent[1]
+
+
+def test_a_batch_of_another_number_than_was_stretched_ahead_is_refused():
+    sender, receiver = open_channel("ahead")
+    _, message = receiver.extend(bits_of("ahead", 64))
+    sender.stretch_ahead(128)
+    receiver.stretch_ahead(128)
+    with pytest.raises(LocalProtocolError, match="another number"):
+        sender.extend(message, 64)
+    with pytest.raises(LocalProtocolError, match="another number"):
+        receiver.extend(bits_of("ahead", 64))
 
 
 @pytest.mark.parametrize("fold", FOLDS)
@@ -142,13 +174,14 @@ def test_a_punctured_tree_lacks_exactly_the_leaf_of_the_digit(fold):
 
 @pytest.mark.parametrize("fold", [1, 2, 3, 4])
 def test_combining_sums_the_leaves_with_each_bit(fold):
-    leaves = np.random.default_rng(fold).integers(0, 256, (1 << fold, 16), dtype=np.uint8)
-    columns = np.empty((fold, 16), dtype=np.uint8)
+    leaves = np.random.default_rng(fold).integers(0, 256, (3, 1 << fold, 16), dtype=np.uint8)
+    columns = np.empty((3, fold, 16), dtype=np.uint8)
     total = _combine(leaves, columns)
-    assert np.array_equal(total, np.bitwise_xor.reduce(leaves, axis=0))
+    assert np.array_equal(total, np.bitwise_xor.reduce(leaves, axis=1))
     for bit in range(fold):
         members = [x for x in range(1 << fold) if x >> bit & 1]
-        assert np.array_equal(columns[bit], np.bitwise_xor.reduce(leaves[members], axis=0))
+        due = np.bitwise_xor.reduce(leaves[:, members], axis=1)
+        assert np.array_equal(columns[:, bit], due)
 
 
 # Secrecy
@@ -163,10 +196,10 @@ def views(fold: int, value: int, label: str) -> tuple[np.ndarray, np.ndarray]:
     _, message = receiver.extend(np.full(TRANSFERS, value, dtype=np.uint8))
     rows = np.frombuffer(message.payload, dtype=np.uint8).reshape(BLOCK_BITS // fold, -1)
     known = [
-        np.bitwise_xor.reduce(_stretch(streams, TRANSFERS // 8), axis=0)
-        for streams in sender._streams
+        np.bitwise_xor.reduce(leaves, axis=1)
+        for _, leaves in _stretch(sender._streams, TRANSFERS // 8)
     ]
-    return rows.reshape(-1), (rows ^ np.stack(known)).reshape(-1)
+    return rows.reshape(-1), (rows ^ np.concatenate(known)).reshape(-1)
 
 
 @pytest.mark.parametrize("fold", FOLDS)
@@ -178,9 +211,7 @@ def test_the_receivers_message_does_not_depend_on_its_choices(fold):
 
 
 def test_the_test_of_secrecy_notices_a_missing_stream(monkeypatch):
-    monkeypatch.setattr(
-        correlated_ot, "_stretch", lambda streams, width: np.zeros((len(streams), width), np.uint8)
-    )
+    monkeypatch.setattr(batch_columns, "_stretch", zeros_in_place_of_leaves)
     zeros, ones = views(4, 0, "zeros"), views(4, 1, "ones")
     assert homogeneity(zeros[0], ones[0]) < ALPHA
     assert uniformity(zeros[0], 256) < ALPHA
@@ -190,15 +221,15 @@ def test_the_test_of_secrecy_notices_a_missing_leaf_that_is_not_stretched(monkey
     """Only the leaf that the sender lacks hides r from it: without its stream, the view shows r."""
     sender, _ = open_channel("secrecy 1 zeros", 1)
     digit = int(sender.delta[0]) & 1
-    stretch = correlated_ot._stretch
+    stretch = batch_columns._stretch
 
     def careless(streams, width):
-        leaves = stretch(streams, width).copy()
-        if not streams.lacks_first:
-            leaves[digit] = 0
-        return leaves
+        for digits, leaves in stretch(streams, width):
+            if not streams.lacks_first:
+                leaves[:, digit] = 0
+            yield digits, leaves
 
-    monkeypatch.setattr(correlated_ot, "_stretch", careless)
+    monkeypatch.setattr(batch_columns, "_stretch", careless)
     seen = [
         views(1, value, "zeros")[1][: TRANSFERS // 8] for value in (0, 1)
     ]  # the row of Δ's lowest bit

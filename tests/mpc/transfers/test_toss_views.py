@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.tossing import Tossed
+from tests.support.transfers import zeros_in_place_of_leaves
 from umpc.crypto.prg import Stream, derive
 from umpc.crypto.rounds import Message
 from umpc.mpc.masked.committee_coins import CoinToss
@@ -158,8 +159,8 @@ def the_same_masks(patch) -> None:
 
 
 def no_mask_of_choices(patch) -> None:
-    zeros = lambda streams, width: np.zeros((len(streams), width), dtype=np.uint8)  # noqa: E731
-    patch.setattr("umpc.mpc.transfers.correlated_ot._stretch", zeros)
+    replaced = "umpc.mpc.transfers.batch_columns._stretch"
+    patch.setattr(replaced, zeros_in_place_of_leaves)
 
 
 def no_hash(patch) -> None:

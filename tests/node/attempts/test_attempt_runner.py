@@ -76,7 +76,7 @@ def test_a_step_whose_time_is_up_names_the_peer_whose_message_is_missing():
         mesh=SimpleNamespace(peers=[2]),
         study=SimpleNamespace(seconds_per_step=0.05),
     )
-    nobody: Any = None
+    nobody: Any = SimpleNamespace(channels=None)
 
     async def evaluate(runner: AttemptRunner) -> None:
         runner._side = side
@@ -102,7 +102,7 @@ def test_a_step_whose_time_is_up_names_the_peer_that_did_not_connect():
     prepared: Any = SimpleNamespace(
         side=SimpleNamespace(mesh=mesh), chunks=[], spool=None, bytes_offline=0
     )
-    site: Any = SimpleNamespace(dial=never)
+    site: Any = SimpleNamespace(dial=never, channels=None)
     missing = missing_after(
         AttemptRunner(site, tell=site), lambda runner: runner.resume(prepared, study)
     )
@@ -235,13 +235,19 @@ def test_a_preparation_leaves_the_next_channel_to_its_run():
     made: list[str] = []
 
     class Channels:
-        def make(self, *_: Any) -> None:
+        def now(self) -> float:
+            return 0.0
+
+        def make(self, peers: Any, making: Any) -> None:
+            making.close()
             made.append("channel")
 
     class Mesh:
-        index, peers, channel_peers = 0, (1,), (1,)
+        index, peers, channel_peers, checks_channels = 0, (1,), (1,), False
         members = tuple(SimpleNamespace(name=f"node-{number}") for number in range(2))
         attempt = SimpleNamespace(members=members, id=bytes(32), toss_plan=None)
+
+        def channel(self, peer: int) -> Any: ...
 
         def take_up(self, peer: int, channel: Any) -> None: ...
 

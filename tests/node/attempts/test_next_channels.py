@@ -1,6 +1,6 @@
 """Channels of transfers that wait for the next study: used once, at the right end, for some time.
 
-docs/decisions/0080-a-small-studys-steps.md.
+docs/decisions/0087-one-chain-of-channels.md.
 """
 
 from __future__ import annotations
@@ -11,27 +11,33 @@ import pytest
 
 from tests.support.garbled import without_points
 from umpc.crypto.rounds import run_in_memory
-from umpc.errors import PeerLost
-from umpc.mpc.transfers.correlated_ot import (
-    CorrelatedReceiver,
-    CorrelatedSender,
-    fresh_delta,
-    open_receiver,
-    open_sender,
+from umpc.mpc.transfers.correlated_ot import fresh_delta, open_receiver, open_sender
+from umpc.node.attempts.next_channels import (
+    CHAIN_SECONDS,
+    KEPT_AT_MOST,
+    KEPT_SECONDS,
+    LONGEST,
+    Chain,
+    ChannelsOfKind,
+    KeptChannel,
+    NextChannels,
 )
-from umpc.node.attempts import next_channels
-from umpc.node.attempts.next_channels import KEPT_AT_MOST, KEPT_SECONDS, NextChannels, channel_name
 
-NAME = channel_name(bytes(32), "north", "south")
+NAME = bytes(32)
 
 
 @pytest.fixture(scope="module")
-def ends() -> tuple[CorrelatedSender, CorrelatedReceiver]:
+def ends():
+    """Both ends of a channel, the unchecked and then the checked one."""
     seed = bytes(range(32))
-    sender = open_sender(seed, fresh_delta(seed), NAME, "south")
-    with without_points():
-        made, _ = run_in_memory([sender, open_receiver(seed, NAME, "north")])
-    return made[0], made[1]
+    kinds = []
+    for checked in (False, True):
+        sender = open_sender(seed, fresh_delta(seed), NAME, "south", checked=checked)
+        receiver = open_receiver(seed, NAME, "north", checked=checked)
+        with without_points():
+            made, _ = run_in_memory([sender, receiver])
+        kinds.append(made)
+    return kinds
 
 
 class Clock:
@@ -41,73 +47,90 @@ class Clock:
         return self.now
 
 
+def kept(peer: str, channel, name: bytes = NAME, since: float = 0.0) -> KeptChannel:
+    return KeptChannel(peer, name, channel, Chain(0.0), since)
+
+
 def test_each_end_of_a_channel_is_handed_out_once(ends):
     north, south = NextChannels(Clock()), NextChannels(Clock())
-    north.keep("south", NAME, ends[0])
-    south.keep("north", NAME, ends[1])
-    assert north.offer("west") is None
-    assert north.accept("south", NAME) is None, "this end sends, so it is offered by the dialler"
-    assert north.offer("south") == (NAME, ends[0]) and north.offer("south") is None
-    assert south.offer("north") is None
-    assert south.accept("west", NAME) is None, "another node's channel"
-    assert south.accept("north", bytes(32)) is None, "another channel"
-    assert south.accept("north", NAME) is ends[1] and south.accept("north", NAME) is None
+    north.keep(kept("south", ends[0][0]))
+    south.keep(kept("north", ends[0][1]))
+    unchecked = {"checked": False}
+    assert north.offer("west", **unchecked) is None
+    assert north.accept("south", NAME, **unchecked) is None, "this end sends: it is offered"
+    taken = north.offer("south", **unchecked)
+    assert taken is not None and (taken.name, taken.channel) == (NAME, ends[0][0])
+    assert north.offer("south", **unchecked) is None
+    assert south.offer("north", **unchecked) is None
+    assert south.accept("west", NAME, **unchecked) is None, "another node's channel"
+    assert south.accept("north", bytes(31), **unchecked) is None, "another channel"
+    taken = south.accept("north", NAME, **unchecked)
+    assert taken is not None and taken.channel is ends[0][1]
+    assert south.accept("north", NAME, **unchecked) is None
     assert len(north) == len(south) == 0
+
+
+def test_a_run_gets_channels_of_its_kind_only(ends):
+    channels = NextChannels(Clock())
+    for sender, _ in ends:
+        channels.keep(kept("south", sender))
+
+    async def offers() -> list:
+        kinds = [ChannelsOfKind(channels, checked) for checked in (True, True, False)]
+        return [await kind.offer("south") for kind in kinds]
+
+    first, second, third = asyncio.run(offers())
+    assert first.channel is ends[1][0] and second is None and third.channel is ends[0][0]
 
 
 def test_a_channel_waits_for_some_time_and_one_too_many_ends_the_oldest(ends):
     clock = Clock()
-    kept = NextChannels(clock)
+    channels = NextChannels(clock)
     for number in range(KEPT_AT_MOST + 1):
-        kept.keep(f"node-{number}", NAME, ends[0])
-    assert len(kept) == KEPT_AT_MOST and kept.offer("node-0") is None
+        channels.keep(kept(f"node-{number}", ends[0][0]))
+    assert len(channels) == KEPT_AT_MOST and channels.offer("node-0", checked=False) is None
     clock.now = KEPT_SECONDS
-    assert kept.offer("node-1") is not None
+    assert channels.offer("node-1", checked=False) is not None
     clock.now = KEPT_SECONDS + 1
-    assert kept.offer("node-2") is None and len(kept) == 0
+    assert channels.offer("node-2", checked=False) is None and len(channels) == 0
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_links_end_after_the_channel_is_made_and_are_kept_only_if_it_was(ends, fails):
-    closed = []
+def test_channels_to_a_peer_of_a_failed_run_are_dropped_and_no_others(ends):
+    channels = NextChannels(Clock())
+    for peer in ("south", "south", "west"):
+        channels.keep(kept(peer, ends[0][0]))
+    channels.drop(["south", "east"])
+    assert len(channels) == 1 and channels.offer("west", checked=False) is not None
 
-    async def scenario() -> NextChannels:
+
+def test_a_chain_has_an_end():
+    chain = Chain(born=5.0)
+    assert not chain.ends(CHAIN_SECONDS + 4.0) and chain.ends(CHAIN_SECONDS + 5.0)
+    for _ in range(LONGEST - 1):
+        assert not chain.ends(6.0)
+        chain = chain.longer
+    assert chain.ends(6.0) and chain.born == 5.0
+
+
+def test_secrets_are_not_shown(ends):
+    assert "channel=" not in repr(kept("south", ends[0][0]))
+
+
+def test_the_next_study_waits_until_a_channel_to_its_peer_is_made(ends):
+    async def scenario() -> None:
         channels = NextChannels()
         going_on = asyncio.Event()
 
-        async def drive(link, protocol):
-            protocol.close()
+        async def making() -> None:
             await going_on.wait()
-            if fails:
-                raise PeerLost("south went away", culprit="south")
-            return ends[0]
+            channels.keep(kept("south", ends[0][0], since=channels.now()))
 
-        async def close(made: bool) -> None:
-            closed.append(made)
-
-        channels.make("north", bytes(32), {"south": (None, True)}, drive, close)
-        waiting = asyncio.create_task(channels.settled("south"))
-        await channels.settled("west")
+        channels.make(["south"], making())
+        waiting = asyncio.create_task(ChannelsOfKind(channels, False).offer("south"))
+        assert await ChannelsOfKind(channels, False).offer("west") is None
         await asyncio.sleep(0)
-        assert not waiting.done() and not closed
+        assert not waiting.done()
         going_on.set()
-        await waiting
-        assert closed == [not fails]
-        return channels
+        assert await waiting is not None
 
-    channels = asyncio.run(scenario())
-    assert [kept.name for kept in channels._kept] == ([] if fails else [NAME])
-
-
-def test_both_ends_have_one_name_and_every_attempt_another():
-    names = {channel_name(bytes([attempt]) * 32, "north", "south") for attempt in range(3)}
-    assert len(names) == 3 and channel_name(bytes(32), "south", "north") in names
-
-
-def test_an_opening_draws_its_seeds_anew(monkeypatch):
-    drawn = []
-    monkeypatch.setattr(next_channels, "fresh_delta", drawn.append)
-    monkeypatch.setattr(next_channels, "open_sender", lambda seed, *rest: drawn.append(seed))
-    for _ in range(2):
-        next_channels._opening(NAME, "south", sends=True)
-    assert len(set(drawn)) == 4
+    asyncio.run(scenario())

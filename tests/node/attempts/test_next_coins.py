@@ -23,7 +23,13 @@ from umpc.mpc.transfers.correlated_ot import (
 )
 from umpc.mpc.transfers.toss_plan import TossPlan
 from umpc.node.attempts import next_coins
-from umpc.node.attempts.next_channels import KEPT_AT_MOST, KEPT_SECONDS, NextChannels
+from umpc.node.attempts.next_channels import (
+    KEPT_AT_MOST,
+    KEPT_SECONDS,
+    Chain,
+    KeptChannel,
+    NextChannels,
+)
 from umpc.node.attempts.next_coins import (
     OUTLIVING,
     NextCoins,
@@ -161,11 +167,11 @@ def test_shares_outlive_the_channel_of_their_toss():
     for number in range(2 * OUTLIVING * KEPT_AT_MOST):
         name = number.to_bytes(32, "big")
         coins.keep(name, PLAN, [number])
-        channels.keep("south", name, sender)
+        channels.keep(KeptChannel("south", name, sender, Chain(0.0), clock.now))
     assert len(coins) == OUTLIVING * KEPT_AT_MOST
     clock.now = KEPT_SECONDS
-    while (offered := channels.offer("south")) is not None:
-        name = offered[0]
+    while (offered := channels.offer("south", checked=False)) is not None:
+        name = offered.name
         assert coins.take(name, PLAN) == [int.from_bytes(name, "big")]
     clock.now = OUTLIVING * KEPT_SECONDS + 1
     assert coins.take(bytes(32), PLAN) is None and len(coins) == 0

@@ -15,6 +15,7 @@ import pytest
 from tests.support.garbled import garbled_study, without_points
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import KENDALL, Entropy, table
+from tests.support.transfers import zeros_in_place_of_leaves
 from umpc.mpc.garbled.gates import GateHash
 from umpc.mpc.garbled.outputs import outputs_of
 from umpc.simulation import Simulated, simulate
@@ -133,8 +134,8 @@ def no_hash(monkeypatch) -> None:
 
 def no_mask_of_choices(monkeypatch) -> None:
     """The leaves of the extension are stretched to zeros."""
-    zeros = lambda streams, width: np.zeros((len(streams), width), dtype=np.uint8)  # noqa: E731
-    monkeypatch.setattr("umpc.mpc.transfers.correlated_ot._stretch", zeros)
+    replaced = "umpc.mpc.transfers.batch_columns._stretch"
+    monkeypatch.setattr(replaced, zeros_in_place_of_leaves)
 
 
 @pytest.mark.parametrize(

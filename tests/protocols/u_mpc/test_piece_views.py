@@ -19,6 +19,7 @@ from tests.support.garbled import garbled_study, without_points
 from tests.support.limits import small_garbled_chunks
 from tests.support.mpc_studies import ALPHA, uniformity
 from tests.support.studies import AUC, KENDALL, LOUD, Columns, Entropy, random_tables, table
+from tests.support.transfers import zeros_in_place_of_leaves
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.mpc.garbled import cells, sides
 from umpc.mpc.garbled.piece_tables import LANES, ROW_BITS, Places, bits_of_wires
@@ -34,7 +35,7 @@ CHUNK = IN_CHUNK * EVALUATORS
 ROWS = 16
 """Rows of either piece's table."""
 CATEGORIES = 16
-FIRST = 2
+FIRST = 1
 """The number of the chunks' first batch of transfers."""
 DATA = [(3, 3), (-90, 3), (90, -90)]
 """The garbler's value and the evaluator's."""
@@ -53,8 +54,7 @@ class Seen:
     tables: their payloads, and the places of their edges. own: the evaluator's row of the first
     piece. bits: those that the evaluator finds, (4, n), in the order of wires. masks: the garbler's
     parts of these bits. labels: the evaluator's, a batch of transfers after the other. The first
-    two batches are the next root's and the records'. extensions: the messages of these batches,
-    (32 digits, bytes).
+    batch is the records'. extensions: the messages of these batches, (32 digits, bytes).
     """
 
     tables: list[tuple[bytes, Places]] = field(default_factory=list)
@@ -263,8 +263,8 @@ def one_tweak_for_all_blocks(patch: pytest.MonkeyPatch) -> None:
 
 def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
     """The leaves of the extension are stretched to zeros."""
-    zeros = lambda streams, width: np.zeros((len(streams), width), dtype=np.uint8)  # noqa: E731
-    patch.setattr("umpc.mpc.transfers.correlated_ot._stretch", zeros)
+    replaced = "umpc.mpc.transfers.batch_columns._stretch"
+    patch.setattr(replaced, zeros_in_place_of_leaves)
 
 
 def one_tag(patch: pytest.MonkeyPatch) -> None:

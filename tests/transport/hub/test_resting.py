@@ -87,6 +87,33 @@ def test_the_next_call_takes_the_session_of_one_that_ended_well(site):
     run(scenario())
 
 
+def test_the_hub_sees_the_same_envelopes_without_the_handshake(site):
+    """docs/privacy.md, "Timing": what a call over a resting session shows to the hub."""
+
+    calls: list[list[tuple[str, int, int]]] = []
+
+    async def scenario():
+        async with pair_of(site) as pair:
+            seen: list[tuple[bool, int, int]] = []
+
+            def note(envelope):
+                seen.append((envelope.target.name, envelope.kind, len(envelope.body)))
+                return [envelope]
+
+            pair.hub.relay.mangle = note
+            for _ in range(3):
+                await pair.chat(b"one", b"three")
+                calls.append([*seen])
+                seen.clear()
+
+    run(scenario())
+    first, *rested = calls
+    handshake = [each for each in first if each[1] in (pb.HUB_OPEN, pb.HUB_ACCEPT)]
+    assert [kind for _, kind, _ in handshake] == [pb.HUB_OPEN, pb.HUB_ACCEPT]
+    for again in rested:
+        assert again == [each for each in first if each not in handshake]
+
+
 def test_a_call_that_the_called_side_ended_leaves_its_session_too(site):
     async def scenario():
         async with pair_of(site) as pair:

@@ -2,9 +2,9 @@
 
 This is `backend = "garbled"`. Between two nodes, of which the first in the study garbles:
 
-    set up    base transfers (`base_ot.py`), or a root that an earlier study left
-              (`chained_set_up.py`), and the trees of their extension (`correlated_ot.py`);
-              Δ is the garbler's
+    set up    base transfers (`base_ot.py`) and the trees of their extension
+              (`correlated_ot.py`), unless the two have a channel from after an earlier study
+              (`chained_set_up.py`); Δ is the garbler's
     round 1   evaluator → garbler: the extension for its records' bits, each bit once
               garbler → evaluator: the active labels of its own records' bits, each bit once
     round 2   garbler → evaluator: for every chunk the garbled edges (`garbling.py`)
@@ -41,15 +41,18 @@ import numpy as np
 from umpc.crypto.mesh import Mesh
 from umpc.crypto.prg import FixedKeyHash, derive, digest
 from umpc.crypto.rounds import Message, Protocol
-from umpc.errors import EncodingError
+from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import IndexArray, WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares, require
-from umpc.mpc.garbled.plan import GarbledPlan, Link
+from umpc.mpc.garbled.plan import GarbledPlan, GarbledProgram, Link
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide
-from umpc.mpc.transfers.chained_set_up import chained_shapes
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, toss
-from umpc.mpc.transfers.kept_roots import KeptRoots
+from umpc.mpc.transfers.correlated_ot import (
+    CorrelatedReceiver,
+    CorrelatedSender,
+    set_up_shapes,
+)
 from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners
 
@@ -101,7 +104,7 @@ class GarbledCells:
         if not link.needs_transfers:
             return []
         sender_garbles = sender == link.garbler
-        shapes = chained_shapes(checked=link.checked)
+        shapes = set_up_shapes(checked=link.checked)
         return [message for garbles, message in shapes if garbles == sender_garbles]
 
     @staticmethod
@@ -109,25 +112,39 @@ class GarbledCells:
         """The messages of round 1, with zero bytes in place of their content."""
         return Link.of(attempt, sender, receiver).field_shapes(sender)
 
-    def use_roots(self, roots: KeptRoots) -> None:
-        """Let set-ups use what earlier studies left, and leave something for later ones."""
-        members = self.attempt.members
-        own = members[self.node].certificate
-        for peer, side in self._sides.items():
-            if own and members[peer].certificate:
-                role = "garbler" if isinstance(side, GarblingSide) else "evaluator"
-                side.roots = roots.of(own, members[peer].certificate, role)
+    @property
+    def checks_transfers(self) -> bool:
+        """Whether evaluators prove their choices."""
+        return require(self.attempt.program, GarbledProgram).checked
 
-    def end_roots(self, *, keep: bool) -> None:
-        """The attempt ended. Args: keep: it ended well, so that its roots may serve others."""
-        for side in self._sides.values():
-            if side.roots is not None:
-                side.roots.end(keep=keep)
+    def has_channel(self, peer: int) -> bool:
+        """Whether there is a channel of transfers to a peer."""
+        return self._sides[peer].link.needs_transfers
+
+    def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
+        """This node's end of the channel to a peer, after the set-up."""
+        return self._sides[peer].channel
+
+    def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
+        """Use a channel to a peer that was made before, in place of `set_up`."""
+        match self._sides[peer], channel:
+            case (GarblingSide() as garbler, CorrelatedSender()):
+                garbler.take_up(channel)
+            case (EvaluatingSide() as evaluator, CorrelatedReceiver()):
+                evaluator.take_up(channel)
+            case side, _:
+                raise LocalProtocolError(
+                    f"the channel to {side.peer} has its ends the other way round"
+                )
 
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The set-up of the oblivious transfers with a peer; None where there are none."""
-        side = self._sides[peer]
-        return side.set_up() if side.link.needs_transfers else None
+        return self._sides[peer].set_up() if self.has_channel(peer) else None
+
+    def stretch_ahead(self) -> None:
+        """Do what round 1 needs and depends on no record, once all set-ups are done."""
+        for side in self._sides.values():
+            side.stretch_ahead()
 
     def toss(self) -> Mesh[list[int]] | None:
         """This node's part in the committee's coins; None where it has none.

@@ -29,14 +29,14 @@ from umpc.mpc.garbled.piece_tables import (
 )
 from umpc.mpc.garbled.plan import COINS, EVALUATOR, GARBLER, LABELS, GarbledPlan, Link, WireBlock
 from umpc.mpc.transfers.base_ot import silence
-from umpc.mpc.transfers.chained_set_up import open_chained_receiver, open_chained_sender
 from umpc.mpc.transfers.correlated_ot import (
     CorrelatedReceiver,
     CorrelatedSender,
     extend_shape,
     fresh_delta,
+    open_receiver,
+    open_sender,
 )
-from umpc.mpc.transfers.kept_roots import PeerRoots
 from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners
 
@@ -53,9 +53,6 @@ class Side(Generic[End]):
     seed: 32 uniform bytes of this node's own, for this link alone.
     session: names link and attempt, the same for both.
     """
-
-    roots: PeerRoots | None = None
-    """Roots of earlier studies, if their base transfers may serve this one."""
 
     def __init__(
         self, link: Link, node: int, peer: str, columns: Columns, seed: bytes, session: bytes
@@ -87,6 +84,21 @@ class Side(Generic[End]):
             self._channel = yield from self._open()
         except EncodingError as error:
             raise RemoteProtocolError(error.message, culprit=self.peer, step=error.step) from error
+
+    def take_up(self, channel: End) -> None:
+        """Use a channel that was made before the attempt, in place of `set_up`, once.
+
+        Its fork for this attempt has streams and a session of its own.
+        """
+        if self._channel is not None:
+            raise LocalProtocolError(f"the channel to {self.peer} was set up before")
+        self._channel = channel.fork("attempt", self._session.hex(), session=self._session)
+
+    def stretch_ahead(self) -> None:
+        """Do the part of round 1's first batch that depends on no bit, if there is a batch."""
+        parts = self.link.parts(self.link.evaluator)
+        if parts:
+            self.channel.stretch_ahead(parts[0].stop)
 
     @property
     def channel(self) -> End:
@@ -213,9 +225,13 @@ class GarblingSide(Side[CorrelatedSender]):
 
     def _open(self) -> Protocol[CorrelatedSender]:
         seed = derive(self._seed, "set-up")
-        place = self._session, self.peer, self.roots
-        opening = open_chained_sender(seed, self._delta, *place, checked=self.link.checked)
-        return (yield from opening)
+        place = self._session, self.peer
+        return (yield from open_sender(seed, self._delta, *place, checked=self.link.checked))
+
+    def take_up(self, channel: CorrelatedSender) -> None:
+        """Use a channel, and its Δ. Args: as of Side."""
+        super().take_up(channel)
+        self._delta = channel.delta
 
     def _make_fields(self) -> list[Message]:
         self._own_labels = fresh_labels(derive(self._seed, "labels"), len(self._bits))
@@ -291,8 +307,8 @@ class EvaluatingSide(Side[CorrelatedReceiver]):
 
     def _open(self) -> Protocol[CorrelatedReceiver]:
         seed = derive(self._seed, "set-up")
-        place = self._session, self.peer, self.roots
-        return (yield from open_chained_receiver(seed, *place, checked=self.link.checked))
+        place = self._session, self.peer
+        return (yield from open_receiver(seed, *place, checked=self.link.checked))
 
     def _make_fields(self) -> list[Message]:
         messages = []

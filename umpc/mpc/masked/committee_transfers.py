@@ -18,10 +18,14 @@ from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSende
 class CommitteeTransfers:
     """Channels to the other members, and the committee's coins over them.
 
+    checks_transfers: whether receivers prove their choices.
+
     Args:
         node: a member of the attempt's committee.
         coin_seed: 32 uniform bytes of this node's own, for this attempt alone.
     """
+
+    checks_transfers = False
 
     def __init__(self, attempt: SharedAttempt, node: int, coin_seed: bytes):
         committee = attempt.committee
@@ -35,9 +39,17 @@ class CommitteeTransfers:
 
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The rounds that make the channel to another node; None where the two toss no coins."""
-        if not self._attempt.tosses(peer):
+        if not self.has_channel(peer):
             return None
         return self._links.set_up(self._attempt.committee.index(peer))
+
+    def has_channel(self, peer: int) -> bool:
+        """Whether this node tosses coins with another node."""
+        return self._attempt.tosses(peer)
+
+    def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
+        """This node's end of the channel to another node, after the set-up."""
+        return self._links.channel(self._attempt.committee.index(peer))
 
     def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
         """Use a channel to another node that was made before, in place of `set_up`."""

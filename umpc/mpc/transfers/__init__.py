@@ -6,8 +6,8 @@
 | `correlated_ot.py` | correlated transfers by the million, from 128 base transfers |
 | `correlation_check.py` | the proof that a receiver chose one bit for each transfer |
 | `seed_trees.py` | trees of seeds of a channel, and the proof that they are trees |
-| `kept_roots.py` | base transfers that one study leaves for the next, used once |
-| `chained_set_up.py` | the set-up of a channel from such a root, or by base transfers |
+| `chained_set_up.py` | the set-up of a channel from another one, without base transfers |
+| `batch_columns.py` | the columns of a batch of transfers, and blocks from them |
 | `leaf_streams.py` | the streams of a channel's leaf seeds, many at once |
 | `ot_products.py` | chosen transfers, products, triples and conversions |
 | `ot_inner_products.py` | inner products of private vectors, several with one vector |

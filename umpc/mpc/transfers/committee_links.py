@@ -86,16 +86,17 @@ class CommitteeLinks:
         name = self._names[peer]
         if peer in self._senders or peer in self._receivers:
             raise LocalProtocolError(f"the channel to {name} was set up before")
-        labels = ("attempt", self._attempt.hex())
-        session = _forked_session(channel.session, (*labels, self._session(peer).hex()))
         if isinstance(channel, CorrelatedSender) != (self._number < peer):
             raise LocalProtocolError(f"the channel to {name} has its ends the other way round")
+        session = self._session(peer)
         if isinstance(channel, CorrelatedSender):
-            self._senders[peer] = channel.fork(*labels)
-            self._senders[peer].session = session
+            self._senders[peer] = channel.fork("attempt", session.hex(), session=session)
         else:
-            self._receivers[peer] = channel.fork(*labels)
-            self._receivers[peer].session = session
+            self._receivers[peer] = channel.fork("attempt", session.hex(), session=session)
+
+    def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
+        """This member's end of the channel to a peer, after `set_up` or `take_up`."""
+        return self._senders[peer] if peer in self._senders else self._receivers[peer]
 
     def seat(self) -> CommitteeMember:
         """This member's place at the toss. Raises: LocalProtocolError before all set-ups."""
@@ -117,11 +118,13 @@ class CommitteeLinks:
         receivers = {}
         for number, place in enumerate(places):
             if place in self._senders:
-                senders[number] = self._senders[place].fork(*labels)
-                senders[number].session = _forked_session(senders[number].session, labels)
+                sender = self._senders[place]
+                session = _forked_session(sender.session, labels)
+                senders[number] = sender.fork(*labels, session=session)
             elif place in self._receivers:
-                receivers[number] = self._receivers[place].fork(*labels)
-                receivers[number].session = _forked_session(receivers[number].session, labels)
+                receiver = self._receivers[place]
+                session = _forked_session(receiver.session, labels)
+                receivers[number] = receiver.fork(*labels, session=session)
         names = [self._names[place] for place in places]
         return CommitteeMember(list(places).index(self._number), names, senders, receivers)
 

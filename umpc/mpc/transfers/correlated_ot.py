@@ -55,11 +55,13 @@ from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.transfers.base_ot import (
     CHOICE,
     OFFER,
+    POINT_BYTES,
     key_message,
     receive_seeds,
     send_seeds,
     silence,
 )
+from umpc.mpc.transfers.batch_columns import Columns, add_masked, transpose_into
 from umpc.mpc.transfers.correlation_check import (
     CHECK_BYTES,
     RowHash,
@@ -68,7 +70,7 @@ from umpc.mpc.transfers.correlation_check import (
     prove,
     with_mask,
 )
-from umpc.mpc.transfers.leaf_streams import ChannelLeaves, DigitStreams
+from umpc.mpc.transfers.leaf_streams import ChannelLeaves, LeafStreams
 from umpc.mpc.transfers.seed_trees import (
     proof_bytes,
     proof_of_trees,
@@ -118,12 +120,12 @@ def extension_bytes(count: int, fold: int = FOLD, *, checked: bool = False) -> i
     )
 
 
-def set_up_shapes(fold: int = FOLD) -> list[tuple[bool, Message]]:
+def set_up_shapes(fold: int = FOLD, *, checked: bool = False) -> list[tuple[bool, Message]]:
     """The set-up, round by round: whether the sender speaks, and its message.
 
     Each message has zero bytes in place of its content.
     """
-    trees = _trees_message(bytes(trees_bytes(fold)), fold)
+    trees = _trees_message(bytes(trees_bytes(fold, checked=checked)), fold, checked=checked)
     messages = [
         (False, key_message(OFFER, 2)),
         (True, key_message(CHOICE, BLOCK_BITS)),
@@ -139,7 +141,13 @@ def extend_shape(count: int, batch: int, fold: int = FOLD, *, checked: bool = Fa
 
 
 def open_sender(
-    seed: bytes, delta: WordArray, session: bytes, peer: str, fold: int = FOLD
+    seed: bytes,
+    delta: WordArray,
+    session: bytes,
+    peer: str,
+    fold: int = FOLD,
+    *,
+    checked: bool = False,
 ) -> Protocol[CorrelatedSender]:
     """The sender's side of the set-up, three rounds.
 
@@ -148,6 +156,7 @@ def open_sender(
         delta: (2,) uint64, lowest bit 1; may serve several sessions of this sender.
         session: names this run; the same for both parties, no two runs alike.
         peer: the receiver's name, for errors.
+        checked: whether the receiver proves its trees and batches.
 
     Raises: RemoteProtocolError, EncodingError.
     """
@@ -158,18 +167,26 @@ def open_sender(
     choices = [1 - bit for bit in bits_of(delta).tolist()]
     keys = yield from receive_seeds(seed, choices, session, peer)
     (reply,) = yield silence(TREES)
-    check_reply(reply, _trees_message(bytes(trees_bytes(fold)), fold), peer)
-    return sender_channel(delta, keys, reply.payload, session, peer, fold)
+    due = _trees_message(bytes(trees_bytes(fold, checked=checked)), fold, checked=checked)
+    check_reply(reply, due, peer)
+    size = trees_bytes(fold, checked=checked)
+    if any(reply.payload[size:]):
+        raise RemoteProtocolError(
+            f"{peer} sent bits after its trees ({TREES})", culprit=peer, step=TREES
+        )
+    trees = reply.payload[:size]
+    return sender_channel(delta, keys, trees, session, peer, fold, checked=checked)
 
 
 def open_receiver(
-    seed: bytes, session: bytes, peer: str, fold: int = FOLD
+    seed: bytes, session: bytes, peer: str, fold: int = FOLD, *, checked: bool = False
 ) -> Protocol[CorrelatedReceiver]:
     """The receiver's side of the set-up; arguments and failures are those of open_sender."""
     _check_fold(fold)
     pairs = yield from send_seeds(seed, BLOCK_BITS, session, peer)
-    channel, trees = receiver_channel(pairs, session, fold)
-    (reply,) = yield _trees_message(trees, fold)
+    check_seed = derive(seed, "channel check") if checked else b""
+    channel, trees = receiver_channel(pairs, session, fold, check_seed)
+    (reply,) = yield _trees_message(trees, fold, checked=checked)
     check_reply(reply, silence(TREES), peer)
     return channel
 
@@ -249,6 +266,7 @@ class CorrelatedReceiver:
         self.fold = BLOCK_BITS // len(leaves)
         self._leaves = leaves
         self._check_seed = check_seed
+        self._ahead: Columns | None = None
         self._batch = 0
         self._done = 0
 
@@ -256,47 +274,59 @@ class CorrelatedReceiver:
         return f"CorrelatedReceiver({self._done} transfers, <redacted>)"
 
     @cached_property
-    def _streams(self) -> list[DigitStreams]:
+    def _streams(self) -> LeafStreams:
         """The leaves' streams. A channel that is only forked needs none."""
         return self._leaves.streams()
 
-    def fork(self, *labels: str | int) -> CorrelatedReceiver:
-        """Another channel of the same Δ, by labels that both parties know and use once."""
+    @property
+    def checked(self) -> bool:
+        """Whether this party proves its batches."""
+        return bool(self._check_seed)
+
+    def fork(self, *labels: str | int, session: bytes = b"") -> CorrelatedReceiver:
+        """Another channel of the same Δ, by labels that both parties know and use once.
+
+        session: names it, so that it hashes apart from others; empty for this channel's name.
+        """
         seed = derive(self._check_seed, "fork", *labels) if self._check_seed else b""
-        return CorrelatedReceiver(self._leaves.fork(labels), self.session, seed)
+        return CorrelatedReceiver(self._leaves.fork(labels), session or self.session, seed)
 
     def extend(self, choices: BitArray) -> tuple[Blocks, Message]:
         """The next batch: t, and the message to the sender. choices: (n,) uint8 of 0 and 1."""
         if choices.ndim != 1 or choices.dtype != np.uint8 or (choices > 1).any():
             raise LocalProtocolError("choices are a row of bytes, 0 or 1")
+        is_checked = self.checked
         blocks = np.empty((len(choices), 2), dtype=np.uint64)
-        payload: list[bytes] = []
+        size = extension_bytes(len(choices), self.fold, checked=is_checked)
+        payload = np.empty(size, dtype=np.uint8)
+        place = 0
         for start in range(0, len(choices), PART):
             packed = np.packbits(choices[start : start + PART], bitorder="little")
-            if self._check_seed:
+            if is_checked:
                 packed = with_mask(packed, self._mask(start))
-            first = len(payload)
-            rows = np.empty((BLOCK_BITS // self.fold, self.fold, len(packed)), dtype=np.uint8)
-            for streams, columns in zip(self._streams, rows, strict=True):
-                # Column i of t is v_i; the message is d = u ⊕ r (IKNP: the rows t^i and r ⊕ t^i).
-                u = _combine(_stretch(streams, len(packed)), columns)
-                payload.append((u ^ packed).tobytes())
-            if self._check_seed:
-                sent = b"".join(payload[first:])
-                row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent)
-                payload.append(prove(row_hash, packed, rows.reshape(BLOCK_BITS, -1)))
-            _transpose_into(rows, blocks[start : start + PART])
+            columns = self._ahead or Columns.of(self._streams, self.fold, len(packed))
+            self._ahead = None
+            rows, u = columns.of_width(len(packed))
+            sent = payload[place : place + u.size]
+            place += len(sent)
+            # Column i of t is v_i; the message is d = u ⊕ r (IKNP: the rows t^i and r ⊕ t^i).
+            np.bitwise_xor(u, packed, out=sent.reshape(u.shape))
+            if is_checked:
+                row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent.tobytes())
+                proof = prove(row_hash, packed, rows.reshape(BLOCK_BITS, -1))
+                payload[place : place + CHECK_BYTES] = np.frombuffer(proof, dtype=np.uint8)
+                place += CHECK_BYTES
+            transpose_into(rows, blocks[start : start + PART])
         batch = Blocks(self._done, blocks)
         self._batch += 1
         self._done += len(choices)
-        message = _extend_message(
-            b"".join(payload),
-            len(choices),
-            self.fold,
-            self._batch,
-            checked=bool(self._check_seed),
-        )
-        return batch, message
+        due_message = payload.tobytes(), len(choices), self.fold, self._batch
+        return batch, _extend_message(*due_message, checked=is_checked)
+
+    def stretch_ahead(self, count: int) -> None:
+        """Do the part of the next batch, of so many transfers, that its choices do not change."""
+        if self._ahead is None and count <= PART:
+            self._ahead = Columns.of(self._streams, self.fold, _width(count, checked=self.checked))
 
     def _mask(self, start: int) -> bytes:
         """The additional choices of a part of the batch that is due."""
@@ -328,6 +358,7 @@ class CorrelatedSender:
         self._bits = bits
         self._leaves = leaves
         self._masks = (np.uint8(0) - bits).reshape(-1, self.fold, 1)  # Δ_i as bytes 0 or 255
+        self._ahead: Columns | None = None
         self._batch = 0
         self._done = 0
 
@@ -335,15 +366,16 @@ class CorrelatedSender:
         return f"CorrelatedSender({self._done} transfers, <redacted>)"
 
     @cached_property
-    def _streams(self) -> list[DigitStreams]:
+    def _streams(self) -> LeafStreams:
         """The leaves' streams. A channel that is only forked needs none."""
         return self._leaves.streams()
 
-    def fork(self, *labels: str | int) -> CorrelatedSender:
-        """Another channel of the same Δ, by labels that both parties know and use once."""
+    def fork(self, *labels: str | int, session: bytes = b"") -> CorrelatedSender:
+        """Another channel of the same Δ; arguments are those of the receiver's fork."""
         leaves = self._leaves.fork(labels)
+        name = session or self.session
         return CorrelatedSender(
-            self.delta, self._bits, leaves, self.session, self.peer, checked=self.checked
+            self.delta, self._bits, leaves, name, self.peer, checked=self.checked
         )
 
     def extend(self, message: Message, count: int) -> Blocks:
@@ -358,25 +390,28 @@ class CorrelatedSender:
         blocks = np.empty((count, 2), dtype=np.uint64)
         place = 0
         for start in range(0, count, PART):
-            width = (min(PART, count - start) + 7) // 8
-            if self.checked:
-                width = checked_width(width)
-            first = place
-            rows = np.empty((BLOCK_BITS // self.fold, self.fold, width), dtype=np.uint8)
-            for streams, masks, columns in zip(self._streams, self._masks, rows, strict=True):
-                # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
-                _combine(_stretch(streams, width), columns)
-                columns ^= received[place : place + width] & masks
-                place += width
+            width = _width(min(PART, count - start), checked=self.checked)
+            sent = received[place : place + len(self._masks) * width]
+            place += len(sent)
+            columns = self._ahead or Columns.of(self._streams, self.fold, width)
+            self._ahead = None
+            rows, _ = columns.of_width(width)
+            # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
+            add_masked(rows, sent.reshape(-1, 1, width), self._masks)
             if self.checked:
                 proof = message.payload[place : place + CHECK_BYTES]
-                self._check(rows, start, message.payload[first:place], proof)
+                self._check(rows, start, sent.tobytes(), proof)
                 place += CHECK_BYTES
-            _transpose_into(rows, blocks[start : start + PART])
+            transpose_into(rows, blocks[start : start + PART])
         batch = Blocks(self._done, blocks)
         self._batch += 1
         self._done += count
         return batch
+
+    def stretch_ahead(self, count: int) -> None:
+        """Do the part of the next batch, of so many transfers, that its message does not change."""
+        if self._ahead is None and count <= PART:
+            self._ahead = Columns.of(self._streams, self.fold, _width(count, checked=self.checked))
 
     def _check(self, rows: BitArray, start: int, sent: bytes, proof: bytes) -> None:
         """Raises: RemoteProtocolError where a part's choices are not the same in all digits."""
@@ -390,53 +425,10 @@ class CorrelatedSender:
             )
 
 
-def transpose(rows: BitArray) -> WordArray:
-    """128 rows of n bits as n blocks (Eklundh 1972, on 64 × 64 bits at a time).
-
-    Args: rows: (128, 8m) uint8, bits packed with the lowest first.
-    Returns: (64m, 2) uint64; bit i of block j is bit j of row i.
-    """
-    words = np.ascontiguousarray(rows).view("<u8").astype(np.uint64).reshape(2, 64, -1)
-    for step in (32, 16, 8, 4, 2, 1):
-        shift = np.uint64(step)
-        low = np.uint64(sum(1 << bit for bit in range(64) if not bit & step))
-        pairs = words.reshape(2, 32 // step, 2, step, -1)
-        upper = pairs[:, :, 0]
-        lower = pairs[:, :, 1]
-        moved = upper >> shift
-        moved ^= lower
-        moved &= low
-        lower ^= moved
-        moved <<= shift
-        upper ^= moved
-    return np.ascontiguousarray(words.transpose(2, 1, 0)).reshape(-1, 2)
-
-
-def _transpose_into(rows: BitArray, blocks: WordArray) -> None:
-    """Rows of packed bits as blocks; the padding of the last byte is dropped."""
-    rows = rows.reshape(BLOCK_BITS, -1)
-    missing = -rows.shape[1] % 8
-    if missing:
-        rows = np.pad(rows, ((0, 0), (0, missing)))
-    blocks[:] = transpose(rows)[: len(blocks)]
-
-
-def _stretch(streams: DigitStreams, width: int) -> BitArray:
-    """(leaves, width) uint8: the next bytes of every leaf, zeros for the one that is missing."""
-    return streams.bytes(width)
-
-
-def _combine(leaves: BitArray, columns: BitArray) -> BitArray:
-    """Write columns[i] = v_i = ⊕ L_x over x with bit i; return u = ⊕ L_x.
-
-    The leaves are halved from the highest bit down.
-    """
-    for bit in reversed(range(len(columns))):
-        half = 1 << bit
-        np.bitwise_xor.reduce(leaves[half:], axis=0, out=columns[bit])
-        leaves = leaves[:half] ^ leaves[half:]
-    u: BitArray = leaves[0]
-    return u
+def _width(count: int, *, checked: bool) -> int:
+    """Bytes of a row of so many transfers."""
+    width = (count + 7) // 8
+    return checked_width(width) if checked else width
 
 
 def _check_fold(fold: int) -> None:
@@ -450,9 +442,19 @@ def trees_bytes(fold: int, *, checked: bool = False) -> int:
     return BLOCK_BITS // fold * sums_bytes(fold) + proof
 
 
-def _trees_message(payload: bytes, fold: int) -> Message:
-    width = 8 * trees_bytes(fold) // BLOCK_BITS
-    return Message(TREES, payload, BLOCK_BITS, width) if width else silence(TREES)
+def _trees_message(trees: bytes, fold: int, *, checked: bool) -> Message:
+    """The last message of a set-up by points.
+
+    It is filled up with zeros to the bytes of a set-up from a former channel
+    (`chained_set_up.py`), so that a study's bytes do not depend on which of the two it had.
+    """
+    if fold == 1:
+        return silence(TREES)
+    chained = extension_bytes(BLOCK_BITS, fold, checked=checked)
+    chained += extension_bytes(BLOCK_BITS, 1, checked=True)
+    more = chained - (2 + BLOCK_BITS) * POINT_BYTES
+    size = trees_bytes(fold, checked=checked) + more
+    return Message(TREES, trees.ljust(size, b"\0"), size, 8)
 
 
 def _extend_message(

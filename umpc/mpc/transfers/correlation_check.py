@@ -9,14 +9,15 @@ that differ from this by a known row wherever the digit of Δ has a certain valu
 that value from the next message. So it tests bits of Δ, and whoever has Δ reads all labels.
 
     receiver    appends 128 uniform choices to r, sends d; h = a hash of 128 bits, drawn after d;
-                sends h(r) and h(t_i) for all 128 columns
-    sender      requires h(q_i) = h(t_i) ⊕ Δ_i·h(r) for all i
+                sends h(r), and SHA-256 of h(t_i) for all 128 columns
+    sender      computes h(q_i) ⊕ Δ_i·h(r) for all i, and requires that hash
 
 h is linear over GF(2): GHASH as AES-GCM computes it (NIST SP 800-38D) under a public key, less its
 value of zeros. The key is SHA-256 of the channel, the batch and d (Fiat & Shamir 1986), so the
 check takes no round. Two different rows of m blocks collide with probability at most (m + 1)/2^128
 a key. The last block of a row is multiplied by a power of GHASH's point alone. So the additional
-choices hide h(r), and h(t_i) follows from h(q_i), which the sender has.
+choices hide h(r), and h(t_i) follows from h(q_i), which the sender has. Roy sends all h(t_i). The
+sender only compares them with what it computed, so their SHA-256, a random oracle, says as much.
 
 The guarantee, for a random oracle and up to 2^40 blocks a batch: a receiver that deviates passes
 only if it guessed the bits of Δ that its deviation depends on. Guessing c bits ends the study with
@@ -31,12 +32,11 @@ from __future__ import annotations
 import numpy as np
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from umpc.crypto.prg import BLOCK_BYTES, digest
+from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, digest
 from umpc.mpc.arrays import BitArray
 
-COLUMNS = 128
-CHECK_BYTES = (1 + COLUMNS) * BLOCK_BYTES
-"""h of the choices, and of each column."""
+CHECK_BYTES = BLOCK_BYTES + SEED_BYTES
+"""h of the choices, and the hash of h of all columns."""
 _NONCE = bytes(12)
 
 
@@ -78,12 +78,19 @@ def with_mask(choices: BitArray, mask: bytes) -> BitArray:
 
 
 def prove(row_hash: RowHash, choices: BitArray, columns: BitArray) -> bytes:
-    """h(r) and all h(t_i). choices: (width,) uint8, masked. columns: (128, width) uint8."""
-    return row_hash(choices[None]).tobytes() + row_hash(columns).tobytes()
+    """h(r), and the hash of all h(t_i).
+
+    choices: (width,) uint8, masked. columns: (128, width) uint8.
+    """
+    return row_hash(choices[None]).tobytes() + _joint(row_hash(columns))
 
 
 def holds(row_hash: RowHash, bits: BitArray, columns: BitArray, proof: bytes) -> bool:
     """Whether the proof fits the sender's columns q_i. bits: (128,) uint8, of Δ."""
-    told = np.frombuffer(proof, dtype=np.uint8).reshape(1 + COLUMNS, BLOCK_BYTES)
-    due = told[1:] ^ bits[:, None] * told[0]
-    return bool(np.array_equal(row_hash(columns), due))
+    of_choices = np.frombuffer(proof, dtype=np.uint8, count=BLOCK_BYTES)
+    due = row_hash(columns) ^ bits[:, None] * of_choices
+    return proof[BLOCK_BYTES:] == _joint(due)
+
+
+def _joint(hashes: BitArray) -> bytes:
+    return digest(b"umpc correlation check 2", hashes.tobytes())

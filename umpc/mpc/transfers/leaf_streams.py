@@ -1,4 +1,4 @@
-"""The pseudorandom streams of a channel's leaf seeds, all leaves of a digit at once.
+"""The pseudorandom streams of a channel's leaf seeds, many leaves at once.
 
 Paper: Guo, Katz, Wang & Yu 2020 (eprint 2019/074), section 7.4. Block j of the stream of leaf s is
 
@@ -9,28 +9,31 @@ where π is AES-128 under a public key of the session, the tag names the channel
 in nothing else. So for an ideal π the streams are uniform to whoever lacks s, up to about
 2^−128 · blocks · calls of π. Garbled gates take the same assumption (`garbled/garbling.py`).
 
-One call of AES stretches all leaves of a digit. A stream of its own for each leaf, AES in counter
-mode under the leaf as its key, would need a key schedule and an object for each leaf of each
-channel: 512 objects, which cost more than the streams
+One call of AES stretches all leaves of some digits. A stream of its own for each leaf, AES in
+counter mode under the leaf as its key, would need a key schedule and an object for each leaf of
+each channel: 512 objects, which cost more than the streams
 (docs/decisions/0071-pieces-and-cheap-channels.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from umpc.crypto.prg import BLOCK_BYTES, FixedKeyHash, derive
 from umpc.mpc.arrays import BitArray, WordArray
 
+BLOCKS_AT_ONCE = 1 << 13
+"""Blocks of streams that are made together: 128 KiB."""
 
-class DigitStreams:
-    """The streams of the leaves of one digit, from their start. Each byte is handed out once.
 
-    permuted: π(s) of all leaves that are here, (leaves, 2) uint64.
+class LeafStreams:
+    """The streams of a channel's leaves, from their start. Each byte is handed out once.
+
+    permuted: π(s) of all leaves, (digits, leaves, 2) uint64; that of a missing leaf is not read.
     tag: (2,) uint64, of the channel.
-    lacks_first: whether leaf 0 is missing: `permuted` then begins with leaf 1.
+    lacks_first: whether leaf 0 of each digit is missing.
     """
 
     def __init__(
@@ -42,40 +45,42 @@ class DigitStreams:
         self._next = 0
 
     def __repr__(self) -> str:
-        return f"DigitStreams({len(self)} leaves, <redacted>)"
+        return f"LeafStreams({len(self._start)} digits, <redacted>)"
 
-    def __len__(self) -> int:
-        """The number of leaves; a missing one counts."""
-        return len(self._start) + self.lacks_first
+    def bytes(self, width: int) -> Iterator[tuple[slice, BitArray]]:
+        """The next bytes of every leaf, for some digits after the other.
 
-    def bytes(self, width: int) -> BitArray:
-        """(leaves, width) uint8: the next bytes of every leaf, zeros for a missing one.
+        The rest of a block of 16 bytes is left out. Digits come together as long as their streams
+        fit a cache: so a short batch takes few calls, and a long one little memory.
 
-        The rest of a block of 16 bytes is left out.
+        Yields: the digits, and (digits, leaves, width) uint8, zeros for a missing leaf.
         """
         blocks = -(-width // BLOCK_BYTES)
         numbers = np.arange(self._next, self._next + blocks, dtype=np.uint64)
         self._next += blocks
-        y = np.empty((len(self._start), blocks, 2), dtype=np.uint64)
-        np.bitwise_xor(self._start[:, None, 0], numbers, out=y[..., 0])
-        y[..., 1] = self._start[:, None, 1]
-        missing = blocks if self.lacks_first else 0
-        room = np.empty((missing + len(self._start) * blocks + 1, 2), dtype=np.uint64)
-        room[:missing] = 0
-        self._hash.into(y.reshape(-1, 2), room[missing:])
-        octets: BitArray = room[:-1].view(np.uint8).reshape(len(self), -1)[:, :width]
-        return octets
+        digits, leaves, _ = self._start.shape
+        step = max(1, BLOCKS_AT_ONCE // max(1, leaves * blocks))
+        for first in range(0, digits, step):
+            start = self._start[first : first + step]
+            y = np.empty((len(start), leaves, blocks, 2), dtype=np.uint64)
+            np.bitwise_xor(start[:, :, None, 0], numbers, out=y[..., 0])
+            y[..., 1] = start[:, :, None, 1]
+            octets = self._hash(y.reshape(-1, 2)).view(np.uint8)
+            octets = octets.reshape(len(start), leaves, -1)[:, :, :width]
+            if self.lacks_first:
+                octets[:, 0] = 0
+            yield slice(first, first + len(start)), octets
 
 
 class ChannelLeaves:
     """The leaves of all digits of a channel, and of its forks.
 
-    permuted: for each digit π(s) of its leaves, (leaves, 2) uint64.
+    permuted: π(s) of all leaves, (digits, leaves, 2) uint64; that of a missing leaf is not read.
     root: 32 bytes from which the channel's tag follows. It is public.
     """
 
     def __init__(
-        self, permuted: Sequence[WordArray], root: bytes, tree_hash: FixedKeyHash, lacks_first: bool
+        self, permuted: WordArray, root: bytes, tree_hash: FixedKeyHash, lacks_first: bool
     ):
         self._permuted = permuted
         self.root = root
@@ -92,10 +97,11 @@ class ChannelLeaves:
         """
         public = derive(bytes(2 * BLOCK_BYTES), "ot leaves", session)
         tree_hash = FixedKeyHash(public)
-        joined = b"".join(leaf[:BLOCK_BYTES] for leaves in digits for leaf in leaves)
+        missing = [bytes(BLOCK_BYTES)] if lacks_first else []
+        joined = b"".join(leaf[:BLOCK_BYTES] for leaves in digits for leaf in [*missing, *leaves])
         leaves = np.frombuffer(joined, dtype="<u8").astype(np.uint64).reshape(-1, 2)
         permuted = (tree_hash(leaves) ^ leaves).reshape(len(digits), -1, 2)
-        return cls(list(permuted), derive(public, "ot batches"), tree_hash, lacks_first)
+        return cls(permuted, derive(public, "ot batches"), tree_hash, lacks_first)
 
     def __repr__(self) -> str:
         return f"ChannelLeaves({len(self._permuted)} digits, <redacted>)"
@@ -109,7 +115,7 @@ class ChannelLeaves:
         root = derive(self.root, "ot fork", *labels)
         return ChannelLeaves(self._permuted, root, self._hash, self._lacks_first)
 
-    def streams(self) -> list[DigitStreams]:
+    def streams(self) -> LeafStreams:
         """The streams of all digits, from their start."""
         tag = np.frombuffer(self.root[:BLOCK_BYTES], dtype="<u8").astype(np.uint64)
-        return [DigitStreams(each, tag, self._hash, self._lacks_first) for each in self._permuted]
+        return LeafStreams(self._permuted, tag, self._hash, self._lacks_first)

@@ -19,7 +19,8 @@
 | `running_chunks.py` | the chunks on their way: when, in which batches, computed where |
 | `batch_rounds.py` | the rounds of small chunks that are computed together |
 | `links.py` | links between nodes: dialling and waiting |
-| `next_channels.py` | channels of transfers, made after one study for the next one |
+| `next_channels.py` | channels of transfers that wait for the next study |
+| `making_channels.py` | the making of these channels, after a study that ended well |
 | `next_coins.py` | coins of two nodes, tossed after one study for the next one |
 | `peers.py` | one link: frames by their place, and its mailbox |
 | `material.py` | the dealer's material, read ahead up to a window |

@@ -16,7 +16,7 @@ import asyncio
 import logging
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -26,7 +26,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from umpc.compute.executor import Executor
 from umpc.crypto.prg import SEED_BYTES, digest
-from umpc.crypto.rounds import Protocol
 from umpc.crypto.signing import Credentials
 from umpc.errors import LocalProtocolError
 from umpc.failpoints import failpoint
@@ -34,24 +33,24 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import backend_of
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.mpc.triples.plan import TriplesPlan
 from umpc.node.attempts.compute_calls import ComputeCalls
 from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.guard import ViolationGuard
+from umpc.node.attempts.making_channels import EndedLink, ended_links, make_channels
 from umpc.node.attempts.material import WINDOW_BYTES, DealerCall, MaterialReader
-from umpc.node.attempts.next_channels import MOST_PEERS, NextChannels
+from umpc.node.attempts.next_channels import Channel, ChannelsOfKind, NextChannels
 from umpc.node.attempts.next_coins import NextCoins, bytes_of_toss, is_tossed_ahead, toss_ahead
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttempts
-from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds, drive
+from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds
 from umpc.node.attempts.running_chunks import evaluate_chunks
 from umpc.node.attempts.spool import TAG_BYTES, Spool
 from umpc.node.audit.study_rows import Record, nothing
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import Records
-from umpc.protocols.base.node import AsksEarly, MeshSide, NodeSide, TakesChannels, UsesRoots
+from umpc.protocols.base.node import AsksEarly, MeshSide, NodeSide, TakesChannels, WorksAhead
 from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.study import messages as m
 from umpc.study.cost import sent_by_round
@@ -66,12 +65,9 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-REPORT_SECONDS = 0.01
-"""Seconds after a study before its nodes make channels: its report is made meanwhile."""
-NEXT_CHANNEL = 1
-"""The chunk in whose name the set-up of the next study's channel goes; this one's is 0."""
 FEW_NODES = 8
 """The most nodes whose signatures the event loop checks itself: a millisecond's work."""
+NO_CHANNELS: Mapping[int, ChannelsOfKind] = {}
 SMALL_STUDY = 1 << 15
 """The most edges and records of a study whose brief computations the event loop does itself."""
 
@@ -87,7 +83,7 @@ class Site:
     permit_delta: whether the rules allow a release of so much δ.
     dial: a link to a peer that comes later in the study.
     await_link: the link that an earlier peer dials. Both take the study, the peer's index, the
-        meeting's name, and `channels` where the run may use one.
+        meeting's name, and the `channels` of which the run may use one, or None.
     open_material: the stream from the dealer; it takes openings, signatures of all members, the
         node's chunks, and the call if the dealer is asked already.
     ask_dealer: opens such a call, if dealers may be asked before E is expanded.
@@ -95,7 +91,6 @@ class Site:
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
     workers: computes chunks of edges beside the run's own thread, if there is such a place.
-    roots: what studies leave for the base transfers of later ones, in memory; None keeps nothing.
     channels: of transfers, made after one study for the next one, if they are kept.
     coins: tossed over such a channel, if they are kept.
     """
@@ -115,7 +110,6 @@ class Site:
     open_delivery: Callable[[ShufflerStreams], Awaitable[None]]
     record: Record = nothing
     workers: Executor | None = None
-    roots: KeptRoots | None = None
     channels: NextChannels | None = None
     coins: NextCoins | None = None
     ask_dealer: Callable[[DealerCall], Awaitable[None]] | None = None
@@ -149,6 +143,7 @@ class AttemptRunner:
         self._sent_before = 0
         self._received_before = 0
         self._with_coordinator: Counter[tuple[str, int]] = Counter()
+        self._ahead: asyncio.Task[None] | None = None
         self._is_parked = False
         self._is_closed = False
         self.ended_well = False
@@ -263,11 +258,11 @@ class AttemptRunner:
 
     async def _meet(self, mesh: MeshSide, rounds: Rounds) -> None:
         """Connect to all peers, set up transfers, and toss the committee's coins over them."""
-        await self._connect(mesh, mesh.attempt.study, mesh.attempt.id, self._channel_peers(mesh))
+        await self._connect(mesh, mesh.attempt.study, mesh.attempt.id, self._channels(mesh))
         self._sent_before += self._set_up_before(mesh)
+        await together(rounds.set_up(peer) for peer in mesh.peers)
+        failpoint("after-set-up")
         if not self._take_coins(mesh):
-            await together(rounds.set_up(peer) for peer in mesh.peers)
-            failpoint("after-set-up")
             await rounds.toss()
         self._has_met = True
 
@@ -280,7 +275,8 @@ class AttemptRunner:
         if self.site.coins is None or plan is None or not isinstance(mesh, TakesChannels):
             return False
         for link in self._links.values():
-            shares = link.channel and self.site.coins.take(link.channel.session, plan)
+            kept = link.channel
+            shares = kept and self.site.coins.take(kept.channel.session, plan)
             if shares:
                 mesh.take_coins(shares)
                 member = mesh.attempt.committee.index(mesh.index)
@@ -291,8 +287,6 @@ class AttemptRunner:
 
     async def _take_seed(self, mesh: MeshSide, ahead: bool) -> None:
         seed = await self._open_material(mesh, ahead)
-        if isinstance(mesh, UsesRoots) and self.site.roots is not None:
-            mesh.use_roots(self.site.roots)
         await self.briefly(mesh.receive_seed, seed)
 
     def _rounds_over(self, mesh: MeshSide, material: MaterialReader | Spool | None) -> Rounds:
@@ -331,11 +325,12 @@ class AttemptRunner:
         )
         return self.site.open_spool(attempt.study, sum(sizes))
 
-    def _channel_peers(self, mesh: MeshSide) -> tuple[int, ...]:
-        """The peers to which a channel that was made before may serve this run."""
+    def _channels(self, mesh: MeshSide) -> dict[int, ChannelsOfKind]:
+        """For each peer to which a channel that was made before may serve this run, these."""
         if self.site.channels is None or not isinstance(mesh, TakesChannels):
-            return ()
-        return mesh.channel_peers
+            return {}
+        kind = ChannelsOfKind(self.site.channels, mesh.checks_channels)
+        return dict.fromkeys(mesh.channel_peers, kind)
 
     def _set_up_before(self, mesh: MeshSide) -> int:
         """The bytes that set up the channels which this attempt uses, after an earlier study."""
@@ -349,16 +344,20 @@ class AttemptRunner:
         return sum(frame.wire_bytes for frame in frames)
 
     async def _connect(
-        self, mesh: MeshSide, study: Study, meeting: bytes, with_channel: Sequence[int] = ()
+        self,
+        mesh: MeshSide,
+        study: Study,
+        meeting: bytes,
+        channels: Mapping[int, ChannelsOfKind] = NO_CHANNELS,
     ) -> None:
-        """Links to all peers of a meeting. Args: with_channel: those whose channel is of use."""
+        """Links to all peers of a meeting. Args: channels: for each peer those of use, if any."""
         window = mesh.attempt.program.window
 
         async def link(peer: int) -> None:
             connect = self.site.dial if mesh.index < peer else self.site.await_link
             name = study.nodes[peer].name
             self._connecting.add(name)
-            given = (self.site.channels,) if peer in with_channel else ()
+            given = (channels[peer],) if peer in channels else ()
             self._links[peer] = await connect(study, peer, meeting, *given)
             self._connecting.discard(name)
             self._links[peer].window = window
@@ -441,12 +440,20 @@ class AttemptRunner:
 
     # --- evaluate ------------------------------------------------------------------------------
 
+    def work_ahead(self) -> None:
+        """Begin work on no data in the thread; later computations there wait for it."""
+        mesh = self.side.mesh
+        if isinstance(mesh, WorksAhead):
+            self._ahead = asyncio.create_task(self.in_thread(mesh.work_ahead))
+
     async def evaluate(self, signatures: Sequence[bytes]) -> None:
         """The rounds with other nodes, and the work on the node's own records.
 
         Args: signatures: every node's, of the attempt; nothing uses data before they are checked.
         """
         side = self.side
+        if self._ahead is not None:
+            await self._ahead
         await self.briefly(side.check_prepared, signatures)
         async with self._step("evaluate", side.study.seconds_per_step):
             if side.mesh is not None and self._rounds is not None:
@@ -544,36 +551,41 @@ class AttemptRunner:
 
         A preparation leaves that to its run, which may follow at once.
         """
-        is_due = self.ended_well and self._has_met and not self._is_parked
-        mesh = self._side.mesh if is_due and self._side is not None else None
-        peers = self._channel_peers(mesh) if mesh is not None else ()
-        if mesh is None or self.site.channels is None or not 0 < len(peers) <= MOST_PEERS:
+        ended = self._ended_links()
+        channels = self.site.channels if ended else None
+        if channels is None:
             self.close()
             return
         self._close_dealer()
-        index = mesh.index
-        names = {peer: mesh.attempt.members[peer].name for peer in peers if peer in self._links}
-        links = {name: (self._links[peer], index < peer) for peer, name in names.items()}
-        owners = {name: (min(index, peer), max(index, peer)) for peer, name in names.items()}
-
-        plan = mesh.attempt.toss_plan
-        own, coins = self.site.name, self.site.coins
-
-        async def over(link: PeerLink, protocol: Protocol[Any]) -> Any:
-            ends = owners[link.peer]
-            await asyncio.sleep(REPORT_SECONDS)
-            made = await drive(link, protocol, ends, self.in_thread, NEXT_CHANNEL)
-            if coins is not None and plan is not None and is_tossed_ahead(plan):
-                shares = await toss_ahead(link, made, own, plan, ends, self.briefly)
-                coins.keep(made.session, plan, shares)
-            return made
 
         async def close(made: bool) -> None:
             self.ended_well = made
             self.close()
             await asyncio.gather(*(link.ended() for link in self._links.values()))
 
-        self.site.channels.make(self.site.name, mesh.attempt.id, links, over, close)
+        names = [each.link.peer for each in ended]
+        making = make_channels(channels, ended, self.in_thread, close, self._toss_ahead)
+        channels.make(names, making)
+
+    async def _toss_ahead(self, ended: EndedLink, made: Channel) -> None:
+        """Toss the coins of this run's law for the next one, over a channel that was just made.
+
+        They are kept before the channel is, so no channel is without those of its toss.
+        """
+        coins, mesh = self.site.coins, self.side.mesh
+        plan = mesh.attempt.toss_plan if mesh is not None else None
+        if coins is not None and plan is not None and is_tossed_ahead(plan):
+            own, owners = self.site.name, ended.owners
+            shares = await toss_ahead(ended.link, made, own, plan, owners, self.briefly)
+            coins.keep(made.session, plan, shares)
+
+    def _ended_links(self) -> list[EndedLink]:
+        """The links over which this run makes channels for the next study."""
+        mesh = self._side.mesh if self._side is not None else None
+        if not self.ended_well or not self._has_met or self._is_parked or mesh is None:
+            return []
+        place = mesh.index, self.site.name, mesh.attempt.id
+        return ended_links(self.site.channels, mesh, *place, self._links)
 
     def _close_dealer(self) -> None:
         if self._pump:
@@ -592,13 +604,13 @@ class AttemptRunner:
             self._spool.close()
         for link in self._links.values():
             link.close(keep=self.ended_well)
-        # What waits prepared has not used its transfers up, so it leaves its root when it has run.
-        mesh = self._side.mesh if self._side is not None and not self._is_parked else None
-        if isinstance(mesh, UsesRoots):
-            mesh.end_roots(keep=self.ended_well)
+        if self._links and not self.ended_well and self.site.channels is not None:
+            self.site.channels.drop([link.peer for link in self._links.values()])
         if self.delivery:
             self.delivery.close()
         self._is_closed = True
+        if self._ahead is not None:
+            self._ahead.cancel()
         if self._calls is not None and self._thread is not None:
             self._calls.close()
             COMPUTE_THREADS.give_back(self._thread)

@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from umpc.errors import RemoteProtocolError, StepTimeout, UmpcError
-from umpc.node.attempts.next_channels import NextChannels
+from umpc.node.attempts.next_channels import ChannelsOfKind
 from umpc.node.attempts.peers import PeerLink, peer_stream
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
@@ -46,7 +46,7 @@ PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 class Meeting:
     """A run that wants a peer, and the peer's call. Either of them may come first."""
 
-    channels: NextChannels | None = None
+    channels: ChannelsOfKind | None = None
     """Where the run that wants the peer takes a channel of transfers, if it needs one."""
     wanted: asyncio.Event = field(default_factory=asyncio.Event)
     link: asyncio.Future[PeerLink] = field(
@@ -114,8 +114,7 @@ class Links:
         stream.accept(context)
         link = PeerLink(stream)
         if hello.channel and meeting.channels is not None:
-            await meeting.channels.settled(caller)
-            link.channel = meeting.channels.accept(caller, hello.channel)
+            link.channel = await meeting.channels.accept(caller, hello.channel)
         taken = hello.channel if link.channel is not None else b""
         answer = pb.PeerHello(attempt=hello.attempt, channel=taken)
         try:
@@ -127,7 +126,7 @@ class Links:
             link.close()
 
     async def wait_for(
-        self, study: Study, peer: int, meeting_id: bytes, channels: NextChannels | None = None
+        self, study: Study, peer: int, meeting_id: bytes, channels: ChannelsOfKind | None = None
     ) -> PeerLink:
         """Return the link of a peer that comes earlier in the study, once it has dialled.
 
@@ -153,7 +152,7 @@ class Links:
         return link
 
     async def dial(
-        self, study: Study, peer: int, meeting_id: bytes, channels: NextChannels | None = None
+        self, study: Study, peer: int, meeting_id: bytes, channels: ChannelsOfKind | None = None
     ) -> PeerLink:
         """Return a link to a peer that comes later in the study.
 
@@ -163,10 +162,8 @@ class Links:
         """
         node = study.nodes[peer]
         stream = peer_stream(node.name)
-        if channels is not None:
-            await channels.settled(node.name)
-        offered = channels.offer(node.name) if channels is not None else None
-        hello = pb.PeerHello(attempt=meeting_id, channel=offered[0] if offered else b"")
+        offered = await channels.offer(node.name) if channels is not None else None
+        hello = pb.PeerHello(attempt=meeting_id, channel=offered.name if offered else b"")
         try:
             async with self._opening if is_behind_hub(node.address) else self._dialling:
                 patience = study.seconds_per_step
@@ -180,7 +177,7 @@ class Links:
             stream.cancel()
             raise
         link = PeerLink(stream)
-        link.channel = offered[1] if offered and answer else None
+        link.channel = offered if answer else None
         pump = asyncio.create_task(link.pump())
         self._pumps.add(pump)
         pump.add_done_callback(self._pumps.discard)

@@ -1,68 +1,70 @@
-"""Channels of transfers that two nodes set up after one study, for the next one, and use once.
+"""Channels of transfers that wait in a node for the next study with a peer, each used once.
 
-The set-up of a channel takes 128 base transfers, some ten milliseconds of both processors, and
-depends on nothing of a study (`umpc/mpc/transfers/correlated_ot.py`). Two nodes that have just
-tossed coins together therefore make another channel over the link that they still have, after both
-have released. The node that dials offers it in its next greeting, and the other one answers whether
-it has it, too. Otherwise they set up a channel as before.
+`making_channels.py` makes them after a study. The node that dials offers one in its next greeting,
+and the other one answers whether it has it, too. Otherwise they set up a channel by curve points.
 
 | rule | reason |
 |---|---|
 | a channel leaves the store when it is offered, whatever comes of it | it serves one attempt |
 | both ends fork it by the attempt's id | nothing of it is of use in another attempt |
-| its seeds are drawn anew from the system | it depends on no study, and on no dealer |
-| only after a run that ended well, with few peers | a failed peer, or many, cost no work |
+| a run that fails drops all channels to its peers | a failed check gives no second try |
+| one for a checked study was made from a checked one | who knew Δ would know the next Δ |
 | it is kept for KEPT_SECONDS, one of KEPT_AT_MOST | memory stays bounded |
-
-A failure to make one is no failure of a study: the next study sets up a channel of its own.
+| a chain ends after LONGEST studies, or CHAIN_SECONDS | what rests on one set of points is short |
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from umpc.crypto.prg import SEED_BYTES, derive, digest
-from umpc.crypto.rounds import Protocol
-from umpc.errors import UmpcError
-from umpc.mpc.transfers.correlated_ot import (
-    CorrelatedReceiver,
-    CorrelatedSender,
-    fresh_delta,
-    open_receiver,
-    open_sender,
-)
-from umpc.node.attempts.peers import PeerLink
-from umpc.transport.patience import time_limit
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 
-log = logging.getLogger("umpc.node")
 KEPT_SECONDS = 600.0
 """Seconds for which a channel waits for a study."""
 KEPT_AT_MOST = 64
 """Channels of one node. One more ends the oldest."""
 MAKE_SECONDS = 5.0
 """Seconds that two nodes may take to make one, and that the next study waits for that at most."""
-MOST_PEERS = 3
-"""Other members of a committee, up to which a node makes channels ahead."""
+CHAIN_SECONDS = 3600.0
+"""Seconds after base transfers by curve points for which channels are made that go back to them."""
+LONGEST = 256
+"""Studies that may follow each other from one set of base transfers by curve points."""
 
-Channel = CorrelatedSender | CorrelatedReceiver
-Compute = Callable[..., Awaitable[Any]]
-Drive = Callable[[PeerLink, Protocol[Any]], Awaitable[Any]]
-"""Runs the messages of a set-up over a link, and returns its result."""
+Channel: TypeAlias = CorrelatedSender | CorrelatedReceiver
 
 
 @dataclass(frozen=True)
-class _WaitingChannel:
+class Chain:
+    """Where a channel comes from.
+
+    born: seconds of the clock at the base transfers by points. length: studies since then.
+    """
+
+    born: float
+    length: int = 1
+
+    def ends(self, now: float) -> bool:
+        """Whether no further channel may go back to these points."""
+        return self.length >= LONGEST or now >= self.born + CHAIN_SECONDS
+
+    @property
+    def longer(self) -> Chain:
+        """The chain with one study more."""
+        return Chain(self.born, self.length + 1)
+
+
+@dataclass(frozen=True)
+class KeptChannel:
     """One end of a channel. name: the same at both ends. peer: the node at the other end."""
 
     peer: str
     name: bytes
-    channel: Channel
-    since: float
+    channel: Channel = field(repr=False)
+    chain: Chain
+    since: float = 0.0
 
 
 class NextChannels:
@@ -72,36 +74,41 @@ class NextChannels:
     """
 
     def __init__(self, seconds: Callable[[], float] | None = None):
-        self._seconds = seconds or (lambda: asyncio.get_running_loop().time())
-        self._kept: list[_WaitingChannel] = []
-        self._making: dict[asyncio.Task[None], tuple[str, ...]] = {}
+        self.now = seconds or (lambda: asyncio.get_running_loop().time())
+        self._kept: list[KeptChannel] = []
+        self._making: dict[asyncio.Task[None], Sequence[str]] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def offer(self, peer: str) -> tuple[bytes, CorrelatedSender] | None:
-        """Return the newest channel over which this node sends to a peer, and its name, once."""
+    def offer(self, peer: str, *, checked: bool) -> KeptChannel | None:
+        """Return the newest channel over which this node sends to a peer, once."""
+        return self._taken(peer, CorrelatedSender, checked=checked)
+
+    def accept(self, peer: str, name: bytes, *, checked: bool) -> KeptChannel | None:
+        """Return the channel of this name at which this node receives from the peer, once."""
+        return self._taken(peer, CorrelatedReceiver, name, checked=checked)
+
+    def _taken(
+        self, peer: str, end: type[Channel], name: bytes | None = None, *, checked: bool
+    ) -> KeptChannel | None:
         self._expire()
         for kept in reversed(self._kept):
-            if kept.peer == peer and isinstance(kept.channel, CorrelatedSender):
+            fits = kept.peer == peer and isinstance(kept.channel, end)
+            if fits and kept.channel.checked == checked and name in (None, kept.name):
                 self._kept.remove(kept)
-                return kept.name, kept.channel
+                return kept
         return None
 
-    def accept(self, peer: str, name: bytes) -> CorrelatedReceiver | None:
-        """Return the channel of this name at which this node receives from the peer, once."""
-        self._expire()
-        for kept in self._kept:
-            is_named = kept.peer == peer and kept.name == name
-            if is_named and isinstance(kept.channel, CorrelatedReceiver):
-                self._kept.remove(kept)
-                return kept.channel
-        return None
-
-    def keep(self, peer: str, name: bytes, channel: Channel) -> None:
+    def keep(self, made: KeptChannel) -> None:
         """Keep one end of a channel that was just made."""
-        self._kept.append(_WaitingChannel(peer, name, channel, self._seconds()))
+        self._expire()
+        self._kept.append(made)
         del self._kept[: max(0, len(self._kept) - KEPT_AT_MOST)]
+
+    def drop(self, peers: Sequence[str]) -> None:
+        """Forget all channels to these nodes."""
+        self._kept = [kept for kept in self._kept if kept.peer not in peers]
 
     async def settled(self, peer: str) -> None:
         """Wait until no channel to this peer is being made."""
@@ -109,59 +116,30 @@ class NextChannels:
         if tasks:
             await asyncio.wait(tasks, timeout=MAKE_SECONDS)
 
-    def make(
-        self,
-        own: str,
-        attempt: bytes,
-        links: Mapping[str, tuple[PeerLink, bool]],
-        drive: Drive,
-        close: Callable[[bool], Awaitable[None]],
-    ) -> None:
-        """Make a channel to each of these peers in the background, then end the run's links.
-
-        Args: own: this node's name. attempt: the id of the attempt that has ended. links: the link
-            to each peer, and whether this node is the sender. close: ends the links; its argument
-            says whether their connections may serve another run.
-        """
-        task = asyncio.create_task(self._make(own, attempt, links, drive, close))
-        self._making[task] = tuple(links)
+    def make(self, peers: Sequence[str], making: Coroutine[None, None, None]) -> None:
+        """Let channels to these peers be made in the background."""
+        task = asyncio.create_task(making)
+        self._making[task] = peers
         task.add_done_callback(self._making.pop)
 
-    async def _make(
-        self,
-        own: str,
-        attempt: bytes,
-        links: Mapping[str, tuple[PeerLink, bool]],
-        drive: Drive,
-        close: Callable[[bool], Awaitable[None]],
-    ) -> None:
-        made = False
-        try:
-            async with time_limit(MAKE_SECONDS):
-                for peer, (link, sends) in links.items():
-                    name = channel_name(attempt, own, peer)
-                    self.keep(peer, name, await drive(link, _opening(name, peer, sends)))
-                    log.debug("a channel to %s waits for the next study", peer)
-            made = True
-        except (UmpcError, TimeoutError) as error:
-            log.debug("no channel is kept for the next study: %s", error)
-        finally:
-            await close(made)
-
     def _expire(self) -> None:
-        before = self._seconds() - KEPT_SECONDS
+        before = self.now() - KEPT_SECONDS
         self._kept = [kept for kept in self._kept if kept.since >= before]
 
 
-def channel_name(attempt: bytes, *ends: str) -> bytes:
-    """The name of the channel that two nodes make after an attempt, the same at both ends."""
-    names = (end.encode() for end in sorted(ends))
-    return digest(b"umpc next channel 1", attempt, *names)
+@dataclass(frozen=True)
+class ChannelsOfKind:
+    """The channels of a node that one run may use. checked: whether it checks transfers."""
 
+    channels: NextChannels
+    checked: bool
 
-def _opening(name: bytes, peer: str, sends: bool) -> Protocol[Any]:
-    """The messages that make one end of a channel, from seeds of its own."""
-    seed = os.urandom(SEED_BYTES)
-    if not sends:
-        return open_receiver(derive(seed, "set-up"), name, peer)
-    return open_sender(derive(seed, "set-up"), fresh_delta(derive(seed, "delta")), name, peer)
+    async def offer(self, peer: str) -> KeptChannel | None:
+        """Return the newest channel over which this node sends to a peer, once it is made."""
+        await self.channels.settled(peer)
+        return self.channels.offer(peer, checked=self.checked)
+
+    async def accept(self, peer: str, name: bytes) -> KeptChannel | None:
+        """Return the channel of this name at which this node receives, once it is made."""
+        await self.channels.settled(peer)
+        return self.channels.accept(peer, name, checked=self.checked)

@@ -2,9 +2,9 @@
 
 A toss takes ten messages one after the other, and depends on nothing of a study but its public plan
 (`umpc/mpc/transfers/toss_plan.py`): the coins' probabilities and weights. Two nodes that make a
-channel for their next study (`next_channels.py`) therefore also toss that study's coins over it, if
-it will have the same plan. Each keeps its own shares of the sums. A study with another plan takes
-the channel alone.
+channel for their next study (`making_channels.py`) therefore also toss that study's coins over it,
+if it will have the same plan. Each keeps its own shares of the sums. A study with another plan
+takes the channel alone.
 
 | rule | reason |
 |---|---|
@@ -122,8 +122,8 @@ def _member(channel: Channel, own: str, peer: str) -> CommitteeMember:
 
     The member that comes first sends in transfers.
     """
-    fork = channel.fork("next coins")
-    fork.session = digest(b"umpc next coins 1", channel.session)
+    session = digest(b"umpc next coins 1", channel.session)
+    fork = channel.fork("next coins", session=session)
     senders: dict[int, CorrelatedSender] = {}
     receivers: dict[int, CorrelatedReceiver] = {}
     if isinstance(fork, CorrelatedSender):

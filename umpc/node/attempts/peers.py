@@ -13,7 +13,7 @@ from collections.abc import Callable
 from umpc.crypto.prg import digest
 from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError, MpcError, RemoteProtocolError, UmpcError
-from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
+from umpc.node.attempts.next_channels import KeptChannel
 from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame, Key, round_of
@@ -141,7 +141,7 @@ class PeerLink:
         self.sent: Counter[tuple[str, int]] = Counter()
         """Bytes by (step, round)."""
         self.rounds_used: set[tuple[str, int]] = set()
-        self.channel: CorrelatedSender | CorrelatedReceiver | None = None
+        self.channel: KeptChannel | None = None
         """The channel of transfers that both ends have from an earlier study, for this one."""
         self.window: int | None = None
         """While so many bytes wait, nothing is read, unless a caller waits for a missing frame."""

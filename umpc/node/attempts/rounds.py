@@ -97,7 +97,7 @@ class Rounds:
         """
         link = self.links[peer]
         if link.channel is not None and isinstance(self.session, TakesChannels):
-            self.session.take_up(peer, link.channel)
+            self.session.take_up(peer, link.channel.channel)
             log.debug("the channel to %s is from after an earlier study", link.peer)
             return
         protocol = self.session.set_up(peer)

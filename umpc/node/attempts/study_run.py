@@ -372,6 +372,7 @@ class StudyRun(CoordinatorStream):
 
     async def _finish(self, side: NodeSide) -> None:
         """The steps on the data: evaluate, release, and the protocol's questions."""
+        self._runner.work_ahead()
         evaluate = await self.expect(m.Evaluate)
         self.step = "evaluate"
         failpoint("before-evaluate")

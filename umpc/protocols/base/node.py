@@ -33,7 +33,6 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import OwnerBatch, OwnerTask
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
-from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m
@@ -115,25 +114,21 @@ class GivesTasks(Protocol):
 
 
 @runtime_checkable
-class UsesRoots(Protocol):
-    """A `MeshSide` whose transfers may begin with what earlier studies left."""
-
-    def use_roots(self, roots: KeptRoots) -> None:
-        """Use roots, once, before the seed comes."""
-        ...
-
-    def end_roots(self, *, keep: bool) -> None:
-        """The attempt has ended. Args: keep: it ended well."""
-        ...
-
-
-@runtime_checkable
 class TakesChannels(Protocol):
     """A `MeshSide` that may use channels of transfers which were made before its attempt."""
 
     @property
     def channel_peers(self) -> tuple[int, ...]:
         """The nodes to which it needs a channel, that of each pair of nodes being one."""
+        ...
+
+    @property
+    def checks_channels(self) -> bool:
+        """Whether receivers prove their choices in these channels."""
+        ...
+
+    def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
+        """Its end of the channel to a peer, after all set-ups."""
         ...
 
     def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
@@ -160,6 +155,15 @@ class AsksEarly(Protocol):
     @property
     def members(self) -> tuple[Member, ...]:
         """All members, once they have agreed."""
+        ...
+
+
+@runtime_checkable
+class WorksAhead(Protocol):
+    """A `MeshSide` with work on no data that may be done before *evaluate*."""
+
+    def work_ahead(self) -> None:
+        """Do it, once, after all set-ups."""
         ...
 
 

@@ -34,9 +34,9 @@ from umpc.mpc.backends import Cells, backend_of, tosses_apart, transfers_of
 from umpc.mpc.chunks import AHEAD, Chunk
 from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import SharedCells
+from umpc.mpc.masked.committee_transfers import CommitteeTransfers
 from umpc.mpc.masked.tasks import OwnerBatch, OwnerTask
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
-from umpc.mpc.transfers.kept_roots import KeptRoots
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.noise_binding import (
@@ -64,7 +64,6 @@ class UMpcNode(NodeSide):
     ):
         super().__init__(own, study, columns, records, entropy)
         self._cells: Cells | None = None
-        self._roots: KeptRoots | None = None
         self._begun: set[Chunk] = set()
         self._parts: list[Sequence[int]] = []
         self._chunks_added = 0
@@ -167,18 +166,6 @@ class UMpcNode(NodeSide):
             self.attempt, self.index, self.columns, node_seed, self._drawn, self._coin_seed
         )
 
-        if self._roots is not None and isinstance(self._cells, GarbledCells):
-            self._cells.use_roots(self._roots)
-
-    def use_roots(self, roots: KeptRoots) -> None:
-        """Begin transfers with what earlier studies left, where there are garbled edges."""
-        self._roots = roots
-
-    def end_roots(self, *, keep: bool) -> None:
-        """Keep what this attempt left for later ones, if it ended well."""
-        if isinstance(self._cells, GarbledCells):
-            self._cells.end_roots(keep=keep)
-
     @property
     def cells(self) -> Cells:
         """This node's part in the edges that it shares with others."""
@@ -193,18 +180,35 @@ class UMpcNode(NodeSide):
         return None if self.tosses_early else self.cells.set_up(peer)
 
     @property
+    def _channels(self) -> GarbledCells | CommitteeTransfers | None:
+        """The part of this node with channels of transfers, if former ones may serve it."""
+        if type(self).set_up is not UMpcNode.set_up:
+            return None
+        return self._cells if isinstance(self._cells, GarbledCells) else self._transfers
+
+    @property
     def channel_peers(self) -> tuple[int, ...]:
-        """The nodes with which this one tosses coins over channels that serve nothing else."""
-        if self._transfers is None or type(self).set_up is not UMpcNode.set_up:
-            return ()
-        attempt = self.attempt
-        return tuple(peer for peer in self.peers if attempt.tosses(self.index, peer))
+        """The nodes to which this one has a channel, for garbled edges or for coins alone."""
+        channels = self._channels
+        return tuple(filter(channels.has_channel, self.peers)) if channels else ()
+
+    @property
+    def checks_channels(self) -> bool:
+        """Whether receivers prove their choices in these channels."""
+        return self._channels is not None and self._channels.checks_transfers
+
+    def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
+        """This node's end of its channel to a peer, after all set-ups."""
+        return self._with_channels().channel(peer)
 
     def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
         """Use a channel to a peer, once, in place of `set_up`."""
-        if self._transfers is None:
-            raise LocalProtocolError("this study has no channel for coins alone")
-        self._transfers.take_up(peer, channel)
+        self._with_channels().take_up(peer, channel)
+
+    def _with_channels(self) -> GarbledCells | CommitteeTransfers:
+        if self._channels is None:
+            raise LocalProtocolError("this study takes no channel that was made before")
+        return self._channels
 
     def take_coins(self, shares: list[int]) -> None:
         """Use the committee's noise that was tossed before the attempt, in place of `toss`."""
@@ -232,6 +236,11 @@ class UMpcNode(NodeSide):
         self._tossed = True
 
     # --- evaluate ------------------------------------------------------------------------------
+
+    def work_ahead(self) -> None:
+        """Do what *evaluate* needs and depends on no record, while the coordinator is awaited."""
+        if isinstance(self._cells, GarbledCells):
+            self._cells.stretch_ahead()
 
     def fields_for(self, peer: int) -> list[Message]:
         """Round 1: this node's records that occur in an edge with the peer, masked or as labels."""

@@ -1,0 +1,167 @@
+"""Two nodes that ended a study make a channel for the next one over the link that they have."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.garbled import without_points
+from tests.support.memory_links import in_place, linked
+from tests.support.transfers import bits_of, correlated
+from umpc.crypto.rounds import run_in_memory
+from umpc.errors import PeerLost
+from umpc.mpc.transfers.correlated_ot import fresh_delta, open_receiver, open_sender
+from umpc.node.attempts import making_channels
+from umpc.node.attempts.making_channels import (
+    MOST_PEERS,
+    EndedLink,
+    channel_name,
+    ended_links,
+    make_channels,
+    next_channel,
+)
+from umpc.node.attempts.next_channels import LONGEST, Chain, KeptChannel, NextChannels
+
+ATTEMPT = bytes(32)
+NAME = channel_name(ATTEMPT, "north", "south")
+
+
+@pytest.fixture
+def ends():
+    seed = bytes(range(32))
+    sender = open_sender(seed, fresh_delta(seed), b"study", "south")
+    with without_points():
+        made, _ = run_in_memory([sender, open_receiver(seed, b"study", "north")])
+    return made
+
+
+async def made_by(channels: NextChannels, ended: list[EndedLink], toss=None) -> bool:
+    """Whether all channels were made."""
+    closed = []
+
+    async def close(made: bool) -> None:
+        closed.append(made)
+
+    await make_channels(channels, ended, in_place, close, toss)
+    (made,) = closed
+    return made
+
+
+def test_both_nodes_keep_one_end_each_of_a_correlated_channel(ends):
+    async def scenario() -> list[NextChannels]:
+        stores = [NextChannels() for _ in ends]
+        chain = Chain(5.0, 7)
+        parties = [
+            made_by(store, [EndedLink(link, NAME, (0, 1), end, chain)])
+            for store, link, end in zip(stores, linked("north", "south"), ends, strict=True)
+        ]
+        assert await asyncio.gather(*parties) == [True, True]
+        offered = stores[0].offer("south", checked=False)
+        accepted = stores[1].accept("north", NAME, checked=False)
+        assert offered.name == NAME and offered.chain == accepted.chain == chain
+        choices = bits_of("made", 100)
+        t, message = accepted.channel.extend(choices)
+        q = offered.channel.extend(message, 100)
+        assert correlated(q, t, choices, offered.channel.delta)
+        assert (offered.channel.delta != ends[0].delta).any()
+        return stores
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_coins_are_tossed_before_the_channel_is_kept_and_a_failed_toss_keeps_none(ends, fails):
+    async def scenario() -> None:
+        links = linked("north", "south")
+        stores = [NextChannels(), NextChannels()]
+        seen: list[int] = []
+
+        async def toss(each: EndedLink, made: object) -> None:
+            assert getattr(made, "session", None) == NAME
+            seen.append(sum(map(len, stores)))
+            if fails:
+                raise PeerLost(f"{each.link.peer} went away", culprit=each.link.peer)
+
+        ended = [
+            [EndedLink(link, NAME, (0, 1), end, Chain(0.0))]
+            for link, end in zip(links, ends, strict=True)
+        ]
+        sides = zip(stores, ended, strict=True)
+        told = await asyncio.gather(*(made_by(store, each, toss) for store, each in sides))
+        assert len(seen) == 2 and seen[0] == 0
+        assert told == [not fails] * 2 and sum(map(len, stores)) == 2 * (not fails)
+
+    asyncio.run(scenario())
+
+
+def test_a_failure_is_told_to_the_end_of_the_links_and_to_nobody_else(ends):
+    async def scenario() -> None:
+        store = NextChannels()
+        failure = PeerLost("south went away", culprit="south")
+        link, _ = linked("north", "south", failure=failure)
+        ended = [EndedLink(link, NAME, (0, 1), ends[0], Chain(0.0))]
+        assert not await made_by(store, ended) and len(store) == 0
+
+    asyncio.run(scenario())
+
+
+class Mesh:
+    """A node's side with channels to some peers."""
+
+    checks_channels = False
+
+    def __init__(self, peers):
+        self.channel_peers = tuple(peers)
+
+    def channel(self, peer):
+        return f"channel {peer}"
+
+    def take_up(self, peer, channel):
+        raise AssertionError
+
+    def take_coins(self, shares):
+        raise AssertionError
+
+
+def found(peers, kept=None, channels=True, connected=None):
+    store = NextChannels(lambda: 10.0)
+    all_links = {peer: SimpleNamespace(peer=f"node-{peer}", channel=kept) for peer in peers}
+    known = all_links if connected is None else {each: all_links[each] for each in connected}
+    return ended_links(store if channels else None, Mesh(peers), 2, "node-2", ATTEMPT, known)
+
+
+def test_links_over_which_a_channel_is_made():
+    made = found([0, 1, 3])
+    assert [each.owners for each in made] == [(0, 2), (1, 2), (2, 3)]
+    assert [each.channel for each in made] == ["channel 0", "channel 1", "channel 3"]
+    assert made[0].name == channel_name(ATTEMPT, "node-2", "node-0")
+    assert {each.chain for each in made} == {Chain(10.0)}
+    assert [each.owners for each in found([0, 1], connected=[1])] == [(1, 2)]
+    assert len(found(range(3, 3 + MOST_PEERS))) == MOST_PEERS
+    assert found(range(3, 4 + MOST_PEERS)) == [] == found([0], channels=False)
+
+
+def test_a_chain_grows_by_a_study_and_ends():
+    kept = KeptChannel("node-0", NAME, None, Chain(5.0, 3))
+    assert found([0], kept)[0].chain == Chain(5.0, 4)
+    assert found([0], KeptChannel("node-0", NAME, None, Chain(5.0, LONGEST - 1))) == []
+    assert found([0], KeptChannel("node-0", NAME, None, Chain(-3600.0))) == []
+
+
+def test_both_ends_have_one_name_and_every_attempt_another():
+    names = {channel_name(bytes([attempt]) * 32, "north", "south") for attempt in range(3)}
+    assert len(names) == 3 and channel_name(bytes(32), "south", "north") in names
+
+
+def test_a_channel_draws_its_seeds_anew(ends, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(making_channels, "fresh_delta", drawn.append)
+    monkeypatch.setattr(making_channels, "chain_sender", lambda _, seed, *rest: drawn.append(seed))
+    monkeypatch.setattr(
+        making_channels, "chain_receiver", lambda _, seed, *rest: drawn.append(seed)
+    )
+    for end in (*ends, *ends):
+        next_channel(end, NAME, "peer")
+    assert len(drawn) == len(set(drawn)) == 6

@@ -1,0 +1,149 @@
+"""Garbled studies over channels that were made before, and studies with checked transfers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.protocols.u_mpc.test_garbled import check as check_sums
+from tests.protocols.u_mpc.test_garbled_node import EVALUATOR, GARBLER, GarbledRun
+from tests.protocols.u_mpc.test_garbled_noise import check as check_coins
+from tests.support.garbled import garbled_study, without_points
+from tests.support.mpc_studies import seed_of
+from tests.support.sessions import first_chunk
+from tests.support.studies import KENDALL, LOUD
+from tests.support.transfers import altered, flip
+from umpc.crypto.rounds import run_in_memory
+from umpc.errors import LocalProtocolError, RemoteProtocolError, StudyError
+from umpc.mpc.transfers.chained_set_up import chain_receiver, chain_sender
+from umpc.mpc.transfers.correlated_ot import fresh_delta
+
+CHECKED = {"transfers": "checked"}
+
+
+def channels(run: GarbledRun) -> list:
+    return [node.channel(1 - node.index) for node in run.nodes]
+
+
+def made_before(**changes) -> list:
+    """Both ends of a channel that two nodes made after a study."""
+    run = GarbledRun(**changes).agree().begin().seed().set_up()
+    sender, receiver = channels(run)
+    seeds = [seed_of(f"next {number}") for number in range(2)]
+    made, _ = run_in_memory(
+        [
+            chain_sender(sender, seeds[0], fresh_delta(seeds[0]), b"next"),
+            chain_receiver(receiver, seeds[1], b"next", "node-0"),
+        ]
+    )
+    return made
+
+
+@pytest.mark.parametrize("changes", [{}, {"x": ("0", "200")}, CHECKED], ids=str)
+def test_a_study_over_a_channel_that_was_made_before_adds_up(changes):
+    kept = made_before(**changes)
+    run = GarbledRun(**changes).agree().begin().seed()
+    for node, channel in zip(run.nodes, kept, strict=True):
+        assert node.channel_peers == (1 - node.index,)
+        assert node.checks_channels == ("transfers" in changes)
+        node.take_up(1 - node.index, channel)
+    assert sum_of(run) == sum_of(GarbledRun(**changes).agree().begin().seed().set_up())
+
+
+@pytest.mark.parametrize("changes", [{}, {"x": ("0", "200")}, CHECKED], ids=str)
+def test_work_ahead_of_the_data_changes_no_message(changes, monkeypatch):
+    runs = [GarbledRun(**changes).agree().begin().seed().set_up() for _ in range(2)]
+    for node in runs[1].nodes:
+        node.work_ahead()
+    sent = []
+    for run in runs:
+        with monkeypatch.context() as patch:
+            if run is runs[1]:  # nothing of round 1 is left to be stretched
+                patch.setattr("umpc.mpc.transfers.batch_columns._stretch", None)
+            sent.append([node.fields_for(1 - node.index) for node in run.nodes])
+            for node, messages in zip(run.nodes, reversed(sent[-1]), strict=True):
+                node.receive_fields(1 - node.index, messages)
+        run.evaluate()
+    assert sent[0] == sent[1]
+
+
+def sum_of(run: GarbledRun) -> int:
+    """The sum of a study's shares, without its noise."""
+    run.fields().evaluate()
+    ring = run.nodes[0].attempt.ring
+    parts = [sum(each[0] for each in node._parts) for node in run.nodes]
+    return ring.decode(sum(map(int, parts)) % (1 << ring.bits))
+
+
+def test_an_attempt_forks_a_channel_and_takes_it_once_at_the_right_end():
+    sender, receiver = made_before()
+    run = GarbledRun().agree().begin().seed()
+    garbler = run.nodes[GARBLER]
+    with pytest.raises(LocalProtocolError, match="the other way round"):
+        garbler.take_up(EVALUATOR, receiver)
+    garbler.take_up(EVALUATOR, sender)
+    taken = garbler.channel(EVALUATOR)
+    assert taken.session != sender.session and taken._leaves.root != sender._leaves.root
+    assert (taken.delta == sender.delta).all() and (
+        garbler.cells._sides[1]._delta == sender.delta
+    ).all()
+    with pytest.raises(LocalProtocolError, match="set up before"):
+        garbler.take_up(EVALUATOR, sender)
+
+
+@pytest.mark.parametrize("fields", [{}, {"x": ("0", "200")}], ids=["gates", "pieces"])
+def test_checked_studies_are_exact_in_the_bytes_that_were_predicted(fields):
+    """Labels take checked transfers, and so do comparisons by pieces."""
+    changes = {"edges": "all", "epsilon": LOUD, **fields}
+    with without_points():
+        run = check_sums(garbled_study(KENDALL, 3, **changes, **CHECKED), [5, 3, 4], "checked")
+        usual = check_sums(garbled_study(KENDALL, 3, **changes), [5, 3, 4], "checked")
+    assert run.report.estimate == usual.report.estimate
+    assert run.report.bytes_online > usual.report.bytes_online
+    assert run.report.bytes_offline > usual.report.bytes_offline
+
+
+def test_a_committees_coins_take_checked_transfers_too():
+    with without_points():
+        check_coins(garbled_study(KENDALL, 3, noise="in_mpc", **CHECKED), [4, 3, 2], "checked")
+
+
+def test_checked_choices_that_do_not_fit_together_name_the_evaluator():
+    run = GarbledRun(**CHECKED).agree().begin().seed().set_up()
+    messages = run.nodes[EVALUATOR].fields_for(GARBLER)
+    changed = bytearray(messages[0].payload)
+    changed[-1] ^= 1
+    with pytest.raises(RemoteProtocolError, match="do not fit together") as caught:
+        run.nodes[GARBLER].receive_fields(
+            EVALUATOR, [replace(messages[0], payload=bytes(changed)), *messages[1:]]
+        )
+    assert (caught.value.culprit, caught.value.step) == ("node-1", "ot_extend")
+
+
+def test_a_chunks_choices_are_checked_too():
+    wide = {"x": ("0", "200")}
+    run = GarbledRun(**wide, **CHECKED).agree().begin().seed().set_up().fields()
+    chunk = first_chunk(run)
+    parties = run.protocols(chunk)
+    parties[EVALUATOR] = altered(parties[EVALUATOR], "coins", flip(-5, 1))
+    with pytest.raises(RemoteProtocolError, match="do not fit together") as caught:
+        run_in_memory(parties)
+    assert caught.value.culprit == "node-1"
+
+
+@pytest.mark.parametrize("place", [7000, 8200])
+def test_checked_trees_that_do_not_fit_name_the_evaluator(place):
+    run = GarbledRun(**CHECKED).agree().begin().seed()
+    ends = run.ends()
+    ends[EVALUATOR] = altered(ends[EVALUATOR], "ot_trees", flip(place, 255))
+    with pytest.raises(RemoteProtocolError) as caught, without_points():
+        run_in_memory(ends)
+    assert (caught.value.culprit, caught.value.step) == ("node-1", "ot_trees")
+
+
+def test_checked_transfers_go_with_garbled_edges():
+    with pytest.raises(StudyError, match="checked"):
+        garbled_study(KENDALL, backend="triples", **CHECKED)
+    with pytest.raises(StudyError, match="unchecked"):
+        garbled_study(KENDALL, transfers="perhaps")

@@ -1,0 +1,111 @@
+"""The columns of a batch of correlated transfers: made of leaves, masked, and turned into blocks.
+
+Paper: Roy 2022, SoftSpokenOT (eprint 2022/192), section 3.1; `correlated_ot.py` has the names. A
+column is a row of packed bits here, one bit for each transfer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from umpc.errors import LocalProtocolError
+from umpc.mpc.arrays import BitArray, WordArray
+from umpc.mpc.transfers.leaf_streams import LeafStreams
+
+BLOCK_BITS = 128
+AT_ONCE = 1 << 18
+"""Bytes of columns that are masked together."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A part of a batch without its choices: v of each column, and u of each digit.
+
+    rows: (digits, fold, width) uint8, v_i. u: (digits, width) uint8.
+    """
+
+    rows: BitArray
+    u: BitArray
+
+    def __repr__(self) -> str:
+        return f"Columns({self.u.shape[1]} bytes, <redacted>)"
+
+    @classmethod
+    def of(cls, streams: LeafStreams, fold: int, width: int) -> Columns:
+        """The next bytes of the streams, combined."""
+        digits = BLOCK_BITS // fold
+        rows = np.empty((digits, fold, width), dtype=np.uint8)
+        u = np.empty((digits, width), dtype=np.uint8)
+        for some, leaves in _stretch(streams, width):
+            u[some] = _combine(leaves, rows[some])
+        return cls(rows, u)
+
+    def of_width(self, width: int) -> tuple[BitArray, BitArray]:
+        """Rows and u. Raises: LocalProtocolError if another batch was stretched ahead."""
+        if self.u.shape[1] != width:
+            raise LocalProtocolError("transfers of another number were stretched ahead")
+        return self.rows, self.u
+
+
+def add_masked(rows: BitArray, sent: BitArray, masks: BitArray) -> None:
+    """rows ^= the sent rows of digits, in those columns whose mask is 255; in place.
+
+    rows: (digits, fold, width) uint8. sent: (digits, 1, width). masks: (digits, fold, 1).
+    """
+    step = max(1, AT_ONCE // max(1, rows[0].size))
+    for first in range(0, len(rows), step):
+        some = slice(first, first + step)
+        rows[some] ^= sent[some] & masks[some]
+
+
+def transpose(rows: BitArray) -> WordArray:
+    """128 rows of n bits as n blocks (Eklundh 1972, on 64 × 64 bits at a time).
+
+    Args: rows: (128, 8m) uint8, bits packed with the lowest first.
+    Returns: (64m, 2) uint64; bit i of block j is bit j of row i.
+    """
+    words = np.ascontiguousarray(rows).view("<u8").astype(np.uint64).reshape(2, 64, -1)
+    for step in (32, 16, 8, 4, 2, 1):
+        shift = np.uint64(step)
+        low = np.uint64(sum(1 << bit for bit in range(64) if not bit & step))
+        pairs = words.reshape(2, 32 // step, 2, step, -1)
+        upper = pairs[:, :, 0]
+        lower = pairs[:, :, 1]
+        moved = upper >> shift
+        moved ^= lower
+        moved &= low
+        lower ^= moved
+        moved <<= shift
+        upper ^= moved
+    return np.ascontiguousarray(words.transpose(2, 1, 0)).reshape(-1, 2)
+
+
+def transpose_into(rows: BitArray, blocks: WordArray) -> None:
+    """Rows of packed bits as blocks; the padding of the last byte is dropped."""
+    rows = rows.reshape(BLOCK_BITS, -1)
+    missing = -rows.shape[1] % 8
+    if missing:
+        rows = np.pad(rows, ((0, 0), (0, missing)))
+    blocks[:] = transpose(rows)[: len(blocks)]
+
+
+def _stretch(streams: LeafStreams, width: int) -> Iterator[tuple[slice, BitArray]]:
+    """Digits, and the next bytes of their leaves: (digits, leaves, width) uint8."""
+    return streams.bytes(width)
+
+
+def _combine(leaves: BitArray, columns: BitArray) -> BitArray:
+    """Write columns[…, i] = v_i = ⊕ L_x over x with bit i; return u = ⊕ L_x: (digits, width).
+
+    The leaves are halved from the highest bit down. Args: leaves: (digits, 2^fold, width) uint8.
+    columns: (digits, fold, width) uint8.
+    """
+    for bit in reversed(range(columns.shape[1])):
+        half = 1 << bit
+        np.bitwise_xor.reduce(leaves[:, half:], axis=1, out=columns[:, bit])
+        leaves = leaves[:, :half] ^ leaves[:, half:]
+    u: BitArray = leaves[:, 0]
+    return u
