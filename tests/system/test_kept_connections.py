@@ -78,9 +78,9 @@ def test_what_was_made_after_one_study_serves_the_next_and_a_new_process_has_not
         here.wait_for_log(name, "waits for the next study")
     assert uses(coins) == uses(channel) == [0, 0]
     here.lead(run, name="second")
-    assert uses(coins) == [1, 1], "the same plan: the coins were tossed before"
+    assert uses(coins) == uses(channel) == [1, 1], "the same plan: the coins were tossed before"
     here.lead(run, name="other", epsilon="2")
-    assert uses(coins) == uses(channel) == [1, 1], "other coins, over the channel made before"
+    assert (uses(coins), uses(channel)) == ([1, 1], [2, 2]), "other coins, over the next channel"
 
     node = here.served["node-2"].process
     node.kill()
@@ -88,5 +88,5 @@ def test_what_was_made_after_one_study_serves_the_next_and_a_new_process_has_not
     here.deployment.start_node("node-2", here.table("node-2"), "10")
     here.served.update(here.deployment.wait_until_ready())
     here.lead(run, name="third")
-    assert uses(coins) == uses(channel) == [1, 1]
+    assert (uses(coins), uses(channel)) == ([1, 1], [2, 2])
     here.stop()
