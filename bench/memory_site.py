@@ -87,4 +87,7 @@ class MemoryLedger:
 class NoParking:
     """Nothing is prepared ahead."""
 
+    def holds(self, study: bytes) -> bool:
+        return False
+
     def take(self, study: bytes) -> None: ...

@@ -45,6 +45,7 @@ from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.compiler import compile_program
 from umpc.node.attempts import study_run
 from umpc.node.attempts.attempt_runner import Site
+from umpc.node.attempts.material import DealerCall
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.records import Records
@@ -229,7 +230,9 @@ class Session:
         ) -> MemoryReader:
             dealer = self.study.dealer
             assert dealer is not None
-            reader = MemoryReader(dealer, attempt, openings, signatures, node, chunks)
+            members = attempt.members
+            call = DealerCall(dealer, attempt.study, members, openings, signatures)
+            reader = MemoryReader(dealer, call, attempt, node, chunks)
             reader.frames = self._dealt[node]
             return reader
 
