@@ -136,9 +136,9 @@ def tables_of(records: int) -> Tables:
     return [{name: rng.integers(0, 1000, records) for name in "xy"} for _ in range(2)]
 
 
-def study_in_memory(records: int) -> EdgesInMemory:
-    """A study over all pairs of two nodes' records up to its first edge, the same at every call."""
-    study = kendall_study(2, 1000, "1", edges="all")
+def study_in_memory(records: int, edges: str = "all") -> EdgesInMemory:
+    """A study of two nodes up to its first edge, the same at every call. edges: as in a study."""
+    study = kendall_study(2, 1000, "1", edges=edges)
     found = ready_for_edges(study, tables_of(records), Stream(bytes(32)).bytes)
     assert found is not None
     return found

@@ -86,7 +86,7 @@ class Job:
 
 def chunk_jobs(edges: int = EDGES, chunks: int = CHUNKS) -> dict[str, Job]:
     """The tasks of a few full chunks: dealing them, and evaluating them."""
-    study = study_in_memory(edges, RECORDS)
+    study = study_in_memory(RECORDS, str(edges))
     first = list(islice(study.attempt.chunks(), chunks))
     short = [replace(chunk, stop=chunk.start + FEW) for chunk in first]
     (dealing, evaluating), (few_dealt, few_evaluated) = (
