@@ -134,3 +134,51 @@ def test_a_prepared_run_goes_on_with_the_chain_of_its_preparation():
     runner.ended_well = True
     (ended,) = runner._ended_links()
     assert ended.chain == Chain(5.0, 8)
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_the_last_message_of_a_toss_is_not_overtaken_by_the_end_of_the_call(made, monkeypatch):
+    """A cancelled call drops what its peer has not read. A failure drops all channels at once."""
+    done: list[Any] = []
+
+    class Link:
+        peer, channel, bytes_sent = "node-2", None, 0
+
+        async def finish(self) -> None:
+            done.append("finished")
+
+        def close(self, *, keep: bool) -> None:
+            done.append(("closed", keep))
+
+        async def ended(self) -> None: ...
+
+    async def make_channels(_channels: Any, _ended: Any, _compute: Any, close: Any, _toss: Any):
+        await close(made)
+
+    async def scenario() -> None:
+        tasks: list[Any] = []
+        channels: Any = SimpleNamespace(
+            now=lambda: 0.0,
+            make=lambda peers, making: tasks.append(making),
+            drop=lambda peers: done.append(peers),
+        )
+        runner = runner_of(Mesh(0), {2: Link()}, channels)
+        runner.ended_well = runner._has_met = True
+        runner.end()
+        await tasks[0]
+
+    monkeypatch.setattr(attempt_runner, "make_channels", make_channels)
+    asyncio.run(scenario())
+    assert done == (["finished", ("closed", True)] if made else [("closed", False), ["node-2"]])
+
+
+@pytest.mark.parametrize("lacks", ["ended_well", "_has_met"])
+def test_a_run_that_failed_makes_no_channel_and_drops_those_to_its_peers(lacks):
+    """A failed check gives no second try; before the set-up there is nothing to make one from."""
+    dropped: list[Any] = []
+    channels: Any = SimpleNamespace(now=lambda: 0.0, drop=dropped.append)
+    runner = runner_of(Mesh(0), {2: link_to(2)}, channels)
+    runner.ended_well = runner._has_met = True
+    setattr(runner, lacks, False)
+    runner.end()
+    assert dropped == ([["node-2"]] if lacks == "ended_well" else [])

@@ -573,6 +573,8 @@ class AttemptRunner:
 
         async def close(made: bool) -> None:
             self.ended_well = made
+            if made:
+                await asyncio.gather(*(link.finish() for link in self._links.values()))
             self.close()
             await asyncio.gather(*(link.ended() for link in self._links.values()))
 
