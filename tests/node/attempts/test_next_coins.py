@@ -139,3 +139,24 @@ def test_only_few_coins_of_two_members_are_tossed_ahead(plan, expected):
 def test_many_coins_are_tossed_in_their_study():
     many = plan_of(*[(1 << 64) - 3] * 100)
     assert many.work > FEW_ANDS and not is_tossed_ahead(many)
+
+
+def test_the_hash_of_a_toss_is_no_other_channels(monkeypatch):
+    """Its Δ is the channel's, whose other forks also number their transfers from 0."""
+    forks = []
+    fork = CorrelatedSender.fork
+
+    def spy(sender, *labels, session=b""):
+        forks.append((labels, fork(sender, *labels, session=session)))
+        return forks[-1][1]
+
+    monkeypatch.setattr(CorrelatedSender, "fork", spy)
+    for name in (NAME, bytes(32)):
+        channel = CorrelatedSender.__new__(CorrelatedSender)
+        channel.__dict__.update(ends()[0].__dict__, session=name)
+        tossed(channel, ends()[1])
+    (labels, first), (_, second) = forks
+    assert labels[0] not in ("attempt", "next", "toss"), (
+        "those of the study and of the next channel"
+    )
+    assert len({NAME, bytes(32), first.session, second.session}) == 4
