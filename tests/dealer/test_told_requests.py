@@ -102,3 +102,53 @@ def test_what_nobody_asked_for_and_other_bytes_are_refused():
         assert list((await waiting).signatures) == list(SIGNATURES)
 
     asyncio.run(scenario())
+
+
+def test_a_request_that_is_too_large_or_of_two_digests_is_refused(monkeypatch):
+    async def scenario() -> None:
+        here, asked = ToldRequests(), []
+        waiting = asyncio.create_task(named(here, asked, 0))
+        await asyncio.sleep(0)
+        whole = LARGE.body
+        mixed = [
+            pb.DealPiece(digest=DIGEST, piece=whole[:10]),
+            pb.DealPiece(digest=bytes(32), piece=whole[10:]),
+        ]
+        with pytest.raises(RemoteProtocolError, match="not asked for"):
+            await here.take(pieces(*mixed), "node-0")
+        monkeypatch.setattr(told_requests, "MOST_BYTES", len(whole) - 1)
+        with pytest.raises(EncodingError, match="at most"):
+            await here.take(pieces(), "node-0")
+        monkeypatch.setattr(told_requests, "MOST_BYTES", len(whole))
+        await here.take(pieces(), "node-0")
+        await waiting
+
+    asyncio.run(scenario())
+
+
+def test_a_slow_node_may_tell_after_the_next_one_was_asked(monkeypatch):
+    monkeypatch.setattr(told_requests, "TELL_SECONDS", 0.05)
+
+    async def scenario() -> None:
+        here, asked = ToldRequests(), []
+        waiting = [asyncio.create_task(named(here, asked, number)) for number in range(2)]
+        while len(asked) < 2:
+            await asyncio.sleep(0.01)
+        await here.take(pieces(), "node-0")
+        assert len(await asyncio.gather(*waiting)) == 2
+
+    asyncio.run(scenario())
+
+
+def test_few_requests_are_kept():
+    async def scenario() -> None:
+        here = ToldRequests()
+        for number in range(2 * told_requests.MOST_KEPT):
+            large = member_codec.large_request(bytes([number]), (), (), SIGNATURES)
+            asking = here.awaited(large.first.digest, "node-0")
+            await anext(asking)
+            await here.take(pieces(*large.pieces()), "node-0")
+            await asking.aclose()
+        assert len(here._kept) == told_requests.MOST_KEPT and not here._wanted
+
+    asyncio.run(scenario())

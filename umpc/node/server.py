@@ -37,7 +37,6 @@ from umpc.node.attempts.links import Links
 from umpc.node.attempts.material import DealerCall, MaterialReader
 from umpc.node.attempts.named_messages import NAMED_MESSAGES
 from umpc.node.attempts.next_channels import NextChannels
-from umpc.node.attempts.next_coins import NextCoins
 from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import DatasetChoice, StudyRun
 from umpc.node.audit import study_rows
@@ -96,7 +95,6 @@ class NodeServer(rpc.NodeServicer):
         self.kept = KeptConnections()
         self.links = Links(identity, self.kept)
         self.channels = NextChannels()
-        self.coins = NextCoins()
         self.datasets = Datasets(identity.name, datasets)
         self._sites = {each.name: self._site(each) for each in datasets}
         self._contact = ContactCheck(identity, self._rules_for)
@@ -122,7 +120,6 @@ class NodeServer(rpc.NodeServicer):
             record=dataset.audit.append,
             workers=self.workers,
             channels=self.channels,
-            coins=self.coins,
         )
 
     def site_of(self, study: document.Study) -> Site:

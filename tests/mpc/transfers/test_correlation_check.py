@@ -19,7 +19,13 @@ from umpc.mpc.transfers.correlated_ot import (
     trees_bytes,
 )
 from umpc.mpc.transfers.correlated_ot import bits_of as bits_of_delta
-from umpc.mpc.transfers.correlation_check import CHECK_BYTES, RowHash, prove, with_mask
+from umpc.mpc.transfers.correlation_check import (
+    CHECK_BYTES,
+    RowHash,
+    checked_width,
+    prove,
+    with_mask,
+)
 
 FOLDS = (1, 2, 4)
 PAIRS = [(seed_of(f"{number} 0"), seed_of(f"{number} 1")) for number in range(BLOCK_BITS)]
@@ -227,3 +233,12 @@ def test_each_batch_and_each_part_of_it_has_a_mask_of_its_own(monkeypatch):
         channel.extend(bits_of("masks", 300))
     assert len(masks) == 4 * 3 and len(set(masks)) == len(masks)
     assert all(len(set(mask)) > 4 for mask in masks)
+
+
+@pytest.mark.parametrize("width", [1, 16, 17])
+def test_a_masked_row_ends_with_the_mask_and_nothing_else_is_added(width):
+    """Without the mask h(r) would be a function of the choices, and public."""
+    choices = np.full(width, 255, dtype=np.uint8)
+    row = with_mask(choices, bytes(range(1, 17)))
+    assert len(row) == checked_width(width) and row[-16:].tobytes() == bytes(range(1, 17))
+    assert row[:width].tobytes() == choices.tobytes() and not row[width:-16].any()

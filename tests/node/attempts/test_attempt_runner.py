@@ -100,7 +100,7 @@ def test_a_step_whose_time_is_up_names_the_peer_that_did_not_connect():
     attempt = SimpleNamespace(id=bytes(32), program=program, sizes=sizes)
     mesh = SimpleNamespace(peers=[1, 2], index=0, attempt=attempt)
     prepared: Any = SimpleNamespace(
-        side=SimpleNamespace(mesh=mesh), chunks=[], spool=None, bytes_offline=0
+        side=SimpleNamespace(mesh=mesh), chunks=[], spool=None, bytes_offline=0, chains={}
     )
     site: Any = SimpleNamespace(dial=never, channels=None)
     missing = missing_after(
@@ -165,9 +165,7 @@ def test_a_node_tosses_coins_while_the_dealer_deals_where_they_need_no_seed(earl
         study=SimpleNamespace(seconds_per_step=20, shufflers=()), mesh=mesh, signatures=()
     )
 
-    site: Any = SimpleNamespace(
-        open_material=open_material, workers=None, channels=None, coins=None
-    )
+    site: Any = SimpleNamespace(open_material=open_material, workers=None, channels=None)
 
     async def scenario() -> None:
         runner = AttemptRunner(site, tell)
@@ -253,7 +251,7 @@ def test_a_preparation_leaves_the_next_channel_to_its_run():
 
         def take_coins(self, shares: list[int]) -> None: ...
 
-    site: Any = SimpleNamespace(name="node-0", channels=Channels(), coins=None)
+    site: Any = SimpleNamespace(name="node-0", channels=Channels())
     for is_parked in (True, False):
 
         async def scenario(is_parked: bool = is_parked) -> None:

@@ -10,9 +10,11 @@ import pytest
 from tests.support.garbled import without_points
 from tests.support.memory_links import in_place, linked
 from tests.support.transfers import bits_of, correlated
+from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import PeerLost
 from umpc.mpc.transfers.correlated_ot import fresh_delta, open_receiver, open_sender
+from umpc.mpc.transfers.toss_plan import TossPlan
 from umpc.node.attempts import making_channels
 from umpc.node.attempts.making_channels import (
     MOST_PEERS,
@@ -22,7 +24,13 @@ from umpc.node.attempts.making_channels import (
     make_channels,
     next_channel,
 )
-from umpc.node.attempts.next_channels import LONGEST, Chain, KeptChannel, NextChannels
+from umpc.node.attempts.next_channels import (
+    LONGEST,
+    Chain,
+    KeptChannel,
+    NextChannels,
+    TossedCoins,
+)
 
 ATTEMPT = bytes(32)
 NAME = channel_name(ATTEMPT, "north", "south")
@@ -77,12 +85,14 @@ def test_coins_are_tossed_before_the_channel_is_kept_and_a_failed_toss_keeps_non
         links = linked("north", "south")
         stores = [NextChannels(), NextChannels()]
         seen: list[int] = []
+        coins = TossedCoins(TossPlan(2, RINGS[0], ()), [7])
 
-        async def toss(each: EndedLink, made: object) -> None:
+        async def toss(each: EndedLink, made: object) -> TossedCoins:
             assert getattr(made, "session", None) == NAME
             seen.append(sum(map(len, stores)))
             if fails:
                 raise PeerLost(f"{each.link.peer} went away", culprit=each.link.peer)
+            return coins
 
         ended = [
             [EndedLink(link, NAME, (0, 1), end, Chain(0.0))]
@@ -92,6 +102,9 @@ def test_coins_are_tossed_before_the_channel_is_kept_and_a_failed_toss_keeps_non
         told = await asyncio.gather(*(made_by(store, each, toss) for store, each in sides))
         assert len(seen) == 2 and seen[0] == 0
         assert told == [not fails] * 2 and sum(map(len, stores)) == 2 * (not fails)
+        if not fails:
+            assert stores[0].offer("south", checked=False).coins is coins
+            assert stores[1].accept("north", NAME, checked=False).coins is coins
 
     asyncio.run(scenario())
 

@@ -23,20 +23,7 @@ from umpc.mpc.transfers.correlated_ot import (
 )
 from umpc.mpc.transfers.toss_plan import TossPlan
 from umpc.node.attempts import next_coins
-from umpc.node.attempts.next_channels import (
-    KEPT_AT_MOST,
-    KEPT_SECONDS,
-    Chain,
-    KeptChannel,
-    NextChannels,
-)
-from umpc.node.attempts.next_coins import (
-    OUTLIVING,
-    NextCoins,
-    bytes_of_toss,
-    is_tossed_ahead,
-    toss_ahead,
-)
+from umpc.node.attempts.next_coins import bytes_of_toss, is_tossed_ahead, toss_ahead
 from umpc.node.attempts.rounds import FEW_ANDS
 from umpc.study.frames import Frame, Key
 
@@ -51,13 +38,6 @@ def plan_of(*thresholds: int, members: int = 2) -> TossPlan:
 
 
 PLAN = plan_of(NEVER, SURELY, NEVER, SURELY)
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Line:
@@ -148,35 +128,6 @@ def test_what_is_sent_is_what_a_toss_inside_the_study_sends():
         assert bytes_of_toss(PLAN, number) > payloads
 
 
-def test_shares_are_handed_out_once_and_only_for_their_channel_and_plan():
-    kept = NextCoins(Clock())
-    kept.keep(NAME, PLAN, [7])
-    assert kept.take(bytes(32), PLAN) is None, "another channel"
-    assert kept.take(NAME, plan_of(NEVER, SURELY, NEVER, SURELY)) == [7], "an equal plan"
-    assert kept.take(NAME, PLAN) is None and len(kept) == 0
-    kept.keep(NAME, PLAN, [7])
-    assert kept.take(NAME, plan_of(NEVER)) is None, "other coins"
-    assert kept.take(NAME, PLAN) is None, "their channel was offered, so nobody needs them again"
-
-
-def test_shares_outlive_the_channel_of_their_toss():
-    """If one end had a channel and no shares, it would toss alone."""
-    clock = Clock()
-    coins, channels = NextCoins(clock), NextChannels(clock)
-    sender, _ = ends()
-    for number in range(2 * OUTLIVING * KEPT_AT_MOST):
-        name = number.to_bytes(32, "big")
-        coins.keep(name, PLAN, [number])
-        channels.keep(KeptChannel("south", name, sender, Chain(0.0), clock.now))
-    assert len(coins) == OUTLIVING * KEPT_AT_MOST
-    clock.now = KEPT_SECONDS
-    while (offered := channels.offer("south", checked=False)) is not None:
-        name = offered.name
-        assert coins.take(name, PLAN) == [int.from_bytes(name, "big")]
-    clock.now = OUTLIVING * KEPT_SECONDS + 1
-    assert coins.take(bytes(32), PLAN) is None and len(coins) == 0
-
-
 @pytest.mark.parametrize(
     ("plan", "expected"),
     [(PLAN, True), (None, False), (plan_of(NEVER, members=3), False)],
@@ -188,3 +139,24 @@ def test_only_few_coins_of_two_members_are_tossed_ahead(plan, expected):
 def test_many_coins_are_tossed_in_their_study():
     many = plan_of(*[(1 << 64) - 3] * 100)
     assert many.work > FEW_ANDS and not is_tossed_ahead(many)
+
+
+def test_the_hash_of_a_toss_is_no_other_channels(monkeypatch):
+    """Its Δ is the channel's, whose other forks also number their transfers from 0."""
+    forks = []
+    fork = CorrelatedSender.fork
+
+    def spy(sender, *labels, session=b""):
+        forks.append((labels, fork(sender, *labels, session=session)))
+        return forks[-1][1]
+
+    monkeypatch.setattr(CorrelatedSender, "fork", spy)
+    for name in (NAME, bytes(32)):
+        channel = CorrelatedSender.__new__(CorrelatedSender)
+        channel.__dict__.update(ends()[0].__dict__, session=name)
+        tossed(channel, ends()[1])
+    (labels, first), (_, second) = forks
+    assert labels[0] not in ("attempt", "next", "toss"), (
+        "those of the study and of the next channel"
+    )
+    assert len({NAME, bytes(32), first.session, second.session}) == 4

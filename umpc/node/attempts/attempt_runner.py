@@ -38,10 +38,16 @@ from umpc.node.attempts.compute_calls import ComputeCalls
 from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.guard import ViolationGuard
-from umpc.node.attempts.making_channels import EndedLink, ended_links, make_channels
+from umpc.node.attempts.making_channels import (
+    NO_CHAINS,
+    EndedLink,
+    chain_of,
+    ended_links,
+    make_channels,
+)
 from umpc.node.attempts.material import WINDOW_BYTES, DealerCall, MaterialReader
-from umpc.node.attempts.next_channels import Channel, ChannelsOfKind, NextChannels
-from umpc.node.attempts.next_coins import NextCoins, bytes_of_toss, is_tossed_ahead, toss_ahead
+from umpc.node.attempts.next_channels import Channel, ChannelsOfKind, NextChannels, TossedCoins
+from umpc.node.attempts.next_coins import bytes_of_toss, is_tossed_ahead, toss_ahead
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttempts
 from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds
@@ -91,8 +97,8 @@ class Site:
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
     workers: computes chunks of edges beside the run's own thread, if there is such a place.
-    channels: of transfers, made after one study for the next one, if they are kept.
-    coins: tossed over such a channel, if they are kept.
+    channels: of transfers, made after one study for the next one, if they are kept; with coins
+        that were tossed over them.
     """
 
     name: str
@@ -111,7 +117,6 @@ class Site:
     record: Record = nothing
     workers: Executor | None = None
     channels: NextChannels | None = None
-    coins: NextCoins | None = None
     ask_dealer: Callable[[DealerCall], Awaitable[None]] | None = None
 
 
@@ -126,6 +131,7 @@ class AttemptRunner:
         self._tell = tell
         self._thread: ThreadPoolExecutor | None = None
         self._calls: ComputeCalls | None = None
+        self._chains = NO_CHAINS
         self._has_met = False
         """This run, or the preparation that it goes on with, has set up transfers if due."""
         self._is_small = False
@@ -269,17 +275,18 @@ class AttemptRunner:
     def _take_coins(self, mesh: MeshSide) -> bool:
         """Use coins that were tossed before over a channel of this run, if there are any.
 
-        Both ends of the channel have them, or neither. Returns: whether there are any.
+        Both ends of the channel have them, or neither. Garbled studies have channels beside those
+        of the committee, too; coins of these serve nobody. Returns: whether there are any.
         """
-        plan = mesh.attempt.toss_plan
-        if self.site.coins is None or plan is None or not isinstance(mesh, TakesChannels):
+        attempt = mesh.attempt
+        plan = attempt.toss_plan
+        if plan is None or not isinstance(mesh, TakesChannels):
             return False
-        for link in self._links.values():
-            kept = link.channel
-            shares = kept and self.site.coins.take(kept.channel.session, plan)
-            if shares:
-                mesh.take_coins(shares)
-                member = mesh.attempt.committee.index(mesh.index)
+        for peer, link in self._links.items():
+            coins = link.channel.coins if link.channel is not None else None
+            if coins is not None and coins.plan == plan and attempt.tosses(mesh.index, peer):
+                mesh.take_coins(coins.shares)
+                member = attempt.committee.index(mesh.index)
                 self._sent_before += bytes_of_toss(plan, member)
                 log.debug("the coins with %s are from after an earlier study", link.peer)
                 return True
@@ -399,8 +406,13 @@ class AttemptRunner:
     def park(self, delta: Fraction) -> PreparedAttempt:
         """The attempt for a later run. Spool and side are no longer this run's."""
         self._is_parked = True
+        chains = NO_CHAINS
+        if self.site.channels is not None:
+            now = self.site.channels.now()
+            chains = {peer: chain_of(link, now) for peer, link in self._links.items()}
+        offline = self.bytes_offline
         return PreparedAttempt(
-            self.side, self._openings, self._chunks, self._spool, self.bytes_offline, delta
+            self.side, self._openings, self._chunks, self._spool, offline, delta, chains
         )
 
     def meet_again(self, prepared: PreparedAttempt, study: Study) -> None:
@@ -424,6 +436,7 @@ class AttemptRunner:
         self._chunks = prepared.chunks
         self._spool = prepared.spool
         self._received_before = prepared.bytes_offline
+        self._chains = prepared.chains
         mesh = prepared.side.mesh
         if mesh is None:
             return
@@ -560,6 +573,8 @@ class AttemptRunner:
 
         async def close(made: bool) -> None:
             self.ended_well = made
+            if made:
+                await asyncio.gather(*(link.finish() for link in self._links.values()))
             self.close()
             await asyncio.gather(*(link.ended() for link in self._links.values()))
 
@@ -567,17 +582,20 @@ class AttemptRunner:
         making = make_channels(channels, ended, self.in_thread, close, self._toss_ahead)
         channels.make(names, making)
 
-    async def _toss_ahead(self, ended: EndedLink, made: Channel) -> None:
+    async def _toss_ahead(self, ended: EndedLink, made: Channel) -> TossedCoins | None:
         """Toss the coins of this run's law for the next one, over a channel that was just made.
 
-        They are kept before the channel is, so no channel is without those of its toss.
+        Returns: this member's shares; None unless both ends are this run's committee.
         """
-        coins, mesh = self.site.coins, self.side.mesh
+        mesh = self.side.mesh
         plan = mesh.attempt.toss_plan if mesh is not None else None
-        if coins is not None and plan is not None and is_tossed_ahead(plan):
-            own, owners = self.site.name, ended.owners
-            shares = await toss_ahead(ended.link, made, own, plan, owners, self.briefly)
-            coins.keep(made.session, plan, shares)
+        if mesh is None or plan is None or not is_tossed_ahead(plan):
+            return None
+        if not mesh.attempt.tosses(*ended.owners):
+            return None
+        own, owners = self.site.name, ended.owners
+        shares = await toss_ahead(ended.link, made, own, plan, owners, self.briefly)
+        return TossedCoins(plan, shares)
 
     def _ended_links(self) -> list[EndedLink]:
         """The links over which this run makes channels for the next study."""
@@ -585,7 +603,7 @@ class AttemptRunner:
         if not self.ended_well or not self._has_met or self._is_parked or mesh is None:
             return []
         place = mesh.index, self.site.name, mesh.attempt.id
-        return ended_links(self.site.channels, mesh, *place, self._links)
+        return ended_links(self.site.channels, mesh, *place, self._links, self._chains)
 
     def _close_dealer(self) -> None:
         if self._pump:

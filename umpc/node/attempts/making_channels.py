@@ -26,6 +26,7 @@ from umpc.node.attempts.next_channels import (
     Channel,
     KeptChannel,
     NextChannels,
+    TossedCoins,
 )
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.rounds import drive
@@ -39,6 +40,8 @@ REPORT_SECONDS = 0.01
 """Seconds after a study before its nodes make channels: its report is made meanwhile."""
 NEXT_CHANNEL = 1
 """The chunk in whose name the set-up of the next study's channel goes; this one's is 0."""
+
+NO_CHAINS: Mapping[int, Chain] = {}
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,12 @@ def ended_links(
     own: str,
     attempt: bytes,
     links: Mapping[int, PeerLink],
+    chains: Mapping[int, Chain] = NO_CHAINS,
 ) -> list[EndedLink]:
-    """The links of an ended run over which channels are to be made: none where there are many."""
+    """The links of an ended run over which channels are to be made: none where there are many.
+
+    Args: chains: those of the channels that the run's preparation has set up, by peer.
+    """
     if channels is None or not isinstance(mesh, TakesChannels):
         return []
     peers = [peer for peer in mesh.channel_peers if peer in links]
@@ -73,7 +80,7 @@ def ended_links(
     found = []
     for peer in peers:
         link = links[peer]
-        chain = link.channel.chain.longer if link.channel else Chain(now)
+        chain = chains.get(peer) or chain_of(link, now)
         if not chain.ends(now):
             owners = min(index, peer), max(index, peer)
             name = channel_name(attempt, own, link.peer)
@@ -81,17 +88,23 @@ def ended_links(
     return found
 
 
+def chain_of(link: PeerLink, now: float) -> Chain:
+    """The chain of what is made from the channel over a link, which by points begins now."""
+    return link.channel.chain.longer if link.channel else Chain(now)
+
+
 async def make_channels(
     channels: NextChannels,
     ended: Sequence[EndedLink],
     compute: Callable[..., Awaitable[Any]],
     close: Callable[[bool], Awaitable[None]],
-    toss: Callable[[EndedLink, Channel], Awaitable[None]] | None = None,
+    toss: Callable[[EndedLink, Channel], Awaitable[TossedCoins | None]] | None = None,
 ) -> None:
     """Make a channel over each of these links, and then end the run.
 
     Args: compute: runs each step. close: ends the links; its argument says whether their
-        connections may serve another run. toss: tosses coins over a new channel before it is kept.
+        connections may serve another run. toss: tosses coins over a new channel before it is kept,
+        if any are due.
     """
     made = False
     try:
@@ -100,10 +113,9 @@ async def make_channels(
             for each in ended:
                 opening = next_channel(each.channel, each.name, each.link.peer)
                 channel = await drive(each.link, opening, each.owners, compute, NEXT_CHANNEL)
-                if toss is not None:
-                    await toss(each, channel)
-                peer = each.link.peer
-                channels.keep(KeptChannel(peer, each.name, channel, each.chain, channels.now()))
+                coins = await toss(each, channel) if toss is not None else None
+                peer, now = each.link.peer, channels.now()
+                channels.keep(KeptChannel(peer, each.name, channel, each.chain, now, coins))
                 log.debug("a channel to %s waits for the next study", peer)
         made = True
     except (UmpcError, TimeoutError) as error:

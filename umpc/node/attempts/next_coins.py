@@ -8,9 +8,9 @@ takes the channel alone.
 
 | rule | reason |
 |---|---|
-| shares are found by the channel's name, for an equal plan | both ends find some, or neither does |
-| shares are kept before their channel is | no channel is without the shares of its toss |
-| shares leave the store when they are asked for, whatever comes of it | they serve one attempt |
+| shares are kept with their channel, and leave with it | both ends find some, or neither does |
+| they serve a study of an equal plan, whose committee are the channel's two ends | as above |
+| the channel is handed out once, whatever comes of it | shares serve one attempt |
 | the toss uses a fork of the channel, with a session of its own | no hash is asked for twice |
 | a member's numbers come from the system's randomness | they depend on no study, and no dealer |
 
@@ -19,10 +19,8 @@ The greeting of two nodes agrees on a channel, and plans are public: so both end
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from umpc.crypto.prg import SEED_BYTES, digest
@@ -31,7 +29,7 @@ from umpc.errors import LocalProtocolError
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, toss
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.toss_plan import TossPlan
-from umpc.node.attempts.next_channels import KEPT_AT_MOST, KEPT_SECONDS, Channel
+from umpc.node.attempts.next_channels import Channel
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.rounds import FEW_ANDS, resume
 from umpc.study.frames import frame_of
@@ -40,44 +38,6 @@ MEMBERS = 2
 """Members of a committee whose coins are tossed ahead: more would have to agree on whose are."""
 FIRST_FRAME = 2
 """The chunk in whose name the first message goes; those of the channel's set-up have 1."""
-OUTLIVING = 2
-"""Shares may stay that many times longer, and be that many times more, than channels."""
-
-
-@dataclass(frozen=True)
-class _Tossed:
-    """One member's shares of the sums of coins. since: when they were kept."""
-
-    plan: TossPlan
-    shares: list[int] = field(repr=False)
-    since: float = 0.0
-
-
-class NextCoins:
-    """The shares of one node that wait for a study, by the name of the channel of their toss.
-
-    Args: seconds: the clock of the event loop, or of a test.
-    """
-
-    def __init__(self, seconds: Callable[[], float] | None = None):
-        self._seconds = seconds or (lambda: asyncio.get_running_loop().time())
-        self._kept: dict[bytes, _Tossed] = {}
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def keep(self, channel: bytes, plan: TossPlan, shares: list[int]) -> None:
-        """Keep the shares of a toss over the channel of this name."""
-        self._kept[channel] = _Tossed(plan, shares, self._seconds())
-        while len(self._kept) > OUTLIVING * KEPT_AT_MOST:
-            self._kept.pop(next(iter(self._kept)))
-
-    def take(self, channel: bytes, plan: TossPlan) -> list[int] | None:
-        """Return the shares of the toss over this channel, once, if its plan was this one."""
-        before = self._seconds() - OUTLIVING * KEPT_SECONDS
-        self._kept = {name: each for name, each in self._kept.items() if each.since >= before}
-        tossed = self._kept.pop(channel, None)
-        return tossed.shares if tossed is not None and tossed.plan == plan else None
 
 
 def is_tossed_ahead(plan: TossPlan | None) -> bool:

@@ -24,6 +24,8 @@ MAX_WAITING = 96 << 20
 """Bytes that may wait in a mailbox before they are asked for. An honest peer stays far below."""
 FRAME_BYTES = 1024
 """Bytes that a waiting frame takes in addition to its payload."""
+FINISH_SECONDS = 1.0
+"""Seconds that a node waits, after a run that ended well, for its peer to end the link as well."""
 
 PeerStream = RpcStream[pb.PeerMessage, pb.PeerMessage]
 
@@ -202,6 +204,13 @@ class PeerLink:
     def fail(self, error: UmpcError) -> None:
         """End all waiting with this error, unless another error came first."""
         self._mailbox.fail(error)
+
+    async def finish(self) -> None:
+        """Send no more, and wait until the peer has ended, too, for FINISH_SECONDS at most.
+
+        The side that has called would otherwise overtake its last message with the call's end.
+        """
+        await self._stream.finish(FINISH_SECONDS)
 
     def close(self, *, keep: bool = False) -> None:
         """End the link and its stream; the connection ends in the background.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -23,6 +23,7 @@ from umpc.errors import (
     RemoteProtocolError,
 )
 from umpc.mpc.chunks import Chunk
+from umpc.node.attempts.next_channels import Chain
 from umpc.node.attempts.spool import Spool
 from umpc.node.budget.ledger import Ledger
 from umpc.protocols.base.node import NodeSide
@@ -38,6 +39,7 @@ class PreparedAttempt:
 
     spool: the material of `chunks`, in their order; None where nothing is dealt.
     bytes_offline: the bytes of its preparation. delta: the reserved δ.
+    chains: where its channels of transfers come from, by peer; their links end with it.
     """
 
     side: NodeSide
@@ -46,6 +48,7 @@ class PreparedAttempt:
     spool: Spool | None
     bytes_offline: int
     delta: Fraction
+    chains: Mapping[int, Chain] = field(default_factory=dict)
 
     @property
     def study_hash(self) -> bytes:
