@@ -19,7 +19,7 @@ from umpc.node.attempts.next_channels import Chain, KeptChannel, TossedCoins
 from umpc.node.attempts.next_coins import bytes_of_toss
 
 COMMITTEE = (0, 2)
-"""Of a garbled study of four nodes, each of which shares edges with all others."""
+"""The committee of a garbled study of four nodes, in which all pairs of nodes share edges."""
 NODES = range(4)
 
 
