@@ -27,7 +27,7 @@ def test_a_demo_without_a_dealer_is_exact_over_e_at_its_predicted_cost(options, 
     assert report["bytes_online_by_node"] == report["bytes_online_by_node_predicted"]
     assert report["bytes_online_by_step"] == report["bytes_online_by_step_predicted"]
     assert report["bytes_offline"] == report["bytes_offline_predicted"]
-    assert report["rounds"] == report["rounds_predicted"] == 3
+    assert report["rounds"] == report["rounds_predicted"] == 5
     assert (report["backend"], report["preprocessing"]) == ("garbled", "none")
     assert not list((tmp_path / "kept").glob("dealer*"))
 

@@ -270,14 +270,14 @@ def test_without_the_dealer_and_in_bounded_memory(here):
     """Material beyond the window goes to disk; the run then works after the dealer has ended."""
     for name in here.names:
         here.table(name).write_text(
-            "age,balance\n" + "".join(f"{7 * i % 50},{13 * i % 90}\n" for i in range(700))
+            "age,balance\n" + "".join(f"{7 * i % 50},{13 * i % 90}\n" for i in range(1_100))
         )
     again(here, "node-1")
     again(here, "node-2")
     memory = {name: peak_memory(here, name) for name in here.names}
     preparation = prepare(here, name="large", edges="all")
     stop([here.served["dealer"].process])
-    assert min(preparation.bytes_by_node.values()) > 2 * WINDOW
+    assert max(preparation.bytes_by_node.values()) > 2 * WINDOW, "the rows go to one owner"
     report = run(here, name="large", edges="all")
     assert report.prepared
     measured_as_predicted(report)

@@ -152,13 +152,16 @@ async def _stop(*tasks: asyncio.Task[None] | None) -> None:
 # --- the end that calls
 
 
-async def beat_to(channel: grpc.aio.Channel, address: str, due: asyncio.Event) -> str:
+async def beat_to(
+    channel: grpc.aio.Channel, address: str, due: asyncio.Event, begun: asyncio.Event
+) -> str:
     """Beat to the server of a channel until it has stopped. Returns: the reason, for a log.
 
     The first beat comes after BEAT_SECONDS: until then this call costs nobody anything.
 
     Args: due: the first beat comes now. On a slow line it would wait behind a large message, and
-        the server would be silent, because it beats only to whom it has heard.
+        the server would be silent, because it beats only to whom it has heard. begun: is set
+        when the first beat has left.
     """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(BEAT_SECONDS):
@@ -173,6 +176,8 @@ async def beat_to(channel: grpc.aio.Channel, address: str, due: asyncio.Event) -
         return await asyncio.to_thread(SURVEY.received_bytes, known)
 
     try:
+        await asyncio.wait({asyncio.create_task(_write(call))}, timeout=BEAT_SECONDS)
+        begun.set()
         return await beat(call, count, BEAT_SECONDS)
     finally:
         call.cancel()

@@ -62,8 +62,6 @@ BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 """The exceptions that gRPC raises at a write or a half-close on a broken stream."""
 EARLY_BYTES = 1 << 14
 """Bytes after which a stream beats at once: on a line of 16 kB a second they take a second."""
-TURNS = 8
-"""Turns of the event loop that are left to gRPC to begin that call and write to it."""
 
 
 def as_received(message: Message) -> Message:
@@ -114,6 +112,7 @@ class RpcStream(Generic[Request, Reply]):
         self._reader: asyncio.Task[None] | None = None
         self._heart: asyncio.Task[None] | None = None
         self._beat_due = asyncio.Event()
+        self._beat_begun = asyncio.Event()
         self._written = 0
         self._closing: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
@@ -280,7 +279,7 @@ class RpcStream(Generic[Request, Reply]):
 
     async def _watch(self, channel: Channel, call: Call[Request, Any]) -> None:
         """Beat until the peer has stopped, and end the stream then."""
-        reason = await beat_to(channel, self._address, self._beat_due)
+        reason = await beat_to(channel, self._address, self._beat_due, self._beat_begun)
         self._is_sound = False
         if self._reader is not None and not call.done():
             # The stream may have ended for a reason of its own, which is on its way.
@@ -311,7 +310,7 @@ class RpcStream(Generic[Request, Reply]):
         gRPC then raises CancelledError, although nobody cancelled the task that writes.
         """
         if self._heart is not None and not self._beat_due.is_set():
-            await self._beat_before(request)
+            await self._beat_before(request, self._heart)
         try:
             async with self._writing:
                 await call.write(request)
@@ -321,13 +320,14 @@ class RpcStream(Generic[Request, Reply]):
                 raise
             raise asyncio.InvalidStateError("the call was cancelled") from None
 
-    async def _beat_before(self, request: Any) -> None:
+    async def _beat_before(self, request: Any, heart: asyncio.Task[None]) -> None:
         """Let the first beat leave before the line is filled, however slow it is."""
         self._written += len(request) if isinstance(request, bytes) else request.ByteSize()
         if self._written > EARLY_BYTES:
             self._beat_due.set()
-            for _ in range(TURNS):
-                await asyncio.sleep(0)
+            begun = asyncio.create_task(self._beat_begun.wait())
+            await asyncio.wait({heart, begun}, return_when=asyncio.FIRST_COMPLETED)
+            begun.cancel()
 
     async def send(self, request: Request, step: str) -> None:
         """Write one message. Raises: PeerLost or the peer's own failure if the stream is broken."""
