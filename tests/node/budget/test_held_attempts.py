@@ -229,10 +229,11 @@ def test_a_truncated_file_is_refused(path, kept):
     with opened(path) as ledger:
         for study in (A, B, C):
             ledger.reserve(study, Fraction(1), D)
-            # no byte is 0: SQLite reads what a page lacks at its end as zeros
             ledger.hold(study, bytes(32), b"s" * 6000)
         ledger.charge(A, bytes(32))
-    data = path.read_bytes()
+    # SQLite reads what a page lacks at its end as zeros: zeros at the end can be cut unnoticed,
+    # and one file in 256 ends with one, since its last bytes are a tag's
+    data = path.read_bytes().rstrip(b"\0")
     assert len(data) > 3 * 8192
     path.write_bytes(data[:kept])
     with pytest.raises(LedgerError):
