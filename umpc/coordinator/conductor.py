@@ -99,6 +99,8 @@ class Conductor:
         failpoint("before-release")
         released = await self._ask("release", m.Release(), (m.Released,), self._collect)
         asked, answered = await self._question(released)
+        for link in self.links:  # their nodes end the streams while the report is made
+            await link.hang_up()
         revealed = [
             len(answer.share) + more for answer, more in zip(released, answered, strict=True)
         ]

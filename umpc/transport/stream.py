@@ -114,6 +114,7 @@ class RpcStream(Generic[Request, Reply]):
         self._beat_due = asyncio.Event()
         self._beat_begun = asyncio.Event()
         self._written = 0
+        self._says_no_more = False
         self._closing: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
         self._inbox: deque[Reply] = deque()
@@ -363,8 +364,10 @@ class RpcStream(Generic[Request, Reply]):
         """Say that this side writes no more, and wait until the peer ends the stream."""
         if self._reader is None:
             return
-        with contextlib.suppress(*BROKEN):
-            await self._opened.done_writing()
+        if not self._says_no_more:
+            self._says_no_more = True
+            with contextlib.suppress(*BROKEN):
+                await self._opened.done_writing()
         await asyncio.wait({self._reader}, timeout=seconds)
 
     def cancel(self, *, keep: bool = False) -> None:
