@@ -26,6 +26,10 @@ ANSWER_SECONDS = 5
 
 FEW_NODES = 8
 """The most nodes whose signatures the event loop checks itself: a millisecond's work."""
+SMALL_STUDY = 1 << 15
+"""The most edges of a study whose cost takes a moment to compute."""
+SENT_SECONDS = 0.001
+"""Seconds until a message has left, which a busy thread would hold up."""
 
 Expected = TypeVar("Expected")
 PROPOSED: tuple[type[Proposed], ...] = (m.Accepted, m.Held, m.Released)
@@ -97,8 +101,11 @@ class Conductor:
         self.may_be_charged = True
         self.losses.is_settled = True
         failpoint("before-release")
+        anticipating = asyncio.create_task(self._anticipate_late())
+        anticipating.add_done_callback(_look_away)
         released = await self._ask("release", m.Release(), (m.Released,), self._collect)
         asked, answered = await self._question(released)
+        await asyncio.wait({anticipating})
         for link in self.links:  # their nodes end the streams while the report is made
             await link.hang_up()
         revealed = [
@@ -176,7 +183,21 @@ class Conductor:
     def _look_ahead(self) -> None:
         """Tell how long the run will take, and make the part of the report that needs no share."""
         self.expect(self.side.attempt)
-        self.side.anticipate()
+        if not self._is_small:
+            self.side.anticipate()
+
+    async def _anticipate_late(self) -> None:
+        """Make that part of a small study's report while the nodes wait for their disks.
+
+        All processors are busy while they prepare.
+        """
+        if self._is_small:
+            await asyncio.sleep(SENT_SECONDS)
+            await asyncio.to_thread(self.side.anticipate)
+
+    @property
+    def _is_small(self) -> bool:
+        return self.side.attempt.sizes.edges <= SMALL_STUDY
 
     async def _evaluate(self) -> list[m.Ready]:
         """The work on the data. Where the side adds up masked vectors, these come first."""

@@ -18,14 +18,23 @@ from umpc.protocols.base.protocol import Dealing
 
 
 async def dealt_in_order(
-    session: Dealing, batches: Iterable[Sequence[Chunk]], workers: Executor | None
+    session: Dealing,
+    batches: Iterable[Sequence[Chunk]],
+    workers: Executor | None,
+    is_brief: bool = False,
 ) -> AsyncIterator[Material]:
     """Yield the material of each chunk.
 
     Args:
         batches: all chunks in the attempt's order; those of a batch may be computed together.
         workers: compute large batches of a `DealerSession`; None deals one after the other.
+        is_brief: all of it takes a moment, so it is computed in place.
     """
+    if is_brief:
+        for batch in batches:
+            for material in dealt(session, batch):
+                yield material
+        return
     if workers is None or not isinstance(session, DealerSession):
         for batch in batches:
             for material in await asyncio.to_thread(dealt, session, batch):

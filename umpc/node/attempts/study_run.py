@@ -49,7 +49,8 @@ PROPOSE_SECONDS = 600
 
 It first calls all nodes of the study, and thousands of members take minutes on one machine."""
 
-
+TURNS_TO_ASK = 4
+"""Turns of the event loop until a request leaves over a connection that was kept."""
 RECORDS = {
     True: "other records than the last study of the same fields and condition: the table changed",
     False: "no other records than the last study of the same fields and condition, if any",
@@ -301,6 +302,8 @@ class StudyRun(CoordinatorStream):
         """Derive the attempt while the dealer, which is asked, does so. Returns: as `_begin`."""
         async with task_group() as group:
             group.create_task(self._runner.ask_dealer(side, begin.openings))
+            for _ in range(TURNS_TO_ASK):  # a busy thread would hold up the request
+                await asyncio.sleep(0)
             return await self._runner.in_thread(self._begin, side, begin)
 
     def _begin(self, side: NodeSide, begin: m.Begin) -> Begun:
