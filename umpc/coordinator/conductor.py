@@ -77,6 +77,7 @@ class Conductor:
         self.expect = expect
         self.seconds = side.study.seconds_per_step
         self.moments: list[Moment] = []
+        self._told: asyncio.Task[None] | None = None
         self.may_be_charged = True
         """Whether some node may have charged for an attempt that another node holds.
 
@@ -89,12 +90,15 @@ class Conductor:
         answers = await self._ask("propose", self.side.propose(), PROPOSED)
         self.losses.hear(answers)
         answers = await self._take_up(answers)
-        agree = self.side.agree(answers)
-        if agree is None:
-            return await self._complete([a for a in answers if not isinstance(a, m.Accepted)])
-        opened = await self._ask("agree", agree, (m.Opened,))
         offline = time.perf_counter()
-        prepared = await self._prepare(opened)
+        prepared = self._resume(answers)
+        if prepared is None:
+            agree = self.side.agree(answers)
+            if agree is None:
+                return await self._complete([a for a in answers if not isinstance(a, m.Accepted)])
+            opened = await self._ask("agree", agree, (m.Opened,))
+            offline = time.perf_counter()
+            prepared = await self._prepare(opened)
         online = time.perf_counter()
         ready = await self._evaluate()
         await each(self.shufflers, "evaluate", lambda shuffler: shuffler.greet())
@@ -167,18 +171,28 @@ class Conductor:
         asked = [len(ask.question)] * len(answers)
         return asked, [len(answer.answer) for answer in answers]
 
+    def _resume(self, answers: list[Proposed]) -> list[m.Prepared] | None:
+        """Go on with what every node has prepared, if each has. Returns: what it has."""
+        prepared = None if self.shufflers else self.side.resume(answers)
+        if prepared is not None:
+            self._begin_to_look_ahead()
+        return prepared
+
     async def _prepare(self, opened: list[m.Opened]) -> list[m.Prepared]:
         if len(opened) <= FEW_NODES:
             begin = self.side.begin(opened)
         else:
             begin = await asyncio.to_thread(self.side.begin, opened)
         shuffling = self._begin_shuffling(self.side.attempt.id) if self.side.heaps else None
-        # The nodes prepare meanwhile, and a run does not fail for want of a forecast.
-        told = asyncio.create_task(asyncio.to_thread(self._look_ahead))
-        told.add_done_callback(_look_away)
+        self._begin_to_look_ahead()
         prepared = await self._ask("prepare", begin, (m.Prepared,), shuffling)
         self.side.check_prepared(prepared)
         return prepared
+
+    def _begin_to_look_ahead(self) -> None:
+        """The nodes work meanwhile, and a run does not fail for want of a forecast."""
+        self._told = asyncio.create_task(asyncio.to_thread(self._look_ahead))
+        self._told.add_done_callback(_look_away)
 
     def _look_ahead(self) -> None:
         """Tell how long the run will take, and make the part of the report that needs no share."""
