@@ -42,6 +42,10 @@ Expect = Callable[[Attempt], None]
 """It is told the attempt as soon as all numbers of records are known, in a thread of its own."""
 
 
+def expect_nothing(attempt: Attempt) -> None:
+    """A run whose length nobody asks for."""
+
+
 def _look_away(told: asyncio.Task[None]) -> None:
     if not told.cancelled() and told.exception() is not None:
         log.info("there is no forecast: %s", told.exception())
@@ -191,6 +195,8 @@ class Conductor:
 
     def _begin_to_look_ahead(self) -> None:
         """The nodes work meanwhile, and a run does not fail for want of a forecast."""
+        if self._is_small and self.expect is expect_nothing:
+            return
         self._told = asyncio.create_task(asyncio.to_thread(self._look_ahead))
         self._told.add_done_callback(_look_away)
 

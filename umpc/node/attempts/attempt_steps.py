@@ -37,7 +37,7 @@ from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.transport.structured_concurrency import task_group
+from umpc.transport.structured_concurrency import cancelled, task_group
 
 log = logging.getLogger("umpc.node")
 
@@ -110,37 +110,35 @@ class AttemptSteps:
             self.runner.meet_again(parked, study)
             caller = self.stream.coordinator
             log.info("study %s of %s goes on as it was prepared", self.stream.label, caller)
-            waiting = parked.waiting()
-            await self.stream.send(m.Accepted(study.hash, parked.side.accept(), waiting))
-            asked = await self.stream.expect((m.Agree, m.Evaluate))
-            if isinstance(asked, m.Agree):  # some node does not have it any more
-                asked = await self._agree_again(parked, asked)
-            else:
-                await self._resume(parked)
+            await self.stream.send(m.Accepted(study.hash, parked.side.accept(), parked.waiting()))
+            resuming = asyncio.create_task(self.runner.resume(parked, study))
+            try:
+                asked = await self.stream.expect((m.Agree, m.Evaluate))
+                if isinstance(asked, m.Agree):  # some node does not have it any more
+                    await self._agree_again(parked, asked)
+                self.stream.step = "prepare"
+                failpoint("before-resume")
+                await resuming
+            finally:
+                await cancelled(resuming)
+            self.runner.work_ahead()
+            if isinstance(asked, m.Agree):
+                await self.stream.send(parked.waiting().prepared)
+                asked = await self.stream.expect(m.Evaluate)
             await self._finish(parked.side, asked)
         finally:
             self.settle(parked)
 
-    async def _agree_again(self, parked: PreparedAttempt, agree: m.Agree) -> m.Evaluate:
-        """Every step of the preparation once more, with the same messages.
+    async def _agree_again(self, parked: PreparedAttempt, agree: m.Agree) -> None:
+        """Hear members and openings once more, with the same answers.
 
-        Returns: the order to evaluate. Raises: PreparationLost where another node's have changed.
+        Raises: PreparationLost where another node's have changed; RemoteProtocolError.
         """
-        side, stream = parked.side, self.stream
-        await stream.send(m.Opened(parked.agree(agree.members), side.sign_members()))
-        begin = await stream.expect(m.Begin)
+        side = parked.side
+        await self.stream.send(m.Opened(parked.agree(agree.members), side.sign_members()))
+        begin = await self.stream.expect(m.Begin)
         await self.runner.compute.for_nodes(side.check_agreed, begin.signatures)
         parked.begin(begin.openings)
-        await self._resume(parked)
-        await stream.send(parked.waiting().prepared)
-        return await stream.expect(m.Evaluate)
-
-    async def _resume(self, parked: PreparedAttempt) -> None:
-        """Go on with what was prepared, over links of a new meeting."""
-        self.stream.step = "prepare"
-        failpoint("before-resume")
-        await self.runner.resume(parked, self.stream.study)
-        self.runner.work_ahead()
 
     def settle(self, parked: PreparedAttempt) -> None:
         """End a parked attempt that was taken: its material, and its reservation if not held."""
