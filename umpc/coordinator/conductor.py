@@ -131,7 +131,7 @@ class Conductor:
             prepared=all(answer.ahead for answer in prepared),
             timeline=self._timeline(),
         )
-        return await asyncio.to_thread(self.side.finish, released, measured)
+        return await self._briefly(partial(self.side.finish, released, measured))
 
     async def park(self) -> Preparation:
         """All steps before the data. Their material then waits at the nodes."""
@@ -213,11 +213,18 @@ class Conductor:
         """
         if self._is_small:
             await asyncio.sleep(SENT_SECONDS)
-            await asyncio.to_thread(self.side.anticipate)
+            await self._briefly(self.side.anticipate)
+
+    async def _briefly(self, function: Callable[[], Expected]) -> Expected:
+        """Compute in place where the study is small; a thread of its own starts too late."""
+        if self._is_small:
+            return function()
+        return await asyncio.to_thread(function)
 
     @property
     def _is_small(self) -> bool:
-        return self.side.attempt.sizes.edges <= SMALL_STUDY
+        few_edges = self.side.attempt.sizes.edges <= SMALL_STUDY
+        return few_edges and len(self.links) <= FEW_NODES
 
     async def _evaluate(self) -> list[m.Ready]:
         """The work on the data. Where the side adds up masked vectors, these come first."""

@@ -162,7 +162,7 @@ class NodeLink:
                 await self._stream.finish(seconds)
 
     async def hang_up(self) -> None:
-        """Say that nothing more is asked: the node then ends the stream, which `close` waits for."""
+        """Say that nothing more is asked. The node then ends the stream; `close` waits for it."""
         await self._stream.finish(0)
 
     async def close(self, *, keep: bool = False) -> None:

@@ -30,15 +30,9 @@ async def dealt_in_order(
         workers: compute large batches of a `DealerSession`; None deals one after the other.
         is_brief: all of it takes a moment, so it is computed in place.
     """
-    if is_brief:
-        for batch in batches:
-            for material in dealt(session, batch):
-                yield material
-        return
-    if workers is None or not isinstance(session, DealerSession):
-        for batch in batches:
-            for material in await asyncio.to_thread(dealt, session, batch):
-                yield material
+    if is_brief or workers is None or not isinstance(session, DealerSession):
+        async for material in _one_by_one(session, batches, is_brief):
+            yield material
         return
     begun: deque[asyncio.Task[list[Material]]] = deque()
     try:
@@ -53,6 +47,15 @@ async def dealt_in_order(
     finally:
         for task in begun:
             task.cancel()
+
+
+async def _one_by_one(
+    session: Dealing, batches: Iterable[Sequence[Chunk]], is_brief: bool
+) -> AsyncIterator[Material]:
+    for batch in batches:
+        each = dealt(session, batch) if is_brief else await asyncio.to_thread(dealt, session, batch)
+        for material in each:
+            yield material
 
 
 async def _deal(
