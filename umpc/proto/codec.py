@@ -170,7 +170,7 @@ def _decode_accepted(body: pb.Accepted) -> m.Accepted:
     waiting = None
     if body.HasField("waiting"):
         opened, prepared = body.waiting.opened, body.waiting.prepared
-        waiting = m.Waiting(_decode_opened(opened), _decode_prepared(prepared))
+        waiting = m.WaitingAttempt(_decode_opened(opened), _decode_prepared(prepared))
     study_hash = sized(body.study_hash, 32, "study hash")
     return m.Accepted(study_hash, decode_member(body.member), waiting)
 

@@ -159,7 +159,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingAttempt:
     """What a node said in the preparation of a study that it now runs: an attempt waits there."""
 
     opened: Opened
@@ -172,7 +172,7 @@ class Accepted:
 
     study_hash: bytes
     member: Member
-    waiting: Waiting | None = None
+    waiting: WaitingAttempt | None = None
 
 
 @dataclass(frozen=True)

@@ -60,14 +60,14 @@ class PreparedAttempt:
     def attempt(self) -> Attempt:
         return self.side.attempt
 
-    def waiting(self) -> m.Waiting:
+    def waiting(self) -> m.WaitingAttempt:
         """What this node said in the preparation, for the coordinator that led it.
 
         No node goes on with these openings and other members, so it may hear them at once.
         """
         opened = m.Opened(self.openings[self.side.index], self.side.sign_members())
         signature = self.side.sign_attempt()
-        return m.Waiting(opened, m.Prepared(self.attempt.id, self.bytes_offline, True, signature))
+        return m.WaitingAttempt(opened, m.Prepared(self.attempt.id, self.bytes_offline, True, signature))
 
     def agree(self, members: Sequence[Member]) -> bytes:
         """Its opening again, where all members are those of the preparation.

@@ -262,10 +262,10 @@ class Accepted(_message.Message):
     WAITING_FIELD_NUMBER: _ClassVar[int]
     study_hash: bytes
     member: Member
-    waiting: Waiting
-    def __init__(self, study_hash: _Optional[bytes] = ..., member: _Optional[_Union[Member, _Mapping]] = ..., waiting: _Optional[_Union[Waiting, _Mapping]] = ...) -> None: ...
+    waiting: WaitingAttempt
+    def __init__(self, study_hash: _Optional[bytes] = ..., member: _Optional[_Union[Member, _Mapping]] = ..., waiting: _Optional[_Union[WaitingAttempt, _Mapping]] = ...) -> None: ...
 
-class Waiting(_message.Message):
+class WaitingAttempt(_message.Message):
     __slots__ = ("opened", "prepared")
     OPENED_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
