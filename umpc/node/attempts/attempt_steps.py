@@ -113,7 +113,7 @@ class AttemptSteps:
             await self.stream.send(m.Accepted(study.hash, parked.side.accept(), parked.waiting()))
             resuming = asyncio.create_task(self.runner.resume(parked, study))
             try:
-                asked = await self.stream.expect((m.Agree, m.Evaluate))
+                asked: m.Agree | m.Evaluate = await self.stream.expect((m.Agree, m.Evaluate))
                 if isinstance(asked, m.Agree):  # some node does not have it any more
                     await self._agree_again(parked, asked)
                 self.stream.step = "prepare"

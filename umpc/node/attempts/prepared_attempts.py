@@ -67,7 +67,8 @@ class PreparedAttempt:
         """
         opened = m.Opened(self.openings[self.side.index], self.side.sign_members())
         signature = self.side.sign_attempt()
-        return m.WaitingAttempt(opened, m.Prepared(self.attempt.id, self.bytes_offline, True, signature))
+        prepared = m.Prepared(self.attempt.id, self.bytes_offline, True, signature)
+        return m.WaitingAttempt(opened, prepared)
 
     def agree(self, members: Sequence[Member]) -> bytes:
         """Its opening again, where all members are those of the preparation.
