@@ -148,11 +148,12 @@ def _bit_products(plan: Plan, bit_masks: BitArray) -> BitArray:
     """
     packed = np.packbits(bit_masks, axis=1, bitorder="little")
     products = np.empty((len(plan.bit_elements), packed.shape[1]), dtype=np.uint8)
-    for literal, (rows, shorter) in plan.bit_element_steps.items():
+    for literal, (alone, rows, shorter) in plan.bit_element_steps.items():
         mask = reduce(np.bitwise_xor, [packed[bit] for bit in literal])
-        products[rows] = mask
-        multiplied = shorter >= 0
-        products[rows[multiplied]] &= products[shorter[multiplied]]
+        if alone is not None:
+            products[alone] = mask
+        if len(rows):
+            products[rows] = products.take(shorter, axis=0) & mask
     return products
 
 

@@ -13,6 +13,7 @@ A single chunk has the same order in both, so nothing is moved for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -33,16 +34,22 @@ class EdgeLayout:
     def __init__(self, counts: Sequence[int]):
         self.counts = tuple(counts)
         self.total = sum(self.counts)
-        self._sizes = np.array(self.counts, dtype=np.int64)
-        self.firsts: IntArray = np.cumsum(self._sizes) - self._sizes
-        """The number of edges before each chunk."""
         self._indices: dict[int, IntArray] = {}
         self._used: dict[int, IntArray] = {}
 
-    @property
-    def is_single(self) -> bool:
+        self.is_single = len(self.counts) == 1
         """Whether there is one chunk only."""
-        return len(self.counts) == 1
+
+    @cached_property
+    def _sizes(self) -> IntArray:
+        """`counts` as an array. A single chunk has no use for it."""
+        return np.array(self.counts, dtype=np.int64)
+
+    @cached_property
+    def firsts(self) -> IntArray:
+        """The number of edges before each chunk."""
+        firsts: IntArray = np.cumsum(self._sizes) - self._sizes
+        return firsts
 
     # --- rows of whole items --------------------------------------------------------------------
 
@@ -77,8 +84,10 @@ class EdgeLayout:
         Where there is one chunk, the result is a view of its bytes.
         """
         little = np.dtype(kind).newbyteorder("<")
-        values = np.frombuffer(_joined(parts), dtype=little).reshape(rows * self.total, *item)
-        return self.together(values, rows)
+        values = np.frombuffer(_joined(parts), dtype=little)
+        if self.is_single:
+            return values.reshape(rows, self.total, *item)
+        return self.together(values.reshape(rows * self.total, *item), rows)
 
     def cut(self, values: NDArray[Any]) -> list[bytes]:
         """The inverse of `join`: the bytes of each chunk. Args: values: (rows, total, …)."""
