@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar, overload
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
 from umpc.crypto.digests import digest as digest
@@ -109,7 +109,11 @@ class FixedKeyHash:
 
     def __init__(self, key: bytes):
         self.key = key[:BLOCK_BYTES]
-        self._encryptor = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()
+
+    @cached_property
+    def _encryptor(self) -> CipherContext:
+        """The cipher, made when it is first needed: most chunks have no tree."""
+        return Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()
 
     def __call__(self, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The hash of every block: (n, 2) uint64, contiguous → (n, 2) uint64."""

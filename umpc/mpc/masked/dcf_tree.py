@@ -3,10 +3,10 @@
 `dcf.py` says what a key and a block are, and how they relate to Gen< and Eval< of Boyle et al.
 2021. The comments below name the steps of these two algorithms.
 
-A level is a few passes over blocks that stay in the cache, and as few calls of numpy as possible: a
-chunk of wide keys has so few gates that a call costs as much as its work. Control and value bits are
-computed in (n,) uint16 copies of the blocks' lowest two octets (*heads*), an eighth of the blocks.
-All arrays below are little-endian, like the machines that this runs on.
+A level is a few passes over blocks that stay in the cache, and few calls of numpy: a chunk of wide
+keys has so few gates that a call costs as much as its work. Control and value bits are computed in
+(n,) uint16 copies of the blocks' lowest two octets (*heads*), an eighth of the blocks. All arrays
+below are little-endian, like the machines that this runs on.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ A single chunk has the same order in both, so nothing is moved for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -39,6 +39,8 @@ class EdgeLayout:
 
         self.is_single = len(self.counts) == 1
         """Whether there is one chunk only."""
+
+        self._fills_bytes = self.is_single and self.total % 8 == 0
 
     @cached_property
     def _sizes(self) -> IntArray:
@@ -83,7 +85,7 @@ class EdgeLayout:
 
         Where there is one chunk, the result is a view of its bytes.
         """
-        little = np.dtype(kind).newbyteorder("<")
+        little = _little(kind)
         values = np.frombuffer(_joined(parts), dtype=little)
         if self.is_single:
             return values.reshape(rows, self.total, *item)
@@ -110,6 +112,27 @@ class EdgeLayout:
     def cut_bits(self, values: BitArray) -> list[bytes]:
         """The packed bits of each chunk. Args: values: (rows, total) uint8."""
         return self._packed(self.by_chunk(values), len(values))
+
+    def join_packed(self, parts: Sequence[Buffer], rows: int, *, padded: bool = True) -> BitArray:
+        """Packed bits of each chunk as (rows, ⌈total/8⌉) uint8, eight edges to a byte.
+
+        Args: padded: as of `join_bits`.
+        Raises: EncodingError on set padding bits, or where bits are missing.
+        """
+        if not self._fills_bytes:
+            loose = self.join_bits(parts, rows, padded=padded)
+            return np.packbits(loose, axis=1, bitorder="little")
+        (part,) = parts
+        return np.frombuffer(part, dtype=np.uint8).reshape(rows, self.total // 8)
+
+    def cut_packed(self, rows: Sequence[BitArray]) -> list[bytes]:
+        """The inverse of `join_packed`. Args: rows: (⌈total/8⌉,) uint8 each, contiguous."""
+        if self._fills_bytes:
+            return [b"".join(row.data for row in rows)]
+        if not rows:
+            return [b""] * len(self.counts)
+        loose = np.unpackbits(np.stack(rows), axis=1, count=self.total, bitorder="little")
+        return self.cut_bits(loose)
 
     def join_words(self, parts: Sequence[Buffer], width: int) -> WordArray:
         """Packed words of each chunk as (total,) uint64. Raises: EncodingError."""
@@ -156,6 +179,13 @@ class EdgeLayout:
             before = np.cumsum(padding) - padding
             self._used[each] = np.arange(each * self.total) + np.repeat(before, bits)
         return self._used[each]
+
+
+@cache
+def _little(kind: Any) -> np.dtype[Any]:
+    """The little-endian type. Chunks ask for a few types over and over."""
+    little: np.dtype[Any] = np.dtype(kind).newbyteorder("<")
+    return little
 
 
 def _joined(parts: Sequence[Buffer]) -> Buffer:

@@ -182,6 +182,7 @@ class PartyChunk:
         self.places = dict(inputs.places)
         self.masks = {**inputs.masks, **seeded.place_masks}
         self.bits: dict[int, BitArray] = {}
+        """The opened bits under their masks, eight edges to a byte."""
         self._factors: dict[tuple[int, bool], NDArray[np.int8]] = {}
         self._bit_shares = BitShares(
             party,
@@ -314,8 +315,9 @@ class PartyChunk:
     def _factor(self, bit: int, *, signed: bool) -> NDArray[np.int8]:
         """An opened bit m, or 1 − 2m: (count,) int8."""
         if (bit, signed) not in self._factors:
-            opened = self.bits[bit].view(np.int8)
-            self._factors[bit, signed] = 1 - 2 * opened if signed else opened
+            opened = np.unpackbits(self.bits[bit], count=self.count, bitorder="little")
+            self._factors[bit, False] = opened.view(np.int8)
+            self._factors[bit, True] = 1 - 2 * opened.view(np.int8)
         return self._factors[bit, signed]
 
 

@@ -20,12 +20,13 @@ Rows: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """A table's rows, or shares of them: (words, n) of the table's type."""
 
 WORD_BITS = 64
+_TYPES = {bits: np.dtype(f"<u{bits // 8}") for bits in (8, 16, 32, WORD_BITS)}
 _PARITIES = np.array([number.bit_count() & 1 for number in range(256)], dtype=np.uint8)
 
 
 def row_type(table: LookupTable) -> np.dtype[np.unsignedinteger[Any]]:
     """The numpy type of a table's words."""
-    return np.dtype(f"<u{min(table.bits, WORD_BITS) // 8}")
+    return _TYPES[min(table.bits, WORD_BITS)]
 
 
 def row_words(table: LookupTable) -> int:

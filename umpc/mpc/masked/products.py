@@ -79,9 +79,7 @@ def product_steps(rows: Mapping[BitElement, int]) -> dict[tuple[int, ...], Produ
         pairs = longer.setdefault(element[-1], [])
         if len(element) > 1:
             pairs.append((row, rows[element[:-1]]))
-    steps = {
-        bits: np.array(pairs, dtype=np.intp).reshape(-1, 2) for bits, pairs in longer.items()
-    }
+    steps = {bits: np.array(pairs, dtype=np.intp).reshape(-1, 2) for bits, pairs in longer.items()}
     return {
         bits: (rows.get((bits,)), pairs[:, 0].copy(), pairs[:, 1].copy())
         for bits, pairs in sorted(steps.items())
