@@ -134,10 +134,9 @@ class BitShares:
     def _logic(self, function: Logic) -> BitArray:
         """The share of a function of bits b = m ⊕ s, with m public and s shared."""
         size = (self.count + 7) // 8
-        total = np.full(size, 255 * (function.constant and self.party == 0), dtype=np.uint8)
-        for conjunction in function.conjunctions:
-            total ^= self._conjunction(conjunction, size)
-        return total
+        shares = [self._conjunction(conjunction, size) for conjunction in function.conjunctions]
+        total = reduce(np.bitwise_xor, shares)
+        return ~total if function.constant and self.party == 0 else total
 
     def _conjunction(self, conjunction: Conjunction, size: int) -> BitArray:
         """The share of Π (m_i ⊕ s_i).
@@ -146,6 +145,10 @@ class BitShares:
         s_i by m_i ⊕ s_i in all products that have it, and drops those without it.
         """
         rows = self.plan.subset_rows[conjunction]
+        if len(conjunction) == 1:
+            share: BitArray = self._material.bits[rows[0]]
+            ((bits, inverted),) = ((each.bits, each.inverted) for each in conjunction)
+            return share if self.party else share ^ self._literal(bits, inverted)
         products = np.empty((len(rows) + 1, size), dtype=np.uint8)
         products[0] = 255 * (self.party == 0)
         self._material.bits.take(rows, axis=0, out=products[1:], mode="clip")
@@ -159,7 +162,9 @@ class BitShares:
 
     def _literal(self, bits: tuple[int, ...], inverted: bool) -> BitArray:
         """A literal of masked bits. After the last edge it may have any bits."""
-        if bits:
+        if len(bits) == 1:
+            value = self.bits[bits[0]]
+        elif bits:
             value = reduce(np.bitwise_xor, [self.bits[bit] for bit in bits])
         else:
             value = np.zeros((self.count + 7) // 8, dtype=np.uint8)

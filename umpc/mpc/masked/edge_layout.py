@@ -26,6 +26,7 @@ from umpc.mpc.arrays import BitArray, IntArray, WordArray
 
 Buffer = bytes | memoryview
 Item = TypeVar("Item", bound=np.generic)
+Cuttable = TypeVar("Cuttable", bytes, memoryview)
 
 
 class EdgeLayout:
@@ -91,10 +92,13 @@ class EdgeLayout:
             return values.reshape(rows, self.total, *item)
         return self.together(values.reshape(rows * self.total, *item), rows)
 
-    def cut(self, values: NDArray[Any]) -> list[bytes]:
-        """The inverse of `join`: the bytes of each chunk. Args: values: (rows, total, …)."""
-        moved = self.by_chunk(values)
-        raw = moved.astype(moved.dtype.newbyteorder("<"), copy=False).tobytes()
+    def cut(self, values: NDArray[Any]) -> list[memoryview]:
+        """The inverse of `join`: the bytes of each chunk, not copied where there is one chunk.
+
+        Args: values: (rows, total, …).
+        """
+        moved = np.ascontiguousarray(self.by_chunk(values), dtype=_little(values.dtype))
+        raw = moved.reshape(-1).view(np.uint8).data
         each = len(raw) // self.total if self.total else 0
         return _pieces(raw, (each * count for count in self.counts))
 
@@ -192,7 +196,7 @@ def _joined(parts: Sequence[Buffer]) -> Buffer:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _pieces(raw: bytes, sizes: Iterable[int], *, rest: bool = False) -> list[bytes]:
+def _pieces(raw: Cuttable, sizes: Iterable[int], *, rest: bool = False) -> list[Cuttable]:
     """Bytes cut into pieces of these sizes. Args: rest: all that is left is one more piece."""
     stops = [0]
     for size in sizes:

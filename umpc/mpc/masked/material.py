@@ -62,7 +62,7 @@ class Shares:
         bits = _expanded_bits(plan, seeds, layout)
         return cls(elements, _read_tables(plan, tables, layout), bits)
 
-    def encode_all(self, layout: EdgeLayout) -> list[list[bytes]]:
+    def encode_all(self, layout: EdgeLayout) -> list[Sequence[Buffer]]:
         """The bytes on the wire: elements, tables, then bits packed; for each part, every chunk's.
 
         The rows of bits follow each other without padding.
@@ -191,7 +191,7 @@ class DealtPart:
 
     def encode_all(self, layout: EdgeLayout) -> list[bytes]:
         """The bytes on the wire of each of several chunks."""
-        parts: list[list[bytes]] = []
+        parts: list[Sequence[Buffer]] = []
         for keys in self.keys.values():
             parts.append(layout.cut(keys.corrections))
             parts.append(layout.cut(keys.leaves[None]))

@@ -9,6 +9,7 @@ of fewer bits is a product, too, so each takes one more factor.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,9 @@ Kind: TypeAlias = np.dtype[np.integer[Any]]
 """A type of integers."""
 Bits: TypeAlias = tuple[int, ...]
 """The numbers of the bits of a product."""
+
+
+_ONE, _TWO = np.int8(1), np.int8(2)
 
 
 class PublicFactors:
@@ -60,7 +64,8 @@ class PublicFactors:
         return self._signs[bits]
 
     def _sign(self, bit: int) -> NDArray[np.int8]:
-        return np.int8(1) - 2 * self.opened((bit,))
+        sign: NDArray[np.int8] = _ONE - _TWO * self.opened((bit,))
+        return sign
 
     def of_bits(
         self, polynomial: SharedPolynomial, ring: Ring
@@ -102,6 +107,7 @@ class PublicFactors:
         return product
 
 
+@lru_cache(maxsize=1 << 10)
 def _number(value: int, kind: Kind, ring: Ring) -> np.integer[Any]:
     """A coefficient in a type: signed in a narrow one, encoded in the ring."""
     number: np.integer[Any] = kind.type(ring.encode(value) if kind == ring.dtype else value)
