@@ -75,7 +75,8 @@ FEW_NODES = 8
 """The most nodes whose signatures the event loop checks itself: a millisecond's work."""
 NO_CHANNELS: Mapping[int, ChannelsOfKind] = {}
 SMALL_STUDY = 1 << 15
-"""The most edges and records of a study whose brief computations the event loop does itself."""
+"""The largest study whose brief computations the event loop does itself: its edges, its records,
+and its cells as if they were edges."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class AttemptRunner:
         self._has_met = False
         """This run, or the preparation that it goes on with, has set up transfers if due."""
         self._is_small = False
-        """The attempt with other nodes has at most SMALL_STUDY edges and records."""
+        """The attempt with other nodes has a size of at most SMALL_STUDY."""
         self._side: NodeSide | None = None
         self._openings: tuple[bytes, ...] = ()
         self._chunks: list[Chunk] = []
@@ -636,8 +637,8 @@ class AttemptRunner:
 
 
 def is_small(attempt: SharedAttempt) -> bool:
-    """Whether work in proportion to the attempt's records and edges takes a moment only."""
-    return max(attempt.sizes.edges, attempt.sizes.records) <= SMALL_STUDY
+    """Whether work in proportion to the attempt's records, edges or cells takes a moment only."""
+    return attempt.size <= SMALL_STUDY
 
 
 def _goes_on(steps: Iterator[None]) -> bool:

@@ -25,7 +25,7 @@ async def add_up(
     Raises: RemoteProtocolError, StepTimeout naming the coordinator.
     """
     frames = aggregation.masked()
-    while (frame := await runner.in_thread(_next, frames)) is not None:
+    while (frame := await runner.briefly(_next, frames)) is not None:
         await stream.send(m.Part(frame))
         runner.count_with_coordinator(frame)
         failpoint("during-histogram")
@@ -34,12 +34,13 @@ async def add_up(
     while not is_complete:
         part = await stream.expect(m.Part)
         runner.count_with_coordinator(part.frame)
-        is_complete = await runner.in_thread(aggregation.take, part.frame)
+        is_complete = await runner.briefly(aggregation.take, part.frame)
         failpoint("during-total")
-    await stream.send(m.TotalSigned(await runner.in_thread(aggregation.sign)))
+    await stream.send(m.TotalSigned(await runner.briefly(aggregation.sign)))
     failpoint("after-total")
+    await runner.briefly(aggregation.work_ahead)
     confirmed = await stream.expect(m.TotalConfirmed)
-    await runner.in_thread(aggregation.confirm, confirmed.signatures)
+    await runner.briefly(aggregation.confirm, confirmed.signatures)
 
 
 def _next(frames: Iterator[Frame]) -> Frame | None:
