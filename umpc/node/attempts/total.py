@@ -24,23 +24,24 @@ async def add_up(
 
     Raises: RemoteProtocolError, StepTimeout naming the coordinator.
     """
+    compute = runner.compute.briefly
     frames = aggregation.masked()
-    while (frame := await runner.briefly(_next, frames)) is not None:
+    while (frame := await compute(_next, frames)) is not None:
         await stream.send(m.Part(frame))
-        runner.count_with_coordinator(frame)
+        runner.traffic.count_with_coordinator(frame)
         failpoint("during-histogram")
     failpoint("after-histogram")
     is_complete = False
     while not is_complete:
         part = await stream.expect(m.Part)
-        runner.count_with_coordinator(part.frame)
-        is_complete = await runner.briefly(aggregation.take, part.frame)
+        runner.traffic.count_with_coordinator(part.frame)
+        is_complete = await compute(aggregation.take, part.frame)
         failpoint("during-total")
-    await stream.send(m.TotalSigned(await runner.briefly(aggregation.sign)))
+    await stream.send(m.TotalSigned(await compute(aggregation.sign)))
     failpoint("after-total")
-    await runner.briefly(aggregation.work_ahead)
+    await compute(aggregation.work_ahead)
     confirmed = await stream.expect(m.TotalConfirmed)
-    await runner.briefly(aggregation.confirm, confirmed.signatures)
+    await compute(aggregation.confirm, confirmed.signatures)
 
 
 def _next(frames: Iterator[Frame]) -> Frame | None:
