@@ -245,9 +245,16 @@ class Conductor:
 
         await each(self.links, "evaluate", collect)
         failpoint("before-total")
-        signed = await each(self.links, "evaluate", deliver)
+        working = asyncio.create_task(asyncio.to_thread(aggregation.work_ahead))
+        try:
+            signed = await each(self.links, "evaluate", deliver)
+        finally:
+            await asyncio.wait({working})
         signatures = tuple(answer.signature for answer in signed)
-        await asyncio.to_thread(aggregation.check_signed, signatures)
+        if len(signatures) <= FEW_NODES:
+            aggregation.check_signed(signatures)
+        else:
+            await asyncio.to_thread(aggregation.check_signed, signatures)
         ready = await self._ask("evaluate", m.TotalConfirmed(signatures), (m.Ready,))
         self.moments = [
             replace(moment, asked=begun) if moment.step == "evaluate" else moment
