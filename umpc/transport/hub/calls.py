@@ -51,12 +51,14 @@ class HubChannel:
         self._peer = first.other
         self._calls: set[HubCall] = set()
 
+    def first_session(self) -> AnySession | None:
+        """Return the session that `connect` opened, once, if it is still good."""
+        first, self._first = self._first, None
+        return first if first is not None and first.failure is None else None
+
     async def session(self) -> AnySession:
         """Return a session for one call."""
-        first, self._first = self._first, None
-        if first is not None and first.failure is None:
-            return first
-        return await self._link.open_session(*self._peer)
+        return self.first_session() or await self._link.open_session(*self._peer)
 
     def rest(self, session: AnySession) -> bool:
         """Keep the session of a call that ended well. Returns: False if it cannot stay."""
@@ -147,16 +149,34 @@ class HubCall:
         self._has_rested = False
         self._is_done = False
         self._begun: asyncio.Task[AnySession] | None = None
+        self._has_begun = False
+        self._number = 0
+        self._tells: Callable[[], None] | None = None
 
     def begin(self, requests: list[bytes] | None) -> None:
-        """Begin the call. Args: requests: all there are, or None if `write` brings them."""
+        """Begin the call. Args: requests: all there are, or None if `write` brings them.
+
+        With an open session it begins at the first use, or a moment later: `lasts` is not set yet.
+        """
+        first = self._channel.first_session() if requests is None else None
+        if first is not None:
+            self._session = first
+            asyncio.get_running_loop().call_soon(self._begin_now, first)
+            return
         self._begun = asyncio.create_task(self._begin(requests))
-        self._begun.add_done_callback(_note)
+        self._begun.add_done_callback(self._note)
+
+    def _begin_now(self, session: AnySession) -> None:
+        if not self._has_begun and not self._is_done:
+            self._has_begun = True
+            self._number = session.call
+            session.begin_call(self._method, lasts=self.lasts)
+            session.tell(self._tells)
 
     async def _begin(self, requests: list[bytes] | None) -> AnySession:
         session = await self._channel.session()
         self._session = session
-        session.begin_call(self._method, lasts=self.lasts)
+        self._begin_now(session)
         if requests is not None:
             with suppress(EOFError):  # the call has ended already, and `read` says how
                 for request in requests:
@@ -164,10 +184,62 @@ class HubCall:
             session.send(n.HALF_CLOSE)
         return session
 
+    def _note(self, task: asyncio.Task[AnySession]) -> None:
+        """Take note of a failed beginning; `read` and `write` raise it."""
+        with suppress(asyncio.CancelledError):
+            task.exception()
+        if self._tells is not None:
+            self._tells()
+
     async def _open(self) -> AnySession:
-        if self._begun is None:
+        if self._begun is not None:
+            return await asyncio.shield(self._begun)
+        if self._session is None:
             raise asyncio.InvalidStateError("the call was used before it began")
-        return await asyncio.shield(self._begun)
+        self._begin_now(self._session)
+        return self._session
+
+    def tell(self, changed: Callable[[], None] | None, /) -> None:
+        """Call this whenever `poll` may have something new."""
+        self._tells = changed
+        if self._has_begun and self._session is not None and not self._has_rested:
+            self._session.tell(changed)
+
+    def poll(self) -> Any:
+        """Return the next reply, EOF at the end, or None. Raises: AioRpcError."""
+        if self._has_rested:
+            raise _cancelled()
+        session = self._session
+        if session is None or not self._has_begun:
+            self._raise_not_begun()
+            return None
+        message = session.poll()
+        if message is not None:
+            return self._decode(message)
+        if session.has_ended(self._number):
+            return self._ended(session)
+        if session.failure is not None:
+            self._is_done = True
+            raise LocalFailure(session.failure)
+        return None
+
+    def _raise_not_begun(self) -> None:
+        """Raise why the call did not begin, if that is known."""
+        if self._is_done:
+            raise _cancelled()
+        if self._begun is not None and self._begun.done() and not self._begun.cancelled():
+            error = self._begun.exception()
+            if error is not None:
+                self._is_done = True
+                raise LocalFailure(error) if isinstance(error, UmpcError) else error
+
+    def write_now(self, request: Any, /) -> bool:
+        """Write one request if nothing has to be waited for. Returns: whether it was written."""
+        session = self._session
+        if self._has_rested or self._begun is not None or session is None:
+            return False
+        self._begin_now(session)
+        return self._has_begun and session.write_now(self._encode(request))
 
     async def read(self) -> Any:
         """Return the next reply, or EOF at the end. Raises: AioRpcError."""
@@ -185,6 +257,10 @@ class HubCall:
             raise
         if message is not None:
             return self._decode(message)
+        return self._ended(session)
+
+    def _ended(self, session: AnySession) -> object:
+        """Return EOF for a call that ended well. Raises: AioRpcError."""
         self._is_done = True
         if not self.lasts:
             self._leave()
@@ -222,6 +298,7 @@ class HubCall:
         if not self.lasts or session is None or not self._channel.rest(session):
             self.cancel()
             return
+        session.tell(None)
         self.lasts, self._is_done, self._has_rested = False, True, True
         self._channel.ended(self)
 
@@ -274,12 +351,6 @@ class HubCall:
         if reply is EOF:
             raise _rpc_error(grpc.StatusCode.INTERNAL, "the call ended without a reply")
         return reply
-
-
-def _note(task: asyncio.Task[AnySession]) -> None:
-    """Take note of a failed beginning; `read` and `write` raise it."""
-    with suppress(asyncio.CancelledError):
-        task.exception()
 
 
 def _rpc_error(

@@ -236,6 +236,7 @@ class HubContext:
 
     def __init__(self, session: AnySession):
         self._session = session
+        self._call = session.call
         self._has_ended = False
         self.decode: Callable[[bytes], Any] = _same
         self.encode: Callable[[Any], bytes] = _same
@@ -249,6 +250,28 @@ class HubContext:
         except UmpcError as error:
             raise LocalFailure(error) from error
         return EOF if message is None else self.decode(message)
+
+    def tell(self, changed: Callable[[], None] | None, /) -> None:
+        """Call this whenever `poll` may have something new."""
+        self._session.tell(changed)
+
+    def poll(self) -> Any:
+        """Return the next request, EOF after the last one, or None. Raises: AioRpcError."""
+        session = self._session
+        if self._has_ended:
+            return EOF
+        message = session.poll()
+        if message is not None:
+            return self.decode(message)
+        if session.has_ended(self._call):
+            return EOF
+        if session.failure is not None:
+            raise LocalFailure(session.failure)
+        return None
+
+    def write_now(self, message: Any, /) -> bool:
+        """Write one reply if nothing has to be waited for. Returns: whether it was written."""
+        return not self._has_ended and self._session.write_now(self.encode(message))
 
     async def requests(self) -> AsyncIterator[Any]:
         """Yield all requests."""
@@ -284,6 +307,11 @@ class HubContext:
     def peer(self) -> str:
         """Return the caller's place, where gRPC has its address."""
         return f"hub:{self._session.parties.hub}/{self._session.other}"
+
+    @property
+    def certificate(self) -> bytes:
+        """The caller's certificate in DER, which the handshake of its session has checked."""
+        return self._session.certificate
 
     def auth_context(self) -> Mapping[str, Iterable[bytes]]:
         """Return the caller's certificate where gRPC has it."""

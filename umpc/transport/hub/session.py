@@ -110,7 +110,8 @@ class Session:
         self._has_called = False
         self._is_over = False
         self._rests = False
-        self._former_calls = 0
+        self.call = 0
+        """The number of calls that have ended, which is the number of this one."""
         self._is_gone = False
         self._waited = 0.0
         self._repeats = 0
@@ -118,6 +119,7 @@ class Session:
         self._quiet = 0.0
         self._owing = 0.0
         self._changed = asyncio.Event()
+        self._tells: Callable[[], None] | None = None
 
     @property
     def key(self) -> tuple[str, str, bytes]:
@@ -133,17 +135,30 @@ class Session:
 
     async def read(self) -> bytes | None:
         """Return the next message, or None after the last one. Raises: the session's failure."""
-        call = self._former_calls
-        while not self._inbox:
-            ended = self.end is not None or self._is_half_closed or self._is_over
-            if ended or call != self._former_calls:
+        call = self.call
+        while (message := self.poll()) is None:
+            if self.has_ended(call):
                 return None
             self._raise_failure()
             await self._until_changed()
+        return message
+
+    def poll(self) -> bytes | None:
+        """Return the next message, or None if there is none yet."""
+        if not self._inbox:
+            return None
         message, records = self._inbox.popleft()
         self._numbering.consume(len(message), records)
         self._link.ready(self)
         return message
+
+    def has_ended(self, call: int) -> bool:
+        """Return whether no further message of a call comes. Args: call: its number here."""
+        return self.end is not None or self._is_half_closed or self._is_over or call != self.call
+
+    def tell(self, changed: Callable[[], None] | None) -> None:
+        """Call this whenever something changed for a reader, in place of what was there before."""
+        self._tells = changed
 
     async def write(self, message: bytes) -> None:
         """Add a message to what is sent, as soon as the window has room.
@@ -152,7 +167,7 @@ class Session:
         """
         if len(message) > MAX_MESSAGE:
             raise LocalProtocolError(f"a message of {len(message)} bytes exceeds {MAX_MESSAGE}")
-        call = self._former_calls
+        call = self.call
         for start in range(0, max(1, len(message)), n.PART_BYTES):
             part = message[start : start + n.PART_BYTES]
             is_last = start + n.PART_BYTES >= len(message)
@@ -163,6 +178,15 @@ class Session:
                 raise EOFError("the call has ended")
             self.send(n.MESSAGE if is_last else n.PART, part)
 
+    def write_now(self, message: bytes) -> bool:
+        """Add a short message if the window has room now. Returns: whether it was added."""
+        if len(message) > n.PART_BYTES or not self._is_open(self.call):
+            return False
+        if not self._numbering.has_room(len(message)):
+            return False
+        self.send(n.MESSAGE, message)
+        return True
+
     def send(self, kind: int, payload: bytes = b"") -> None:
         """Add a record that needs no room in the window."""
         if self.failure is None:
@@ -170,8 +194,13 @@ class Session:
             self._link.ready(self)
 
     def _is_open(self, call: int) -> bool:
-        is_over = self._is_over or self.end is not None or call != self._former_calls
+        is_over = self._is_over or self.end is not None or call != self.call
         return self.failure is None and not is_over
+
+    def _note_change(self) -> None:
+        self._changed.set()
+        if self._tells is not None:
+            self._tells()
 
     async def _until_changed(self) -> None:
         self._changed.clear()
@@ -205,12 +234,13 @@ class Session:
         self._numbering.consume(self._parts_bytes, len(self._parts))
         self._inbox.clear()
         self._parts, self._parts_bytes = [], 0
-        self._former_calls += 1
+        self.call += 1
         self.end = self.cancelled = None
         self._is_half_closed = self._has_called = self._is_over = self._rests = False
         self.lasts, self.is_idle = False, True
         self._quiet = self._waited = 0.0
-        self._changed.set()
+        self._note_change()
+        self._tells = None
 
     @property
     def is_usable(self) -> bool:
@@ -234,7 +264,7 @@ class Session:
         self.lasts = self.is_idle = False
         self._is_over = True
         self.cancelled = None
-        self._changed.set()
+        self._note_change()
         if self._seal is None or self.failure is not None:
             self._go()
         else:
@@ -269,7 +299,7 @@ class Session:
 
     def _go(self) -> None:
         self._is_gone = True
-        self._changed.set()
+        self._note_change()
         self._link.forget(self)
 
     # ---- the link's side ---------------------------------------------------------------------
@@ -332,7 +362,7 @@ class Session:
             return
         if not self._numbering.is_asking:
             self.is_absent = False
-        self._changed.set()
+        self._note_change()
         self._link.ready(self)
 
     def _handle(self, record: n.HubRecord) -> None:
