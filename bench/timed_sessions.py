@@ -44,9 +44,9 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.compiler import compile_program
 from umpc.node.attempts import study_run
-from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.material import DealerCall
 from umpc.node.attempts.peers import PeerLink
+from umpc.node.attempts.site import Site
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.records import Records
 from umpc.protocols.registry import protocol_of

@@ -29,3 +29,11 @@ def test_a_refusal_decides_before_an_approval_that_is_missing():
     told = most_telling(failures, "propose")
     assert isinstance(told, ApprovalPending) and told.waiting == ("north",)
     assert most_telling({**failures, "east": refused}, "propose") is refused
+
+
+def test_a_shuffler_that_names_a_lost_node_is_not_the_one_that_is_missed():
+    """gRPC may lose the reason of an ended call, so another node sees only that the call ended."""
+    missed = PeerLost("shuffler-1 went away", culprit="shuffler-1")
+    lost = PeerLost("shuffler-1: node-2 went away", culprit="node-2")
+    failures = {"node-1": missed, "shuffler-1": lost}
+    assert most_telling(failures, "release") is lost

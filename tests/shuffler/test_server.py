@@ -257,8 +257,10 @@ def test_a_node_that_goes_away_is_named_and_what_the_others_gave_is_not_used(ide
         first, second = [await here.node(number) for number in (0, 1)]
         await first.send(here.frames(0))
         second.close()
-        with pytest.raises(PeerLost, match="node-1 went away"):
-            await links[0].collect(lambda place, frame: True, 10)
+        for link in links:
+            with pytest.raises(PeerLost, match="node-1 went away") as caught:
+                await link.collect(lambda place, frame: True, 10)
+            assert (caught.value.culprit, caught.value.step) == ("node-1", "release")
 
     run(identities, scenario)
 

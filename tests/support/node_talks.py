@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from umpc.errors import UmpcError
-from umpc.node.attempts.attempt_runner import Site
+from umpc.node.attempts.site import Site
 from umpc.node.attempts.study_run import StudyRun
 from umpc.study import messages as m
 from umpc.study.document import Study

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from umpc.errors import DataError
-from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.prepared_attempts import PreparedAttempts
+from umpc.node.attempts.site import Site
 from umpc.node.budget.ledger import Ledger
 from umpc.simulation import AUTHORITY
 

@@ -32,11 +32,11 @@ from umpc.errors import (
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.node.approvals import Approvals
-from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links
 from umpc.node.attempts.material import DealerCall, MaterialReader
 from umpc.node.attempts.named_messages import NAMED_MESSAGES
 from umpc.node.attempts.next_channels import NextChannels
+from umpc.node.attempts.site import Site
 from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import DatasetChoice, StudyRun
 from umpc.node.audit import study_rows

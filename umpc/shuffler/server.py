@@ -246,7 +246,7 @@ class ShufflerServer(rpc.ShufflerServicer):
                 yield pb.CollectReply(frame=frame_codec.encode_frame(frame))
                 frame = following
         except UmpcError as error:
-            await context.abort(*status_of(error))
+            await context.abort(*status_of(error), blame_of(error))
         except OUR_FAULTS as error:
             await context.abort(*status_of(_fault(error)))
         finally:

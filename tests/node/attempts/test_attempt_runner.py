@@ -81,7 +81,7 @@ def test_a_step_whose_time_is_up_names_the_peer_whose_message_is_missing():
     async def evaluate(runner: AttemptRunner) -> None:
         runner._side = side
         runner._rounds = rounds  # type: ignore[assignment]
-        runner._links = {1: here, 2: late}
+        runner.links.made = {1: here, 2: late}
         await runner.evaluate(())
 
     assert missing_after(AttemptRunner(nobody, tell=nobody), evaluate) == ["node-3"]
@@ -221,7 +221,7 @@ def test_the_dealer_is_asked_before_e_is_known_only_where_the_edges_surely_need_
 
     async def scenario() -> None:
         runner = AttemptRunner(site, tell=site)
-        await runner.ask_dealer(side, ())
+        await runner.material.ask_dealer(site, side, ())
         runner.close()
 
     asyncio.run(scenario())
@@ -257,7 +257,7 @@ def test_a_preparation_leaves_the_next_channel_to_its_run():
         async def scenario(is_parked: bool = is_parked) -> None:
             runner = AttemptRunner(site, tell=site)
             runner._side = cast(Any, SimpleNamespace(mesh=Mesh()))
-            runner._links[1] = PeerLink(peer_stream("node-1"))
+            runner.links.made[1] = PeerLink(peer_stream("node-1"))
             runner._has_met = runner.ended_well = True
             runner._is_parked = is_parked
             runner.end()

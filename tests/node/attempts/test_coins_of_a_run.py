@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.node.attempts.test_next_coins import NEVER, PLAN, plan_of
-from umpc.node.attempts import attempt_runner
+from umpc.node.attempts import run_channels
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.next_channels import Chain, KeptChannel, TossedCoins
 from umpc.node.attempts.next_coins import bytes_of_toss
@@ -59,7 +59,7 @@ def runner_of(mesh: Mesh, links: dict[int, Any], channels: Any = None) -> Attemp
     site: Any = SimpleNamespace(name=f"node-{mesh.index}", channels=channels, workers=None)
     runner = AttemptRunner(site, tell=site)
     runner._side = SimpleNamespace(mesh=mesh)  # type: ignore[assignment]
-    runner._links = links
+    runner.links.made = links
     return runner
 
 
@@ -70,23 +70,23 @@ def test_only_coins_of_the_committees_own_channel_are_used(index):
     links = {peer: link_to(peer, TossedCoins(PLAN, [peer])) for peer in mesh.channel_peers}
     runner = runner_of(mesh, links)
     is_member = index in COMMITTEE
-    assert runner._take_coins(mesh) == is_member  # type: ignore[arg-type]
+    assert runner.channels.take_coins(mesh) == is_member  # type: ignore[arg-type]
     assert mesh.taken == ([[sum(COMMITTEE) - index]] if is_member else [])
     due = bytes_of_toss(PLAN, COMMITTEE.index(index)) if is_member else 0
-    assert runner.bytes_offline == due
+    assert runner.traffic.bytes_offline == due
 
 
 @pytest.mark.parametrize("plan", [None, plan_of(NEVER)])
 def test_coins_of_another_plan_are_not_used(plan):
     mesh = Mesh(0, plan)
     runner = runner_of(mesh, {2: link_to(2, TossedCoins(PLAN, [7]))})
-    assert not runner._take_coins(mesh) and mesh.taken == []  # type: ignore[arg-type]
-    assert runner.bytes_offline == 0
+    assert not runner.channels.take_coins(mesh) and mesh.taken == []  # type: ignore[arg-type]
+    assert runner.traffic.bytes_offline == 0
 
 
 def test_a_channel_without_coins_gives_none():
     mesh = Mesh(0)
-    assert not runner_of(mesh, {2: link_to(2)})._take_coins(mesh)  # type: ignore[arg-type]
+    assert not runner_of(mesh, {2: link_to(2)}).channels.take_coins(mesh)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,12 @@ def test_only_the_two_members_of_a_committee_toss_for_the_next_study(
     async def toss_ahead(*_: Any) -> list[int]:
         return [3]
 
-    monkeypatch.setattr(attempt_runner, "toss_ahead", toss_ahead)
-    runner = runner_of(Mesh(owners[0], plan), {})
+    monkeypatch.setattr(run_channels, "toss_ahead", toss_ahead)
+    mesh: Any = Mesh(owners[0], plan)
+    runner = runner_of(mesh, {})
     ended: Any = SimpleNamespace(link=None, owners=owners)
     made: Any = SimpleNamespace(session=bytes(32))
-    found = asyncio.run(runner._toss_ahead(ended, made))
+    found = asyncio.run(runner.channels.toss_ahead(runner.site, mesh, ended, made))
     assert found == (TossedCoins(PLAN, [3]) if expected else None)
 
 
@@ -118,7 +119,8 @@ def test_a_prepared_run_goes_on_with_the_chain_of_its_preparation():
     channels: Any = SimpleNamespace(now=lambda: 50.0, drop=lambda _: None)
     preparation = runner_of(mesh, {2: link_to(2, chain=Chain(5.0, 7))}, channels)
     parked = preparation.park(Fraction(0))
-    assert preparation._ended_links() == []
+    preparation.ended_well = preparation._has_met = True
+    assert not preparation._makes_channels()
     new = link_to(2)
     new.channel = None
 
@@ -126,13 +128,12 @@ def test_a_prepared_run_goes_on_with_the_chain_of_its_preparation():
         runner = runner_of(mesh, {2: new}, channels)
         mesh.attempt.sizes = SimpleNamespace(edges=1, records=1)
         mesh.attempt.tree_hash = lambda: None
-        runner._meeting = asyncio.create_task(asyncio.sleep(0))
+        runner.links._meeting = asyncio.create_task(asyncio.sleep(0))
         await runner.resume(parked, SimpleNamespace(seconds_per_step=5))  # type: ignore[arg-type]
         return runner
 
     runner = asyncio.run(resumed())
-    runner.ended_well = True
-    (ended,) = runner._ended_links()
+    (ended,) = runner.channels.ended(runner.site, runner.side.mesh)  # type: ignore[arg-type]
     assert ended.chain == Chain(5.0, 8)
 
 
@@ -167,7 +168,7 @@ def test_the_last_message_of_a_toss_is_not_overtaken_by_the_end_of_the_call(made
         runner.end()
         await tasks[0]
 
-    monkeypatch.setattr(attempt_runner, "make_channels", make_channels)
+    monkeypatch.setattr(run_channels, "make_channels", make_channels)
     asyncio.run(scenario())
     assert done == (["finished", ("closed", True)] if made else [("closed", False), ["node-2"]])
 

@@ -90,7 +90,8 @@ def tossed(sender, receiver, plan: TossPlan = PLAN) -> tuple[list[list[int]], li
 def test_both_ends_share_the_sum_of_the_coins():
     shares, _ = tossed(*ends())
     assert (shares[0][0] + shares[1][0]) % (1 << RINGS[0].bits) == 10 + 1000
-    assert tossed(*ends())[0] != shares, "a share tells nothing"
+    others = [tossed(*ends())[0] for _ in range(16)]
+    assert any(each != shares for each in others), "a share tells nothing"
 
 
 def test_each_toss_draws_its_numbers_anew_and_in_frames_of_its_own(monkeypatch):

@@ -160,7 +160,7 @@ def test_its_links_are_made_anew_at_the_addresses_of_the_run(parked):
     assert [call[:2] for call in calls] == [("moved:1", 1), ("moved:2", 2)]
     assert calls_kept == [False, False]  # the run has not ended well
     assert len({meeting for *_, meeting in calls} | {parked.attempt.id}) == 2
-    assert work.bytes_offline == parked.bytes_offline
+    assert work.traffic.bytes_offline == parked.bytes_offline
 
 
 def changed_addresses(study):

@@ -75,11 +75,11 @@ def test_a_vector_goes_up_and_the_total_is_confirmed():
     assert [type(each) for each in sent] == [m.Part, m.Part, m.TotalSigned]
     assert aggregation.asked == [0, 1, "sign", (b"one", b"two")]
     size = frame("total", 0).wire_bytes + frame("total", 1).wire_bytes
-    assert [(each.step, each.bytes) for each in runner.bytes_online_by_round] == [
+    assert [(each.step, each.bytes) for each in runner.traffic.bytes_online_by_round] == [
         ("histogram", size),
         ("total", size),
     ]
-    assert runner.rounds_used == 1
+    assert runner.traffic.rounds_used == 1
 
 
 @pytest.mark.parametrize(

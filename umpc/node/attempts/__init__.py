@@ -2,10 +2,18 @@
 
 | file | what it is |
 |---|---|
-| `study_run.py` | the steps of a study, with the ledger between them |
+| `study_run.py` | one study: its proposal, and what is done about it |
+| `attempt_steps.py` | the steps of an attempt, with the ledger between them |
 | `coordinator_stream.py` | the messages with the study's coordinator |
 | `named_messages.py` | the coordinators' large messages, once for all nodes of the process |
-| `attempt_runner.py` | an attempt's links, material and rounds |
+| `attempt_runner.py` | the course of an attempt: links, material and rounds |
+| `site.py` | what a run needs of its process |
+| `run_compute.py` | a run's computation, in a thread or in place |
+| `run_links.py` | a run's links to its peers |
+| `run_material.py` | a run's material: asked of the dealer, read, kept on disk |
+| `run_channels.py` | a run's channels of transfers: taken, and made for the next study |
+| `run_delivery.py` | a run's delivery to the shufflers |
+| `run_traffic.py` | a run's bytes and rounds, as they are reported |
 | `guard.py` | the end of a study's steps by a violation |
 | `compute_threads.py` | threads that compute, used by one run after the other |
 | `compute_calls.py` | a run's calls to its thread, handed over together |

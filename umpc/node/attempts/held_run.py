@@ -13,10 +13,11 @@ import logging
 from dataclasses import dataclass
 
 from umpc.failpoints import failpoint
-from umpc.node.attempts.attempt_runner import AttemptRunner, Site
+from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.node.attempts.questions import Questions
 from umpc.node.attempts.release import Ending, announced, kept_of
+from umpc.node.attempts.site import Site
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.budget.ledger import StoredRelease
 from umpc.study import messages as m
@@ -56,9 +57,7 @@ class HeldRun:
         self.stream.step = "release"
         failpoint("release-asked")
         if isinstance(kept, m.Delivery):
-            await self.runner.reach_shufflers(
-                study, kept.attempt, kept.members, kept.openings, kept.signatures
-            )
+            await self.runner.delivery.reach_again(self.site, study, kept)
         ending = Ending(self.site, self.stream, self.runner)
         await ending.release(held)
         table = held.attempt.removeprefix(kept.attempt)

@@ -18,8 +18,9 @@ import numpy as np
 from umpc.crypto.prg import Stream, digest
 from umpc.errors import AlreadyReleased
 from umpc.failpoints import failpoint
-from umpc.node.attempts.attempt_runner import AttemptRunner, Site
+from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
+from umpc.node.attempts.site import Site
 from umpc.node.audit.study_rows import about
 from umpc.node.budget.ledger import Ledger, StoredAnswer, StoredRelease
 from umpc.proto import codec
@@ -80,7 +81,7 @@ class Questions:
         """Make the answer and store it; the release has paid for it."""
         study = self.stream.study
         async with time_limit(study.seconds_per_step):
-            answer = await self.runner.in_thread(side.answer, question)
+            answer = await self.runner.compute.in_thread(side.answer, question)
         asked = question_digest(study, attempt, question)
         await asyncio.to_thread(self.site.ledger.answer, study.whole.hash, attempt, asked, answer)
         await asyncio.to_thread(self.site.record, about("answer", study, self.stream.coordinator))
@@ -116,7 +117,7 @@ class Questions:
         if isinstance(kept, m.Released):
             hidden = stored.table[len(KEPT) :]
             rest = masked_rest(self.site.ledger, stored.attempt, hidden)
-            await self.runner.in_thread(side.recall, kept.share, rest)
+            await self.runner.compute.in_thread(side.recall, kept.share, rest)
         return side
 
 

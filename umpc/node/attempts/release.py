@@ -14,9 +14,10 @@ import logging
 from dataclasses import dataclass, replace
 
 from umpc.failpoints import failpoint
-from umpc.node.attempts.attempt_runner import AttemptRunner, Site
+from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.node.attempts.questions import kept_rest
+from umpc.node.attempts.site import Site
 from umpc.node.audit.study_rows import about
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.proto import codec
@@ -48,7 +49,7 @@ class Ending:
         course = protocol.course(study)
         table = course.encode() if course else b""
         if protocol.questions_of(study):
-            table = await self.runner.in_thread(kept_rest, ledger, side)
+            table = await self.runner.compute.in_thread(kept_rest, ledger, side)
         return await asyncio.to_thread(ledger.hold, study.whole.hash, side.attempt.id, share, table)
 
     async def release(self, held: HeldAttempt) -> None:
@@ -67,7 +68,8 @@ class Ending:
         message = announced(kept, study, self.site.name)
         self.stream.log_disclosure(message.records)
         if isinstance(kept, m.Delivery):
-            message = replace(message, sent=await self.runner.deliver(study, kept))
+            sent = await self.runner.delivery.send(self.site, study, kept)
+            message = replace(message, sent=sent)
         failpoint("before-send")
         if protocol_of(study).questions_of(study):
             await self.stream.send(message)

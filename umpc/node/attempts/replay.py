@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from umpc.errors import AlreadyReleased, LedgerError
-from umpc.node.attempts.attempt_runner import AttemptRunner, Site
+from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.node.attempts.questions import Questions
 from umpc.node.attempts.release import announced, disclosed, kept_of
+from umpc.node.attempts.site import Site
 from umpc.node.audit.study_rows import about
 from umpc.node.budget.ledger import StoredRelease
 from umpc.protocols.registry import protocol_of
@@ -79,10 +80,8 @@ class Replay:
         message = announced(kept, study, self.site.name)
         await self.stream.send(message)
         await self.stream.expect(m.Release)
-        await self.runner.reach_shufflers(
-            study, kept.attempt, kept.members, kept.openings, kept.signatures
-        )
-        sent = await self.runner.deliver(study, kept)
+        await self.runner.delivery.reach_again(self.site, study, kept)
+        sent = await self.runner.delivery.send(self.site, study, kept)
         await self.stream.send_last(replace(message, sent=sent))
 
 

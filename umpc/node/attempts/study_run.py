@@ -1,60 +1,40 @@
-"""One study at one node, from proposal to release: the protocol's side with network and ledger.
+"""One study at one node: its proposal, and what is done about it, with its failures.
 
-The order that matters (docs/protocol.md): reserve before the table is read; hold the finished
-share, on disk, before the node says *ready*; charge, on disk, before the first byte of the noisy
-share leaves; where the protocol asks, store the one answer before it leaves. A failure before
-*ready* gives the reservation back. From then on the attempt is held, and a later run finishes it
-(`held_run.py`), unless the coordinator says that nobody has charged. Nothing is given back after
-the charge.
-
-A study that is prepared ahead ends before the data, and its reservation waits with it
-(`prepared_attempts.py`); its run takes both, once. A study that was released before is in
-`replay.py`.
+| what there is of the study | what follows |
+|---|---|
+| nothing | an attempt, or its preparation: `attempt_steps.py` |
+| a prepared attempt | its run: `attempt_steps.py` |
+| an attempt that is held | `held_run.py` |
+| a release | `replay.py` |
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
-from umpc.dp.events import Event
 from umpc.errors import LocalProtocolError, StepTimeout, UmpcError
-from umpc.failpoints import failpoint
-from umpc.node.attempts.attempt_runner import AttemptRunner, Site
+from umpc.node.attempts.attempt_runner import AttemptRunner
+from umpc.node.attempts.attempt_steps import AttemptSteps
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.node.attempts.held_run import HeldRun
 from umpc.node.attempts.prepared_attempts import PreparedAttempt
-from umpc.node.attempts.questions import Questions
-from umpc.node.attempts.release import Ending
 from umpc.node.attempts.replay import Replay, refuse_former
-from umpc.node.attempts.total import add_up
+from umpc.node.attempts.site import Site
 from umpc.node.audit.study_rows import about
-from umpc.node.budget.budget_limits import exact_delta
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.budget.ledger import StoredRelease
-from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import decode_study, protocol_of
 from umpc.study import messages as m
-from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.transport.structured_concurrency import task_group
 
 log = logging.getLogger("umpc.node")
 PROPOSE_SECONDS = 600
 """How long a coordinator that has called may take to propose a study.
 
 It first calls all nodes of the study, and thousands of members take minutes on one machine."""
-
-
-RECORDS = {
-    True: "other records than the last study of the same fields and condition: the table changed",
-    False: "no other records than the last study of the same fields and condition, if any",
-}
-"""For the log of the site alone: whether the table changed, by a study's records."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +47,6 @@ class DatasetChoice:
 
     site_of: Callable[[Study], Site]
     check: Callable[[Study], None]
-
-
-Begun = tuple[Attempt, Fraction, tuple[Event, ...]]
-"""An attempt, with the δ and the mechanism that are to be reserved for it."""
 
 
 class StudyRun(CoordinatorStream):
@@ -91,12 +67,16 @@ class StudyRun(CoordinatorStream):
         self._runner = AttemptRunner(site, self.tell)
         self._is_admitted = False
         """The site's rules, as they are now, allow the study."""
-        self.parked: PreparedAttempt | None = None
-        """The attempt that waits for another run: this run ended, the study did not."""
+        self._attempt: AttemptSteps | None = None
         self.aborted = False
         """The coordinator said that the study ends, even if it is parked."""
         self.keeps = False
         """The coordinator said that a held attempt stays."""
+
+    @property
+    def parked(self) -> PreparedAttempt | None:
+        """The attempt that waits for another run: this run ended, the study did not."""
+        return self._attempt.parked if self._attempt is not None else None
 
     async def run(self) -> None:
         """All steps. A reservation that is neither held nor charged at the end is given back.
@@ -150,13 +130,15 @@ class StudyRun(CoordinatorStream):
         self._runner.site = self.site
         if (due := whole.when()) is not None:
             whole.reschedule(due - before + self.site.ledger.hold_seconds)
-        self._runner.study = study.hash
+        self._runner.compute.study = study.hash
+        attempt = self._attempt = AttemptSteps(self.site, self, self._runner)
         parked = self.site.parking.take(study.whole.hash)
         if parked is not None and not propose.ahead and parked.side.study.hash == study.hash:
-            await self._run_parked(parked)
+            self.watch.attempt()
+            await attempt.run_parked(parked)
             return
         if parked is not None:
-            self._settle(parked)
+            attempt.settle(parked)
             log.info("study %s is prepared anew: the earlier preparation is dropped", self.label)
         if released is not None:
             await Replay(self.site, self, self._runner).release(released)
@@ -165,7 +147,11 @@ class StudyRun(CoordinatorStream):
             if not await HeldRun(self.site, self, self._runner).offer(held):
                 return
             await asyncio.to_thread(refuse_former, self.site, study)
-        await self._run_attempt(propose.ahead)
+        self.watch.attempt()
+        if not self._is_admitted:
+            self._check_ahead(propose.ahead)
+            await asyncio.to_thread(self.site.admit, study)
+        await attempt.run(propose.ahead)
 
     def _take_up(self, propose: m.Propose) -> tuple[StoredRelease | None, HeldAttempt | None]:
         """Read a proposal, note it on disk, and find what there is of it.
@@ -213,183 +199,3 @@ class StudyRun(CoordinatorStream):
         if released is None and held is None:
             refuse_former(self.site, study)
         return released, held
-
-    async def _run_attempt(self, ahead: bool) -> None:
-        self.watch.attempt()
-        study = self.study
-        ledger = self.site.ledger
-        protocol = protocol_of(study)
-        if not self._is_admitted:
-            self._check_ahead(ahead)
-            await asyncio.to_thread(self.site.admit, study)
-        failpoint("before-reserve")
-        # Before the table is read: nothing about it is told without budget.
-        # Not in a thread: no cancellation may come in between.
-        known = protocol.known_events(study)
-        course = protocol.course(study)
-        charged_as = study.whole.hash
-        ledger.reserve(
-            charged_as, study.exact_epsilon, name=study.name, events=known, course=course
-        )
-        failpoint("after-reserve")
-        try:
-            side = await asyncio.to_thread(self._join)
-            await self.send(m.Accepted(study.hash, side.accept()))
-            agree = await self.expect(m.Agree)
-            failpoint("agree")
-            opening = await self._runner.for_nodes(side.agree, agree.members)
-            await self.send(m.Opened(opening, side.sign_members()))
-            delta = await self._prepare(side, ahead)
-            if ahead:
-                await self._park(delta)
-            else:
-                await self._finish(side)
-        finally:
-            if self.parked is None:
-                ledger.cancel(charged_as)
-
-    def _join(self) -> NodeSide:
-        """Read the records of the study, whose ε is reserved, and make this node's side."""
-        study = self.study
-        records = self.site.load(study)
-        if records.cohort is not None:
-            changed = self.site.ledger.note_cohort(study.whole.hash, records.cohort)
-            log.info("study %s reads %s", self.label, RECORDS[changed])
-        own = self.site.credentials()
-        protocol = protocol_of(study)
-        side = protocol.node(own, study, records.columns, records.count, os.urandom)
-        self._log_study(records.count, records.dropped)
-        return side
-
-    def _log_study(self, count: int, dropped: int) -> None:
-        log.info(
-            "study %s of %s accepted: %d records, %d rows dropped",
-            self.label,
-            self.coordinator,
-            count,
-            dropped,
-        )
-        for kernel in self.study.parsed_kernels:
-            low = kernel.interval.low  # maybe seconds
-            high = kernel.interval.high
-            log.info(
-                "kernel %s of hash %s, range [%s, %s], delta f %s",
-                kernel.text,
-                kernel.hash[:16],
-                low,
-                high,
-                high - low,
-            )
-
-    async def _prepare(self, side: NodeSide, ahead: bool) -> Fraction:
-        """Everything before the data. Returns: the δ that is now reserved too."""
-        begin = await self.expect(m.Begin)
-        self.step = "prepare"
-        failpoint("before-prepare")
-        await self._runner.for_nodes(side.check_agreed, begin.signatures)
-        attempt, delta, events = await self._begin_beside_dealer(side, begin)
-        # Not in a thread, as epsilon.
-        self.site.ledger.reserve_delta(self.study.whole.hash, delta, events)
-        failpoint("after-reserve-delta")
-        await self._runner.ready(side, begin.openings, ahead=ahead)
-        failpoint("after-prepare")
-        signature = side.sign_attempt()
-        await self.send(m.Prepared(attempt.id, self._runner.bytes_offline, signature=signature))
-        return delta
-
-    async def _begin_beside_dealer(self, side: NodeSide, begin: m.Begin) -> Begun:
-        """Derive the attempt while the dealer, which is asked, does so. Returns: as `_begin`."""
-        async with task_group() as group:
-            group.create_task(self._runner.ask_dealer(side, begin.openings))
-            return await self._runner.in_thread(self._begin, side, begin)
-
-    def _begin(self, side: NodeSide, begin: m.Begin) -> Begun:
-        """Derive the attempt, and ask the site's rules for its δ.
-
-        Returns: the attempt, and the δ and the mechanism that are to be reserved.
-        """
-        attempt = side.begin(begin.openings)
-        delta = exact_delta(side.delta)
-        self.site.permit_delta(delta)
-        return attempt, delta, protocol_of(self.study).events(attempt.sizes)
-
-    async def _park(self, delta: Fraction) -> None:
-        """Leave the prepared attempt, and its reservation, to a later run."""
-        await self.expect(m.Park)
-        self.step = "park"
-        failpoint("before-park")
-        parked = self._runner.park(delta)
-        parking = self.site.parking
-        try:
-            parking.put(parked)
-        except UmpcError:
-            parked.close()
-            raise
-        # Before the answer: the coordinator may hang up as soon as it has it.
-        self.parked = parked
-        self.answered = True
-        waiting = parked.spool.bytes_waiting if parked.spool else 0
-        try:
-            await self.send(m.Parked(waiting, int(parking.seconds)))
-        except BaseException:
-            parking.drop(parked, "could not be told of")
-            raise
-        log.info("study %s is prepared: %d bytes wait for its run", self.label, waiting)
-
-    async def _run_parked(self, parked: PreparedAttempt) -> None:
-        """The run of what was prepared, with the same messages; whatever happens, it is used up."""
-        self.watch.attempt()
-        study = self.study
-        try:
-            await asyncio.to_thread(self._permit, study, parked)
-            self._runner.meet_again(parked, study)
-            log.info("study %s of %s goes on as it was prepared", self.label, self.coordinator)
-            await self.send(m.Accepted(study.hash, parked.side.accept()))
-            agree = await self.expect(m.Agree)
-            side = parked.side
-            await self.send(m.Opened(parked.agree(agree.members), side.sign_members()))
-            begin = await self.expect(m.Begin)
-            self.step = "prepare"
-            await self._runner.for_nodes(side.check_agreed, begin.signatures)
-            attempt = parked.begin(begin.openings)
-            failpoint("before-resume")
-            await self._runner.resume(parked, study)
-            signature = side.sign_attempt()
-            await self.send(m.Prepared(attempt.id, parked.bytes_offline, True, signature))
-            await self._finish(parked.side)
-        finally:
-            self._settle(parked)
-
-    def _permit(self, study: Study, parked: PreparedAttempt) -> None:
-        """Ask the site's rules once more. Raises: PolicyRefused, ApprovalPending."""
-        self.site.permit(study, parked.side.records)
-        self.site.permit_delta(parked.delta)
-
-    def _settle(self, parked: PreparedAttempt) -> None:
-        """End a parked attempt that was taken: its material, and its reservation if not held."""
-        parked.close()
-        self.site.ledger.cancel(self.study.whole.hash)
-
-    async def _finish(self, side: NodeSide) -> None:
-        """The steps on the data: evaluate, release, and the protocol's questions."""
-        self._runner.work_ahead()
-        evaluate = await self.expect(m.Evaluate)
-        self.step = "evaluate"
-        failpoint("before-evaluate")
-        runner = self._runner
-        await runner.evaluate(evaluate.signatures)
-        if side.aggregation is not None:
-            await add_up(self, runner, side.aggregation)
-        failpoint("before-ready")
-        ending = Ending(self.site, self, runner)
-        held = await ending.hold(side)
-        failpoint("after-hold")
-        await self.send(
-            m.Ready(runner.bytes_online_by_round, runner.bytes_offline, runner.rounds_used)
-        )
-        failpoint("after-ready")
-        await self.expect(m.Release)
-        self.step = "release"
-        failpoint("release-asked")
-        await ending.release(held)
-        await Questions(self.site, self, runner).answer(side)

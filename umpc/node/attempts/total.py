@@ -25,21 +25,21 @@ async def add_up(
     Raises: RemoteProtocolError, StepTimeout naming the coordinator.
     """
     frames = aggregation.masked()
-    while (frame := await runner.in_thread(_next, frames)) is not None:
+    while (frame := await runner.compute.in_thread(_next, frames)) is not None:
         await stream.send(m.Part(frame))
-        runner.count_with_coordinator(frame)
+        runner.traffic.count_with_coordinator(frame)
         failpoint("during-histogram")
     failpoint("after-histogram")
     is_complete = False
     while not is_complete:
         part = await stream.expect(m.Part)
-        runner.count_with_coordinator(part.frame)
-        is_complete = await runner.in_thread(aggregation.take, part.frame)
+        runner.traffic.count_with_coordinator(part.frame)
+        is_complete = await runner.compute.in_thread(aggregation.take, part.frame)
         failpoint("during-total")
-    await stream.send(m.TotalSigned(await runner.in_thread(aggregation.sign)))
+    await stream.send(m.TotalSigned(await runner.compute.in_thread(aggregation.sign)))
     failpoint("after-total")
     confirmed = await stream.expect(m.TotalConfirmed)
-    await runner.in_thread(aggregation.confirm, confirmed.signatures)
+    await runner.compute.in_thread(aggregation.confirm, confirmed.signatures)
 
 
 def _next(frames: Iterator[Frame]) -> Frame | None:

@@ -1,0 +1,243 @@
+"""The steps of one attempt of a study at a node, with the ledger between them.
+
+    run(ahead)          from the reservation to the release, or until the attempt is parked
+    run_parked(parked)  from the proposal of a study that was prepared ahead to its release
+
+The order that matters (docs/protocol.md): reserve before the table is read; hold the finished
+share, on disk, before the node says *ready*; charge, on disk, before the first byte of the noisy
+share leaves; where the protocol asks, store the one answer before it leaves. A failure before
+*ready* gives the reservation back. From then on the attempt is held, and a later run finishes it
+(`held_run.py`), unless the coordinator says that nobody has charged. Nothing is given back after
+the charge.
+
+A study that is prepared ahead ends before the data, and its reservation waits with it
+(`prepared_attempts.py`); its run takes both, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from fractions import Fraction
+
+from umpc.dp.events import Event
+from umpc.errors import UmpcError
+from umpc.failpoints import failpoint
+from umpc.node.attempts.attempt_runner import AttemptRunner
+from umpc.node.attempts.coordinator_stream import CoordinatorStream
+from umpc.node.attempts.prepared_attempts import PreparedAttempt
+from umpc.node.attempts.questions import Questions
+from umpc.node.attempts.release import Ending
+from umpc.node.attempts.site import Site
+from umpc.node.attempts.total import add_up
+from umpc.node.budget.budget_limits import exact_delta
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.registry import protocol_of
+from umpc.study import messages as m
+from umpc.study.attempt import Attempt
+from umpc.study.document import Study
+from umpc.transport.structured_concurrency import task_group
+
+log = logging.getLogger("umpc.node")
+
+RECORDS = {
+    True: "other records than the last study of the same fields and condition: the table changed",
+    False: "no other records than the last study of the same fields and condition, if any",
+}
+"""For the log of the site alone: whether the table changed, by a study's records."""
+
+Begun = tuple[Attempt, Fraction, tuple[Event, ...]]
+"""An attempt, with the δ and the mechanism that are to be reserved for it."""
+
+
+class AttemptSteps:
+    """The steps of one attempt. Args: stream: to the coordinator. runner: of this run."""
+
+    def __init__(self, site: Site, stream: CoordinatorStream, runner: AttemptRunner):
+        self.site = site
+        self.stream = stream
+        self.runner = runner
+        self.parked: PreparedAttempt | None = None
+        """The attempt that waits for another run: this run ended, the study did not."""
+
+    async def run(self, ahead: bool) -> None:
+        """The attempt of a study that the site's rules allow.
+
+        Args: ahead: it is prepared, and parked for a later run.
+        """
+        study = self.stream.study
+        ledger = self.site.ledger
+        protocol = protocol_of(study)
+        failpoint("before-reserve")
+        # Before the table is read: nothing about it is told without budget.
+        # Not in a thread: no cancellation may come in between.
+        known = protocol.known_events(study)
+        course = protocol.course(study)
+        charged_as = study.whole.hash
+        ledger.reserve(
+            charged_as, study.exact_epsilon, name=study.name, events=known, course=course
+        )
+        failpoint("after-reserve")
+        try:
+            side = await asyncio.to_thread(self._join)
+            await self.stream.send(m.Accepted(study.hash, side.accept()))
+            agree = await self.stream.expect(m.Agree)
+            failpoint("agree")
+            opening = await self.runner.compute.for_nodes(side.agree, agree.members)
+            await self.stream.send(m.Opened(opening, side.sign_members()))
+            delta = await self._prepare(side, ahead)
+            if ahead:
+                await self._park(delta)
+            else:
+                await self._finish(side)
+        finally:
+            if self.parked is None:
+                ledger.cancel(charged_as)
+
+    async def run_parked(self, parked: PreparedAttempt) -> None:
+        """The run of what was prepared, with the same messages; whatever happens, it is used up."""
+        study = self.stream.study
+        try:
+            await asyncio.to_thread(self._permit, study, parked)
+            self.runner.meet_again(parked, study)
+            caller = self.stream.coordinator
+            log.info("study %s of %s goes on as it was prepared", self.stream.label, caller)
+            await self.stream.send(m.Accepted(study.hash, parked.side.accept()))
+            agree = await self.stream.expect(m.Agree)
+            side = parked.side
+            await self.stream.send(m.Opened(parked.agree(agree.members), side.sign_members()))
+            begin = await self.stream.expect(m.Begin)
+            self.stream.step = "prepare"
+            await self.runner.compute.for_nodes(side.check_agreed, begin.signatures)
+            attempt = parked.begin(begin.openings)
+            failpoint("before-resume")
+            await self.runner.resume(parked, study)
+            signature = side.sign_attempt()
+            await self.stream.send(m.Prepared(attempt.id, parked.bytes_offline, True, signature))
+            await self._finish(parked.side)
+        finally:
+            self.settle(parked)
+
+    def settle(self, parked: PreparedAttempt) -> None:
+        """End a parked attempt that was taken: its material, and its reservation if not held."""
+        parked.close()
+        self.site.ledger.cancel(self.stream.study.whole.hash)
+
+    def _join(self) -> NodeSide:
+        """Read the records of the study, whose ε is reserved, and make this node's side."""
+        study = self.stream.study
+        records = self.site.load(study)
+        if records.cohort is not None:
+            changed = self.site.ledger.note_cohort(study.whole.hash, records.cohort)
+            log.info("study %s reads %s", self.stream.label, RECORDS[changed])
+        own = self.site.credentials()
+        protocol = protocol_of(study)
+        side = protocol.node(own, study, records.columns, records.count, os.urandom)
+        self._log_study(records.count, records.dropped)
+        return side
+
+    def _log_study(self, count: int, dropped: int) -> None:
+        log.info(
+            "study %s of %s accepted: %d records, %d rows dropped",
+            self.stream.label,
+            self.stream.coordinator,
+            count,
+            dropped,
+        )
+        for kernel in self.stream.study.parsed_kernels:
+            low = kernel.interval.low  # maybe seconds
+            high = kernel.interval.high
+            log.info(
+                "kernel %s of hash %s, range [%s, %s], delta f %s",
+                kernel.text,
+                kernel.hash[:16],
+                low,
+                high,
+                high - low,
+            )
+
+    async def _prepare(self, side: NodeSide, ahead: bool) -> Fraction:
+        """Everything before the data. Returns: the δ that is now reserved too."""
+        begin = await self.stream.expect(m.Begin)
+        self.stream.step = "prepare"
+        failpoint("before-prepare")
+        await self.runner.compute.for_nodes(side.check_agreed, begin.signatures)
+        attempt, delta, events = await self._begin_beside_dealer(side, begin)
+        # Not in a thread, as epsilon.
+        self.site.ledger.reserve_delta(self.stream.study.whole.hash, delta, events)
+        failpoint("after-reserve-delta")
+        await self.runner.ready(side, begin.openings, ahead=ahead)
+        failpoint("after-prepare")
+        signature = side.sign_attempt()
+        offline = self.runner.traffic.bytes_offline
+        await self.stream.send(m.Prepared(attempt.id, offline, signature=signature))
+        return delta
+
+    async def _begin_beside_dealer(self, side: NodeSide, begin: m.Begin) -> Begun:
+        """Derive the attempt while the dealer, which is asked, does so. Returns: as `_begin`."""
+        async with task_group() as group:
+            group.create_task(self.runner.material.ask_dealer(self.site, side, begin.openings))
+            return await self.runner.compute.in_thread(self._begin, side, begin)
+
+    def _begin(self, side: NodeSide, begin: m.Begin) -> Begun:
+        """Derive the attempt, and ask the site's rules for its δ.
+
+        Returns: the attempt, and the δ and the mechanism that are to be reserved.
+        """
+        attempt = side.begin(begin.openings)
+        delta = exact_delta(side.delta)
+        self.site.permit_delta(delta)
+        return attempt, delta, protocol_of(self.stream.study).events(attempt.sizes)
+
+    async def _park(self, delta: Fraction) -> None:
+        """Leave the prepared attempt, and its reservation, to a later run."""
+        await self.stream.expect(m.Park)
+        self.stream.step = "park"
+        failpoint("before-park")
+        parked = self.runner.park(delta)
+        parking = self.site.parking
+        try:
+            parking.put(parked)
+        except UmpcError:
+            parked.close()
+            raise
+        # Before the answer: the coordinator may hang up as soon as it has it.
+        self.parked = parked
+        self.stream.answered = True
+        waiting = parked.spool.bytes_waiting if parked.spool else 0
+        try:
+            await self.stream.send(m.Parked(waiting, int(parking.seconds)))
+        except BaseException:
+            parking.drop(parked, "could not be told of")
+            raise
+        log.info("study %s is prepared: %d bytes wait for its run", self.stream.label, waiting)
+
+    def _permit(self, study: Study, parked: PreparedAttempt) -> None:
+        """Ask the site's rules once more. Raises: PolicyRefused, ApprovalPending."""
+        self.site.permit(study, parked.side.records)
+        self.site.permit_delta(parked.delta)
+
+    async def _finish(self, side: NodeSide) -> None:
+        """The steps on the data: evaluate, release, and the protocol's questions."""
+        self.runner.work_ahead()
+        evaluate = await self.stream.expect(m.Evaluate)
+        self.stream.step = "evaluate"
+        failpoint("before-evaluate")
+        runner, traffic = self.runner, self.runner.traffic
+        await runner.evaluate(evaluate.signatures)
+        if side.aggregation is not None:
+            await add_up(self.stream, runner, side.aggregation)
+        failpoint("before-ready")
+        ending = Ending(self.site, self.stream, runner)
+        held = await ending.hold(side)
+        failpoint("after-hold")
+        await self.stream.send(
+            m.Ready(traffic.bytes_online_by_round, traffic.bytes_offline, traffic.rounds_used)
+        )
+        failpoint("after-ready")
+        await self.stream.expect(m.Release)
+        self.stream.step = "release"
+        failpoint("release-asked")
+        await ending.release(held)
+        await Questions(self.site, self.stream, runner).answer(side)

@@ -1,0 +1,130 @@
+"""The channels of transfers of one run: which it takes from earlier studies, and what it makes.
+
+`next_channels.py` keeps them between runs, and `making_channels.py` makes them after a run.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+from umpc.mpc.backends import backend_of
+from umpc.node.attempts.making_channels import (
+    NO_CHAINS,
+    EndedLink,
+    chain_of,
+    ended_links,
+    make_channels,
+)
+from umpc.node.attempts.next_channels import Chain, Channel, ChannelsOfKind, TossedCoins
+from umpc.node.attempts.next_coins import bytes_of_toss, is_tossed_ahead, toss_ahead
+from umpc.node.attempts.run_compute import RunCompute
+from umpc.node.attempts.run_links import RunLinks
+from umpc.node.attempts.run_traffic import RunTraffic
+from umpc.node.attempts.site import Site
+from umpc.protocols.base.node import MeshSide, TakesChannels
+from umpc.study.frames import frame_of
+
+log = logging.getLogger("umpc.node")
+
+
+class RunChannels:
+    """The channels of one run. Args: links: of this run, each with the channel that it took."""
+
+    def __init__(self, links: RunLinks, traffic: RunTraffic, compute: RunCompute):
+        self.chains: Mapping[int, Chain] = NO_CHAINS
+        """Where the channels of the run's preparation come from, by peer, if it was an earlier run.
+
+        The links of that run ended with it, so nothing else tells."""
+        self._links = links
+        self._traffic = traffic
+        self._compute = compute
+
+    # --- taken from earlier studies ------------------------------------------------------------
+
+    def of_use(self, site: Site, mesh: MeshSide) -> dict[int, ChannelsOfKind]:
+        """For each peer to which a channel that was made before may serve this run, these."""
+        if site.channels is None or not isinstance(mesh, TakesChannels):
+            return {}
+        kind = ChannelsOfKind(site.channels, mesh.checks_channels)
+        return dict.fromkeys(mesh.channel_peers, kind)
+
+    def count_set_up(self, mesh: MeshSide) -> None:
+        """Count the bytes that set up the taken channels, after an earlier study, as this run's."""
+        attempt, index = mesh.attempt, mesh.index
+        frames = [
+            frame_of(shape, (min(index, peer), max(index, peer)), 0)
+            for peer, link in self._links.made.items()
+            if link.channel is not None
+            for shape in backend_of(attempt.study).set_up_shapes(attempt, index, peer)
+        ]
+        self._traffic.count_earlier(sum(frame.wire_bytes for frame in frames))
+
+    def take_coins(self, mesh: MeshSide) -> bool:
+        """Use coins that were tossed before over a channel of this run, if there are any.
+
+        Both ends of the channel have them, or neither. Garbled studies have channels beside those
+        of the committee, too; coins of these serve nobody. Returns: whether there are any.
+        """
+        attempt = mesh.attempt
+        plan = attempt.toss_plan
+        if plan is None or not isinstance(mesh, TakesChannels):
+            return False
+        for peer, link in self._links.made.items():
+            coins = link.channel.coins if link.channel is not None else None
+            if coins is not None and coins.plan == plan and attempt.tosses(mesh.index, peer):
+                mesh.take_coins(coins.shares)
+                member = attempt.committee.index(mesh.index)
+                self._traffic.count_earlier(bytes_of_toss(plan, member))
+                log.debug("the coins with %s are from after an earlier study", link.peer)
+                return True
+        return False
+
+    # --- made for the next study ---------------------------------------------------------------
+
+    def chains_now(self, site: Site) -> Mapping[int, Chain]:
+        """Where the channels of this run come from, by peer: for a later run that goes on with it.
+
+        Channels that were set up by points begin a chain now.
+        """
+        if site.channels is None:
+            return NO_CHAINS
+        now = site.channels.now()
+        return {peer: chain_of(link, now) for peer, link in self._links.made.items()}
+
+    def make_next(
+        self, site: Site, mesh: MeshSide, close: Callable[[bool], Awaitable[None]]
+    ) -> bool:
+        """Make channels in the background over the links of this run, which has ended well.
+
+        Args: close: ends the run; its argument says whether its connections may serve another one.
+
+        Returns: whether there are any links for that, and `close` will be called.
+        """
+        ended = self.ended(site, mesh)
+        if site.channels is None or not ended:
+            return False
+        toss = partial(self.toss_ahead, site, mesh)
+        making = make_channels(site.channels, ended, self._compute.in_thread, close, toss)
+        site.channels.make([each.link.peer for each in ended], making)
+        return True
+
+    def ended(self, site: Site, mesh: MeshSide) -> list[EndedLink]:
+        """The links over which this run makes channels."""
+        place = mesh.index, site.name, mesh.attempt.id
+        return ended_links(site.channels, mesh, *place, self._links.made, self.chains)
+
+    async def toss_ahead(
+        self, site: Site, mesh: MeshSide, ended: EndedLink, made: Channel
+    ) -> TossedCoins | None:
+        """Toss the coins of this run's law for the next one, over a channel that was just made.
+
+        Returns: this member's shares; None unless both ends are this run's committee.
+        """
+        plan = mesh.attempt.toss_plan
+        if plan is None or not is_tossed_ahead(plan) or not mesh.attempt.tosses(*ended.owners):
+            return None
+        briefly = self._compute.briefly
+        shares = await toss_ahead(ended.link, made, site.name, plan, ended.owners, briefly)
+        return TossedCoins(plan, shares)

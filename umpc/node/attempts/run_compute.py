@@ -1,0 +1,88 @@
+"""The computation of one run: in a thread of its own, or in place where it takes a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+from umpc.errors import LocalProtocolError
+from umpc.mpc.attempt import SharedAttempt
+from umpc.node.attempts.compute_calls import ComputeCalls
+from umpc.node.attempts.compute_threads import COMPUTE_THREADS
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+FEW_NODES = 8
+"""The most nodes whose signatures the event loop checks itself: a millisecond's work."""
+SMALL_STUDY = 1 << 15
+"""The most edges and records of a study whose brief computations the event loop does itself."""
+
+
+class RunCompute:
+    """The computation of one run. The thread is taken when it is first needed."""
+
+    def __init__(self) -> None:
+        self.study = b""
+        """The study's hash, once it is proposed."""
+        self.is_small = False
+        """The attempt with other nodes has at most SMALL_STUDY edges and records."""
+        self._thread: ThreadPoolExecutor | None = None
+        self._calls: ComputeCalls | None = None
+        self._is_closed = False
+
+    async def in_thread(
+        self,
+        function: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """Computation off the event loop, one at a time, in order."""
+        if self._is_closed:
+            raise LocalProtocolError("a run that has ended wanted to compute")
+        if self._calls is None:
+            self._thread = COMPUTE_THREADS.take(self.study)
+            self._calls = ComputeCalls(self._thread)
+        return await self._calls.run(partial(function, *arguments, **named))
+
+    async def briefly(
+        self,
+        function: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """Computation in proportion to the records and edges: in place where these are few.
+
+        A change of threads and back takes longer than a millisecond's work on a busy machine, and
+        a small study has dozens. Never while another computation of this run goes on.
+        """
+        is_computing = self._calls is not None and self._calls.is_busy
+        if self.is_small and not is_computing and not self._is_closed:
+            return function(*arguments, **named)
+        return await self.in_thread(function, *arguments, **named)
+
+    async def for_nodes(
+        self, function: Callable[[Sequence[Any]], Result], given: Sequence[Any]
+    ) -> Result:
+        """Computation in proportion to the number of nodes: in place where these are few.
+
+        Args: given: the function's argument, which has an item for each node.
+        """
+        if len(given) <= FEW_NODES:
+            return function(given)
+        return await self.in_thread(function, given)
+
+    def close(self) -> None:
+        """Drop the calls that wait, and give the thread to other runs."""
+        self._is_closed = True
+        if self._calls is not None and self._thread is not None:
+            self._calls.close()
+            COMPUTE_THREADS.give_back(self._thread)
+            self._calls = self._thread = None
+
+
+def is_small(attempt: SharedAttempt) -> bool:
+    """Whether work in proportion to the attempt's records and edges takes a moment only."""
+    return max(attempt.sizes.edges, attempt.sizes.records) <= SMALL_STUDY
