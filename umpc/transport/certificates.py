@@ -157,7 +157,8 @@ def names_of(document: Document) -> tuple[str, str]:
         shown = found.get_values_for_type(x509.DNSName)
     common = [str(attribute.value) for attribute in subject]
     for role in ROLES:
-        if len(common) == 1 and is_name(common[0]) and found == alternative_names(common[0], role):
+        expected = [host_name(name, role) for name in (*common, "any")]
+        if len(common) == 1 and shown == expected and len(list(found)) == 2 and is_name(common[0]):
             return common[0], role
     raise CertificateError(
         f"a certificate or request of {_brief(common)} has the names {_brief(shown)}, "

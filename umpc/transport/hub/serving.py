@@ -73,6 +73,7 @@ class ServerBehindHub:
         self.inside = inside
         self._guard = RoleGuard(identity, allowed, Calls())
         self._handlers: list[Handlers] = []
+        self._guarded: dict[str, Any] = {}
         self._link: HubLink | None = None
         self._answers: dict[tuple[str, str, bytes], tuple[bytes, bytes]] = {}
         self._former: OrderedDict[tuple[str, str, bytes], None] = OrderedDict()
@@ -178,10 +179,7 @@ class ServerBehindHub:
         """Answer one call, and send its status."""
         context = HubContext(session)
         try:
-            handler = await self._guard.intercept_service(
-                self._find,
-                details,  # type: ignore[arg-type]  # the part of it that is used
-            )
+            handler = await self._handler(details)
             if handler is None:
                 context.end(grpc.StatusCode.UNIMPLEMENTED, f"{details.method} is unknown")
                 return
@@ -200,6 +198,25 @@ class ServerBehindHub:
             context.end(grpc.StatusCode.UNKNOWN, f"Unexpected {type(error).__name__}")
         finally:
             session.close()
+
+    async def _handler(self, details: Details) -> Any:
+        """Return the method's handler behind the guard's check, which is made at each call."""
+        found = self._guarded.get(details.method)
+        if found is None:
+            found = await self._guard.intercept_service(
+                self._find,
+                details,  # type: ignore[arg-type]  # the part of it that is used
+            )
+            if found is not None and self._is_known(details):
+                self._guarded[details.method] = found
+        return found
+
+    def _is_known(self, details: Details) -> bool:
+        """Return whether a method exists: a caller may name any, and few are kept."""
+        return any(
+            each.service(details) is not None  # type: ignore[arg-type]  # as above
+            for each in self._handlers
+        )
 
     async def _find(self, details: Any) -> Any:
         for each in self._handlers:

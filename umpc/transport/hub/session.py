@@ -149,7 +149,7 @@ class Session:
             return None
         message, records = self._inbox.popleft()
         self._numbering.consume(len(message), records)
-        self._link.ready(self)
+        self._send_if_due()
         return message
 
     def has_ended(self, call: int) -> bool:
@@ -363,7 +363,11 @@ class Session:
         if not self._numbering.is_asking:
             self.is_absent = False
         self._note_change()
-        self._link.ready(self)
+        self._send_if_due()
+
+    def _send_if_due(self) -> None:
+        if self._is_over or self._numbering.is_due:
+            self._link.ready(self)
 
     def _handle(self, record: n.HubRecord) -> None:
         if record.kind in n.SIZED:
@@ -457,13 +461,13 @@ class Session:
                 self._opens = self._opening is not None
                 self._link.ready(self)
             return  # the owner has its own limit
+        if self._is_quiet:
+            return
         self._acknowledge(seconds)
         if self.is_idle and self.called is not None:
             self._quiet += seconds
             if self._quiet > RESTING_SECONDS:
                 self.fail(self._lost())
-            return
-        if self.is_idle and not self._numbering.is_asking:
             return
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
@@ -483,6 +487,11 @@ class Session:
             self._link.ready(self)
         if self._quiet > (self._link.grace if has_begun else IDLE_SECONDS):
             self.fail(self._lost())
+
+    @property
+    def _is_quiet(self) -> bool:
+        """The caller's session rests, and nothing is known to be missing."""
+        return self.is_idle and self.called is None and not self._numbering.is_asking
 
     def _acknowledge(self, seconds: float) -> None:
         """Acknowledge what came a while ago, unless the next call does."""
