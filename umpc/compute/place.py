@@ -37,7 +37,7 @@ class ComputePlace:
         """
         cores = min(self.cores or own_cores(), own_cores())
         threads = threads_of_process(cores) if cores > 1 else None
-        CORES.use(threads and threads.threads, cores)
+        CORES.use(threads.threads if threads else None, cores)
         if self.cluster:
             from umpc.compute.cluster import DaskCluster
 

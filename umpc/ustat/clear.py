@@ -22,8 +22,8 @@ from umpc.ustat.schema import Schema
 Columns: TypeAlias = Mapping[str, NDArray[np.int64]]
 """Field name → (records,) int64, in steps of the field's resolution."""
 
-BLOCK_EDGES = 1 << 16
-"""Edges that are evaluated at once. Their intermediate values stay in a processor's cache."""
+BLOCK_EDGES = 1 << 17
+"""Edges that a thread evaluates at once. Their intermediate values stay in a processor's cache."""
 
 Units: TypeAlias = NDArray[Any] | int
 """(edges,) int64, or Python's integers in an object array where they need more than 63 bits. A
@@ -84,15 +84,18 @@ def evaluate_clear(
 
     def evaluate_from(start: int) -> None:
         part = slice(start, min(start + BLOCK_EDGES, edges))
-        block = [
-            {name: column[part] if len(column) == edges else column for name, column in each.items()}
-            for each in records
-        ]
-        size = part.stop - start
-        values[part] = _evaluate_block(expression, schema, block, unit, size)
+        block = [_part_of(columns, part, edges) for columns in records]
+        values[part] = _evaluate_block(expression, schema, block, unit, part.stop - start)
 
     in_blocks(evaluate_from, range(0, edges, BLOCK_EDGES))
     return values
+
+
+def _part_of(columns: Columns, part: slice, edges: int) -> Columns:
+    """The columns of some edges. A column of one value stands for all of them."""
+    return {
+        name: column[part] if len(column) == edges else column for name, column in columns.items()
+    }
 
 
 def _evaluate_block(

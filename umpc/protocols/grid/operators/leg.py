@@ -20,8 +20,9 @@ from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.intervals import Bounds
 from umpc.ustat.blocks import in_blocks
 
-CHUNK = 1 << 17
-"""Cells that are worked on at once. Their 1 MiB stays in a processor's cache."""
+CHUNK = 1 << 19
+"""Cells that a thread works on at once. Fewer make calls so short that threads wait for each other;
+more do not stay in a processor's cache."""
 
 Threshold: TypeAlias = "int | slice | Integers"
 """The place of a prefix sum (or of a value) for each place of the output."""
