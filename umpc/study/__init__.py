@@ -22,5 +22,7 @@
 | `messages.py` | what coordinator and node say to each other |
 | `frames.py` | one message between nodes, as it travels |
 | `interval.py` | the interval for the statistic on all sets, from what was released |
+| `measured.py` | the cost of a run as it was measured: times, rounds and bytes |
 | `report.py` | the result: estimate, errors, cost |
+| `making_report.py` | the report, from what was released and what the run took |
 """
