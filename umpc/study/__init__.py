@@ -3,6 +3,7 @@
 | file | what it holds |
 |---|---|
 | `document.py` | `Study`: what every protocol needs, and one `settings` of its own protocol |
+| `decoding.py` | a study from the bytes that came, or their refusal |
 | `settings.py` | `Settings`: the base of all protocols' settings |
 | `parts.py` | participants, fields, bins, and exact numbers as text |
 | `several.py` | several statistics and strata in one study, and their parts of ε |
