@@ -49,6 +49,7 @@ def test_only_its_owner_reads_the_order_and_only_where_it_was_asked_for(node, mo
     assert node.ask() == f"{ROWS} records"
     assert not place.exists() and describe() == ""
     monkeypatch.setenv(VARIABLE, str(place))
+    place.touch(0o644)
     node.ask()
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert str(place) in describe()

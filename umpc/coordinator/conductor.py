@@ -83,6 +83,7 @@ class Conductor:
         self.seconds = side.study.seconds_per_step
         self.moments: list[Moment] = []
         self._told: asyncio.Task[None] | None = None
+        self._evaluate_seconds = self.seconds + ANSWER_SECONDS
         self.may_be_charged = True
         """Whether some node may have charged for an attempt that another node holds.
 
@@ -96,7 +97,7 @@ class Conductor:
         self.losses.hear(answers)
         answers = await self._take_up(answers)
         offline = time.perf_counter()
-        prepared = self._resume(answers)
+        prepared = await self._resume(answers)
         if prepared is None:
             agree = self.side.agree(answers)
             if agree is None:
@@ -176,10 +177,21 @@ class Conductor:
         asked = [len(ask.question)] * len(answers)
         return asked, [len(answer.answer) for answer in answers]
 
-    def _resume(self, answers: list[Proposed]) -> list[m.Prepared] | None:
-        """Go on with what every node has prepared, if each has. Returns: what it has."""
-        prepared = None if self.shufflers else self.side.resume(answers)
+    async def _resume(self, answers: list[Proposed]) -> list[m.Prepared] | None:
+        """Go on with what every node has prepared, if each has. Returns: what it has.
+
+        Nodes that go on still have to meet, for which each has the time of the step *prepare*. The
+        coordinator waits for both steps at once: a peer that meets the others late and then says
+        nothing is thereby named by them, before the coordinator has to name one of them.
+        """
+        if self.shufflers:
+            return None
+        if len(answers) <= FEW_NODES:
+            prepared = self.side.resume(answers)
+        else:
+            prepared = await asyncio.to_thread(self.side.resume, answers)
         if prepared is not None:
+            self._evaluate_seconds += self.seconds
             self._begin_to_look_ahead()
         return prepared
 
@@ -233,7 +245,7 @@ class Conductor:
         begun = self._elapsed(self.started)
         aggregation = self.side.aggregation
         if aggregation is None:
-            return await self._ask("evaluate", evaluate, (m.Ready,))
+            return await self._ask("evaluate", evaluate, (m.Ready,), seconds=self._evaluate_seconds)
         seconds = self.seconds + ANSWER_SECONDS
         places = {link.node.name: place for place, link in enumerate(self.links)}
 
@@ -330,11 +342,14 @@ class Conductor:
         kinds: tuple[type[Expected], ...],
         beside: Beside | None = None,
         links: list[NodeLink] | None = None,
+        seconds: float | None = None,
     ) -> list[Expected]:
         """Send to all nodes, and wait for everybody's answer of one of these kinds.
 
-        Args: links: where not all nodes are asked.
+        Args: links: where not all nodes are asked. seconds: where an answer may take longer than
+            one step.
         """
+        patience = self.seconds + ANSWER_SECONDS if seconds is None else seconds
         asked_links = self.links if links is None else links
         self.tell(step, 0, len(asked_links))
         found: dict[str, Expected] = {}
@@ -345,7 +360,7 @@ class Conductor:
                     await beside(link)
                 return
             asked = self._elapsed(self.started)
-            answer = await link.ask(step, message, kinds, self.seconds + ANSWER_SECONDS)
+            answer = await link.ask(step, message, kinds, patience)
             self.moments.append(Moment(step, link.node.name, asked, self._elapsed(self.started)))
             found[link.node.name] = answer
             failpoint(f"answered-{step}")

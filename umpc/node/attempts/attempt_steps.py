@@ -25,7 +25,7 @@ from umpc.dp.events import Event
 from umpc.errors import UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner
-from umpc.node.attempts.coordinator_stream import CoordinatorStream
+from umpc.node.attempts.coordinator_stream import PATIENCE_SECONDS, CoordinatorStream
 from umpc.node.attempts.prepared_attempts import PreparedAttempt
 from umpc.node.attempts.questions import Questions
 from umpc.node.attempts.release import Ending
@@ -124,8 +124,10 @@ class AttemptSteps:
             self.runner.work_ahead()
             if isinstance(asked, m.Agree):
                 await self.stream.send(parked.waiting().prepared)
-                asked = await self.stream.expect(m.Evaluate)
-            await self._finish(parked.side, asked)
+                await self._finish(parked.side, await self.stream.expect(m.Evaluate))
+            else:  # the others may still be meeting, which is a step of its own
+                patience = 2 * study.seconds_per_step + PATIENCE_SECONDS
+                await self._finish(parked.side, asked, patience)
         finally:
             self.settle(parked)
 
@@ -241,8 +243,13 @@ class AttemptSteps:
         self.site.permit(study, parked.side.records)
         self.site.permit_delta(parked.delta)
 
-    async def _finish(self, side: NodeSide, evaluate: m.Evaluate) -> None:
-        """The steps on the data: evaluate, release, and the protocol's questions."""
+    async def _finish(
+        self, side: NodeSide, evaluate: m.Evaluate, patience: float | None = None
+    ) -> None:
+        """The steps on the data: evaluate, release, and the protocol's questions.
+
+        Args: patience: seconds until all nodes are ready, where that may take more than a step.
+        """
         self.stream.step = "evaluate"
         failpoint("before-evaluate")
         runner, traffic = self.runner, self.runner.traffic
@@ -257,7 +264,7 @@ class AttemptSteps:
             m.Ready(traffic.bytes_online_by_round, traffic.bytes_offline, traffic.rounds_used)
         )
         failpoint("after-ready")
-        await self.stream.expect(m.Release)
+        await self.stream.expect(m.Release, patience)
         self.stream.step = "release"
         failpoint("release-asked")
         await ending.release(held)

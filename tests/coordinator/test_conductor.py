@@ -1,0 +1,95 @@
+"""umpc.coordinator.conductor: the run of a study that every node has prepared.
+
+docs/decisions/0090-fewer-rounds-of-a-prepared-run.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.protocols.base.test_resume import ATTEMPT, MEMBERS, STUDY, answers, changed
+from tests.support.protocols import coordinator_of
+from tests.support.signed import opened, prepared
+from umpc.coordinator import conductor
+from umpc.coordinator.client import silent
+from umpc.coordinator.conductor import ANSWER_SECONDS, Conductor, expect_nothing
+from umpc.coordinator.losses import Losses
+from umpc.errors import PeerLost, RemoteProtocolError, UmpcError
+from umpc.study import messages as m
+
+STEP = STUDY.seconds_per_step
+SAYS = {
+    m.Propose: answers(),
+    m.Agree: opened(STUDY, MEMBERS, ATTEMPT.openings),
+    m.Begin: prepared(ATTEMPT),
+}
+
+
+class Link:
+    """A link to a node that answers as in `said`, and is lost when it is to evaluate."""
+
+    def __init__(self, place: int, said: dict[Any, Any]):
+        self.node = STUDY.nodes[place]
+        self.asked: dict[str, tuple[m.CoordinatorMessage, float]] = {}
+        self._place, self._said = place, said
+
+    async def ask(
+        self, step: str, message: m.CoordinatorMessage, kinds: Any, seconds: float
+    ) -> Any:
+        self.asked[step] = message, seconds
+        if isinstance(message, m.Evaluate):
+            raise PeerLost(f"{self.node.name} is gone", culprit=self.node.name, step=step)
+        return self._said[type(message)][self._place]
+
+
+def conduct(proposed: list[Any], shufflers: Any = ()) -> tuple[dict[str, Any], UmpcError]:
+    """What the first node was asked, and how the run ended."""
+    links: list[Any] = [Link(place, {**SAYS, m.Propose: proposed}) for place in range(3)]
+    side = coordinator_of(STUDY)
+    parts = (side, links, silent, 0.0, list(shufflers), expect_nothing, Losses(STUDY))
+    with pytest.raises(UmpcError) as caught:
+        asyncio.run(Conductor(*parts).conduct())
+    return links[0].asked, caught.value
+
+
+@pytest.mark.parametrize("few", [8, 2])
+def test_nodes_that_have_all_prepared_are_asked_to_evaluate_at_once(few, monkeypatch):
+    monkeypatch.setattr(conductor, "FEW_NODES", few)
+    asked, error = conduct(answers())
+    assert isinstance(error, PeerLost) and list(asked) == ["propose", "evaluate"]
+    message, _ = asked["evaluate"]
+    waiting = [each.waiting.prepared for each in answers() if each.waiting is not None]
+    assert [len(each) for each in message.signatures] == [len(each.signature) for each in waiting]
+
+
+def test_nodes_that_have_yet_to_meet_get_the_time_of_both_steps():
+    """A peer that met them late and then stalled once made the coordinator name a node that waits.
+
+    The nodes name that peer when their own time for the second step is up.
+    """
+    at_once, _ = conduct(answers())
+    assert at_once["evaluate"][1] == 2 * STEP + ANSWER_SECONDS
+    assert at_once["propose"][1] == STEP + ANSWER_SECONDS
+    agreed, _ = conduct(changed(1, waiting=None))
+    assert list(agreed) == ["propose", "agree", "prepare", "evaluate"]
+    assert {seconds for _, seconds in agreed.values()} == {STEP + ANSWER_SECONDS}
+
+
+def test_a_study_with_shufflers_is_agreed_on_again():
+    """Each shuffler has to hear of the attempt, which it does in the step prepare."""
+    asked, _ = conduct(answers(), shufflers=["shuffler"])
+    assert "agree" in asked
+
+
+def test_a_false_word_in_place_of_a_preparation_names_its_node_before_data_are_used():
+    lie = answers()
+    first = lie[2].waiting
+    assert first is not None
+    lie[2] = replace(lie[2], waiting=m.WaitingAttempt(first.opened, prepared(ATTEMPT)[1]))
+    asked, error = conduct(lie)
+    assert isinstance(error, RemoteProtocolError) and error.culprit == MEMBERS[2].name
+    assert list(asked) == ["propose"]

@@ -1,0 +1,286 @@
+"""umpc.node.attempts.attempt_steps: the run of what a node has prepared, led by a liar.
+
+docs/decisions/0090-fewer-rounds-of-a-prepared-run.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.node.attempts.test_prepared_attempts import park, prepared
+from tests.support.ledgers import opened
+from tests.support.sessions import Run
+from tests.support.signed import signatures_of
+from tests.support.sites import site_of
+from umpc.crypto.signing import is_signature
+from umpc.errors import (
+    DataError,
+    PeerUnavailable,
+    PreparationLost,
+    RemoteProtocolError,
+    StudyAborted,
+    UmpcError,
+)
+from umpc.node.attempts.prepared_attempts import PreparedAttempt
+from umpc.node.attempts.study_run import StudyRun
+from umpc.study import messages as m
+from umpc.study.members import attempt_statement, members_statement
+
+Order = Callable[[], Awaitable[m.CoordinatorMessage]]
+"""A coordinator's message, and what it does before."""
+BUDGET = Fraction(10**13)
+
+
+class Prepared:
+    """node-0 of three, with a prepared study that waits, and a coordinator that says anything."""
+
+    def __init__(self, folder: Path, ledger: Any):
+        self.run: Run = prepared(label="waits")
+        for node in self.run.nodes:
+            node.check_agreed(self.signatures(self.members_statement))
+        self.parked: PreparedAttempt = park(self.run, folder)[0]
+        self.ledger = ledger
+        self.dialled: list[bytes] = []
+        self.closed: list[bool] = []
+        self.used: list[str] = []
+        self.refuses = ""
+        self.site = site_of(
+            ledger, dial=self._dial, permit=self._permit, permit_delta=lambda delta: None
+        )
+        ledger.reserve(self.study.whole.hash, self.study.exact_epsilon, name=self.study.name)
+        self.site.parking._later = lambda delay, act: SimpleNamespace(cancel=lambda: None)
+        self.site.parking.put(self.parked)
+        node = self.parked.side
+        node.fields_for = self._use  # type: ignore[method-assign]
+
+    @property
+    def study(self) -> Any:
+        return self.run.study
+
+    @property
+    def members(self) -> tuple[Any, ...]:
+        return tuple(self.run.members)
+
+    @property
+    def members_statement(self) -> bytes:
+        return members_statement(self.study.hash, self.members)
+
+    def signatures(self, statement: bytes) -> tuple[bytes, ...]:
+        return tuple(signatures_of(statement, self.members))
+
+    @property
+    def evaluate(self) -> m.Evaluate:
+        return m.Evaluate(self.signatures(attempt_statement(self.run.attempt.id)))
+
+    def _permit(self, study: Any, records: int) -> None:
+        """The site's rules allow it."""
+
+    def _use(self, peer: int) -> Any:
+        self.used.append(f"masked records for {peer}")
+        raise StudyAborted("the records are in use, and the test ends")
+
+    async def _dial(self, study: Any, peer: int, meeting: bytes) -> Any:
+        self.dialled.append(meeting)
+        if self.refuses:
+            raise PeerUnavailable(f"{self.refuses} is gone", culprit=self.refuses, step="prepare")
+        return SimpleNamespace(
+            peer=study.nodes[peer].name,
+            is_awaited=False,
+            on_violation=lambda alarm: None,
+            close=lambda *, keep: self.closed.append(keep),
+            rounds_used=set(),
+            sent={},
+        )
+
+    def hear(self, *orders: Order | m.CoordinatorMessage) -> tuple[list[m.NodeMessage], UmpcError]:
+        """Propose, and say one of these after each message. Returns: what the node did."""
+        said: list[m.NodeMessage] = []
+        left: list[Order | m.CoordinatorMessage] = [m.Propose(self.study.encode()), *orders]
+
+        async def receive() -> m.CoordinatorMessage:
+            for _ in range(20):  # the node's other tasks have their turn
+                await asyncio.sleep(0)
+            if not left:
+                raise StudyAborted("the coordinator ended the study")
+            order = left.pop(0)
+            return await order() if callable(order) else order
+
+        async def send(message: m.NodeMessage) -> None:
+            said.append(message)
+
+        async def whole() -> None:
+            async with asyncio.timeout(5):
+                await StudyRun(self.site, self.study.coordinator, receive, send).run()
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            assert not others, "nothing of the run goes on"
+
+        with pytest.raises(UmpcError) as caught:
+            asyncio.run(whole())
+        return said, caught.value
+
+    def check_said(self, opened: m.Opened, prepared: m.Prepared) -> None:
+        """Check what node-0 says of its attempt, whose signatures differ from time to time."""
+        key = self.parked.side._keys[0]
+        attempt = self.run.attempt.id
+        assert opened.opening == self.run.openings[0]
+        assert is_signature(key, self.members_statement, opened.signature)
+        assert (prepared.attempt, prepared.bytes_received, prepared.ahead) == (attempt, 7, True)
+        assert is_signature(key, attempt_statement(attempt), prepared.signature)
+
+    def nothing_is_left(self) -> None:
+        """The preparation is used up, and cost nothing."""
+        assert len(self.site.parking) == 0
+        assert self.parked.spool is not None and self.parked.spool._cipher is None
+        balance = self.ledger.balance()
+        assert (balance.reserved, balance.spent) == (0, 0)
+
+
+@pytest.fixture
+def node(path: Path, tmp_path: Path) -> Iterator[Prepared]:
+    with opened(path, total=BUDGET) as ledger:
+        yield Prepared(tmp_path, ledger)
+
+
+def test_it_says_at_once_what_it_said_in_the_preparation(node):
+    (accepted,), _ = node.hear()
+    assert accepted.member == node.members[0]
+    node.check_said(accepted.waiting.opened, accepted.waiting.prepared)
+    node.nothing_is_left()
+
+
+def test_with_everybodys_signatures_the_order_to_evaluate_is_obeyed(node):
+    said, _ = node.hear(node.evaluate)
+    assert len(said) == 1 and node.used
+    assert len(node.dialled) == 2 and node.closed == [False, False]
+    node.nothing_is_left()
+
+
+def another_preparation(node: Prepared) -> Sequence[bytes]:
+    """Signatures of all nodes, of another preparation of the same study."""
+    other = prepared(label="another")
+    assert other.study.hash == node.study.hash
+    return signatures_of(attempt_statement(other.attempt.id), other.members)
+
+
+def the_members(node: Prepared) -> Sequence[bytes]:
+    return node.signatures(node.members_statement)
+
+
+def one_short(node: Prepared) -> Sequence[bytes]:
+    return node.evaluate.signatures[:2]
+
+
+def one_twice(node: Prepared) -> Sequence[bytes]:
+    first, _, third = node.evaluate.signatures
+    return (first, first, third)
+
+
+@pytest.mark.parametrize("lie", [another_preparation, the_members, one_short, one_twice])
+@pytest.mark.parametrize("agrees", [False, True])
+def test_no_record_is_used_without_everybodys_signature_of_this_attempt(node, lie, agrees):
+    lied = m.Evaluate(tuple(lie(node)))
+    said, error = node.hear(*(agreement(node) if agrees else ()), lied)
+    assert isinstance(error, RemoteProtocolError), error
+    assert (error.culprit, error.step) == ("coordinator", "evaluate")
+    assert node.used == [] and len(said) == (3 if agrees else 1)
+    node.nothing_is_left()
+
+
+def agreement(node: Prepared, **changes: Any) -> list[m.CoordinatorMessage]:
+    """What an honest coordinator passes on where some node has nothing prepared, or a change."""
+    members = changes.get("members", node.members)
+    openings = changes.get("openings", tuple(node.run.openings))
+    signatures = changes.get("signatures", node.signatures(node.members_statement))
+    return [m.Agree(members), m.Begin(openings, signatures)]
+
+
+def test_members_are_agreed_on_again_with_the_same_answers(node):
+    said, _ = node.hear(*agreement(node), node.evaluate)
+    node.check_said(*said[1:])
+    assert node.used
+
+
+def test_a_node_that_came_with_another_member_is_named_though_it_cannot_be_reached(node):
+    node.refuses = "node-1"
+    first, second, third = node.members
+    altered = (first, replace(second, records=second.records + 1), third)
+    said, error = node.hear(*agreement(node, members=altered))
+    assert isinstance(error, PreparationLost) and error.culprit == "node-1"
+    assert len(said) == 1, "no opening in an agreement with other members"
+    node.nothing_is_left()
+
+
+def swapped(node: Prepared) -> dict[str, Any]:
+    first, second, third = node.signatures(node.members_statement)
+    return {"signatures": (first, third, second)}
+
+
+def of_the_attempt(node: Prepared) -> dict[str, Any]:
+    return {"signatures": node.evaluate.signatures}
+
+
+def another_opening(node: Prepared) -> dict[str, Any]:
+    return {"openings": (*node.run.openings[:2], bytes(32))}
+
+
+@pytest.mark.parametrize("lie", [swapped, of_the_attempt, another_opening])
+def test_a_second_agreement_is_checked_like_the_first(node, lie):
+    said, error = node.hear(*agreement(node, **lie(node)), node.evaluate)
+    assert isinstance(error, RemoteProtocolError) and error.culprit == "coordinator"
+    assert len(said) == 2 and node.used == [], "it is not prepared"
+    node.nothing_is_left()
+
+
+def test_a_peer_that_does_not_connect_is_named_before_records_are_used(node):
+    node.refuses = "node-2"
+    said, error = node.hear(node.evaluate)
+    assert isinstance(error, PeerUnavailable) and error.culprit == "node-2"
+    assert len(said) == 1 and node.used == []
+    node.nothing_is_left()
+
+
+@pytest.mark.parametrize(
+    "order", [m.Release(), m.Park(), m.Drop(), m.Begin((), ())], ids=lambda order: type(order)
+)
+def test_any_other_order_ends_the_run(node, order):
+    said, error = node.hear(order)
+    assert isinstance(error, RemoteProtocolError) and error.culprit == "coordinator"
+    assert "Agree or Evaluate was due" in error.message and len(said) == 1
+    node.nothing_is_left()
+
+
+def test_it_is_used_up_by_a_run_that_failed(node):
+    node.hear()
+    node.nothing_is_left()
+    said, error = node.hear(node.evaluate)
+    assert isinstance(error, DataError) and said == [], "a run from the start, which reads records"
+
+
+def test_two_runs_at_once_do_not_use_the_same_masks(node):
+    ended: list[str] = []
+
+    async def led_by_another() -> m.CoordinatorMessage:
+        async def propose() -> m.CoordinatorMessage:
+            return m.Propose(node.study.encode())
+
+        async def said_nothing(message: m.NodeMessage) -> None:
+            raise AssertionError(message)
+
+        second = StudyRun(node.site, node.study.coordinator, propose, said_nothing)
+        with pytest.raises(UmpcError) as caught:
+            await second.run()
+        ended.append(caught.value.message)
+        return node.evaluate
+
+    node.hear(led_by_another)
+    assert "another run of the study" in ended[0]
+    assert node.used, "the first run goes on"
+    node.nothing_is_left()

@@ -1,0 +1,166 @@
+"""umpc.node.attempts.attempt_steps: one node from its preparation to its release, in memory.
+
+What is on disk at each message: docs/protocol.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.ledgers import kinds, opened
+from tests.support.sites import site_of
+from tests.support.studies import make_study
+from umpc.errors import PolicyRefused, RemoteProtocolError, StudyAborted, UmpcError
+from umpc.node.attempts.coordinator_stream import PATIENCE_SECONDS, CoordinatorStream
+from umpc.node.attempts.study_run import StudyRun
+from umpc.node.budget.ledger import Ledger
+from umpc.node.records import Records
+from umpc.study import messages as m
+
+STUDY = make_study(nodes=1, dealer=None, preprocessing="none", backend="garbled")
+STEP = STUDY.seconds_per_step
+
+
+class Node:
+    """node-0, the only one of its study. Its state on disk is noted at each of its messages."""
+
+    def __init__(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch):
+        self.ledger = ledger
+        columns = {name: np.arange(9, dtype=np.int64) % 4 for name in ("x", "y")}
+        self.site = site_of(
+            ledger,
+            load=lambda study: Records(columns, 9, 0),
+            permit=self._permit,
+            permit_delta=lambda delta: None,
+        )
+        self.site.parking._later = lambda delay, act: SimpleNamespace(cancel=lambda: None)
+        self.at: dict[str, tuple[bool, bool]] = {}
+        """Message → whether a finished share is held then, and whether it is charged."""
+        self.waited: dict[Any, float | None] = {}
+        self.refuses = False
+        expect = CoordinatorStream.expect
+
+        def noted(
+            stream: CoordinatorStream, kind: Any, seconds: float | None = None
+        ) -> Awaitable[Any]:
+            self.waited[kind] = seconds
+            return expect(stream, kind, seconds)
+
+        monkeypatch.setattr(CoordinatorStream, "expect", noted)
+
+    def _permit(self, study: Any, records: int) -> None:
+        if self.refuses:
+            raise PolicyRefused("node-0 refuses")
+
+    def _note(self, message: m.NodeMessage) -> None:
+        hash_ = STUDY.whole.hash
+        state = self.ledger.held(hash_) is not None, "charge" in kinds(self.ledger)
+        self.at[type(message).__name__] = state
+
+    def lead(
+        self, answer: Callable[[m.NodeMessage], m.CoordinatorMessage], *, ahead: bool = False
+    ) -> UmpcError | None:
+        """Lead a study as `answer` says, which is asked after each message. Returns: its end."""
+        said: list[m.NodeMessage] = []
+
+        async def receive() -> m.CoordinatorMessage:
+            await asyncio.sleep(0)
+            return answer(said[-1]) if said else m.Propose(STUDY.encode(), ahead)
+
+        async def send(message: m.NodeMessage) -> None:
+            self._note(message)
+            said.append(message)
+
+        try:
+            asyncio.run(StudyRun(self.site, STUDY.coordinator, receive, send).run())
+        except UmpcError as error:
+            return error
+        return None
+
+
+def honest(message: m.NodeMessage) -> m.CoordinatorMessage:
+    """An honest coordinator's next order."""
+    match message:
+        case m.Accepted(_, member, None):
+            return m.Agree((member,))
+        case m.Accepted(_, _, waiting) if waiting is not None:
+            return m.Evaluate((waiting.prepared.signature,))
+        case m.Opened(opening, signature):
+            return m.Begin((opening,), (signature,))
+        case m.Prepared(signature=signature):
+            return m.Evaluate((signature,))
+        case m.Ready():
+            return m.Release()
+        case _:
+            raise StudyAborted("the coordinator ended the study")
+
+
+def parking(message: m.NodeMessage) -> m.CoordinatorMessage:
+    """An honest coordinator that has a study prepared."""
+    return m.Park() if isinstance(message, m.Prepared) else honest(message)
+
+
+@pytest.fixture
+def node(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    with opened(path) as ledger:
+        yield Node(ledger, monkeypatch)
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_the_share_is_on_disk_before_ready_and_charged_before_it_leaves(node, ahead):
+    if ahead:
+        assert node.lead(parking, ahead=True) is None
+        assert node.at["Parked"] == (False, False) and len(node.site.parking) == 1
+    assert node.lead(honest) is None
+    assert node.at["Accepted"] == (False, False)
+    assert node.at["Ready"] == (True, False)
+    assert node.at["Released"][1]
+    assert node.ledger.released(STUDY.whole.hash) is not None
+    assert node.ledger.balance().reserved == 0
+    assert node.ledger.balance().spent == STUDY.exact_epsilon
+
+
+@pytest.mark.parametrize(("ahead", "seconds"), [(False, None), (True, 2 * STEP + PATIENCE_SECONDS)])
+def test_the_release_may_come_two_steps_after_a_prepared_node_is_ready(node, ahead, seconds):
+    """Other nodes may still have to meet. Else it comes after one step, and some seconds."""
+    if ahead:
+        node.lead(parking, ahead=True)
+    node.lead(honest)
+    assert node.waited[m.Release] == seconds
+
+
+def test_a_second_order_to_evaluate_releases_nothing(node):
+    def twice(message: m.NodeMessage) -> m.CoordinatorMessage:
+        if isinstance(message, m.Ready):
+            return m.Evaluate((b"",))
+        return honest(message)
+
+    node.lead(parking, ahead=True)
+    error = node.lead(twice)
+    assert isinstance(error, RemoteProtocolError) and error.culprit == STUDY.coordinator
+    assert "Released" not in node.at and node.ledger.balance().spent == 0
+
+
+def test_the_rules_are_asked_again_before_a_prepared_run_says_anything(node):
+    node.lead(parking, ahead=True)
+    node.at.clear()
+    node.refuses = True
+    assert isinstance(node.lead(honest), PolicyRefused)
+    assert node.at == {} and node.ledger.balance().reserved == 0
+
+
+def test_an_aborted_prepared_run_gives_its_reservation_back(node):
+    def aborts(message: m.NodeMessage) -> m.CoordinatorMessage:
+        raise StudyAborted("the coordinator ended the study")
+
+    node.lead(parking, ahead=True)
+    assert node.ledger.balance().reserved == STUDY.exact_epsilon
+    assert isinstance(node.lead(aborts), StudyAborted)
+    assert node.ledger.balance().reserved == 0 and len(node.site.parking) == 0
