@@ -10,11 +10,12 @@ from typing import Any, cast
 
 import pytest
 
-from umpc.errors import RemoteProtocolError
+from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.compute_threads import ComputeThreads
 from umpc.node.attempts.material import DealerCall
 from umpc.node.attempts.peers import PeerLink, peer_stream
+from umpc.study import messages as m
 
 
 @pytest.mark.parametrize("good", [True, False])
@@ -263,3 +264,38 @@ def test_a_preparation_leaves_the_next_channel_to_its_run():
 
         asyncio.run(scenario())
         assert made == ([] if is_parked else ["channel"])
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_all_that_a_run_has_ends_with_it_except_what_waits_prepared(waits):
+    ended: list[str] = []
+
+    def part(name: str) -> Any:
+        return SimpleNamespace(peer=name, close=lambda **_: ended.append(name))
+
+    site: Any = SimpleNamespace(channels=SimpleNamespace(drop=ended.extend))
+    runner = AttemptRunner(site, tell=site)
+    runner.material.spool = part("material on disk")
+    runner.material.reader = part("dealer")
+    runner.links.made = {1: part("node-1")}
+    runner.delivery._streams = part("shufflers")
+    runner._ahead = SimpleNamespace(cancel=lambda: ended.append("ahead"))  # type: ignore[assignment]
+    runner._is_parked = waits
+    runner.close()
+    due = ["ahead", "dealer", "node-1", "node-1", "shufflers"]
+    assert sorted(ended) == sorted([*due, *(() if waits else ["material on disk"])])
+    assert ended.count("node-1") == 2, "the link, and the channel: the run did not end well"
+    with pytest.raises(LocalProtocolError):
+        asyncio.run(runner.compute.in_thread(sum, ()))
+
+
+def test_nothing_is_charged_after_a_violation_or_without_the_shufflers():
+    site: Any = SimpleNamespace()
+    delivery: Any = object.__new__(m.Delivery)
+    runner = AttemptRunner(site, tell=site)
+    with pytest.raises(LocalProtocolError, match="not reached"):
+        runner.check_delivery(delivery)
+    runner.guard.note(RemoteProtocolError("a replayed frame", culprit="node-2"))
+    released: Any = object.__new__(m.Released)
+    with pytest.raises(RemoteProtocolError, match="replayed"):
+        runner.check_delivery(released)

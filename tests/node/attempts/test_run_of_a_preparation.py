@@ -23,7 +23,9 @@ from tests.support.sites import site_of
 from umpc.crypto.signing import is_signature
 from umpc.errors import (
     DataError,
+    PeerLost,
     PeerUnavailable,
+    PolicyRefused,
     PreparationLost,
     RemoteProtocolError,
     StudyAborted,
@@ -52,8 +54,13 @@ class Prepared:
         self.closed: list[bool] = []
         self.used: list[str] = []
         self.refuses = ""
+        self.never_answers = ""
+        self.alarms: list[Any] = []
+        self.is_deaf = False
+        self.going_on: set[Any] = set()
+        self.ruled_out = ""
         self.site = site_of(
-            ledger, dial=self._dial, permit=self._permit, permit_delta=lambda delta: None
+            ledger, dial=self._dial, permit=self._permit, permit_delta=self._permit_delta
         )
         ledger.reserve(self.study.whole.hash, self.study.exact_epsilon, name=self.study.name)
         self.site.parking._later = lambda delay, act: SimpleNamespace(cancel=lambda: None)
@@ -81,20 +88,31 @@ class Prepared:
         return m.Evaluate(self.signatures(attempt_statement(self.run.attempt.id)))
 
     def _permit(self, study: Any, records: int) -> None:
-        """The site's rules allow it."""
+        self._rule("the study")
+
+    def _permit_delta(self, delta: Fraction) -> None:
+        self._rule("delta")
+
+    def _rule(self, what: str) -> None:
+        if what == self.ruled_out:
+            raise PolicyRefused(f"node-0 refuses {what}")
 
     def _use(self, peer: int) -> Any:
         self.used.append(f"masked records for {peer}")
+        assert self.parked.spool is not None
+        assert self.parked.spool._at_hand, "material was read before it is needed"
         raise StudyAborted("the records are in use, and the test ends")
 
     async def _dial(self, study: Any, peer: int, meeting: bytes) -> Any:
         self.dialled.append(meeting)
         if self.refuses:
             raise PeerUnavailable(f"{self.refuses} is gone", culprit=self.refuses, step="prepare")
+        if self.never_answers == study.nodes[peer].name:
+            await asyncio.Event().wait()
         return SimpleNamespace(
             peer=study.nodes[peer].name,
             is_awaited=False,
-            on_violation=lambda alarm: None,
+            on_violation=self.alarms.append,
             close=lambda *, keep: self.closed.append(keep),
             rounds_used=set(),
             sent={},
@@ -114,13 +132,19 @@ class Prepared:
             return await order() if callable(order) else order
 
         async def send(message: m.NodeMessage) -> None:
+            if self.is_deaf:
+                await asyncio.sleep(0)
+                raise PeerLost("the coordinator is gone", culprit=self.study.coordinator)
             said.append(message)
 
         async def whole() -> None:
-            async with asyncio.timeout(5):
-                await StudyRun(self.site, self.study.coordinator, receive, send).run()
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            assert not others, "nothing of the run goes on"
+            try:
+                async with asyncio.timeout(5):
+                    await StudyRun(self.site, self.study.coordinator, receive, send).run()
+            finally:
+                for _ in range(9):  # what was cancelled ends
+                    await asyncio.sleep(0)
+                self.going_on = asyncio.all_tasks() - {asyncio.current_task()}
 
         with pytest.raises(UmpcError) as caught:
             asyncio.run(whole())
@@ -137,6 +161,7 @@ class Prepared:
 
     def nothing_is_left(self) -> None:
         """The preparation is used up, and cost nothing."""
+        assert not self.going_on, "nothing of the run goes on"
         assert len(self.site.parking) == 0
         assert self.parked.spool is not None and self.parked.spool._cipher is None
         balance = self.ledger.balance()
@@ -160,6 +185,7 @@ def test_with_everybodys_signatures_the_order_to_evaluate_is_obeyed(node):
     said, _ = node.hear(node.evaluate)
     assert len(said) == 1 and node.used
     assert len(node.dialled) == 2 and node.closed == [False, False]
+    assert len(node.alarms) == 2, "a violation of either peer ends the run"
     node.nothing_is_left()
 
 
@@ -244,6 +270,28 @@ def test_a_peer_that_does_not_connect_is_named_before_records_are_used(node):
     said, error = node.hear(node.evaluate)
     assert isinstance(error, PeerUnavailable) and error.culprit == "node-2"
     assert len(said) == 1 and node.used == []
+    node.nothing_is_left()
+
+
+def test_a_run_that_ends_while_a_peer_is_awaited_leaves_nothing(node):
+    node.never_answers = "node-2"
+    _, error = node.hear()
+    assert isinstance(error, StudyAborted) and node.closed == [False]
+    node.nothing_is_left()
+
+
+def test_a_coordinator_that_is_gone_at_once_leaves_nothing(node):
+    node.is_deaf, node.never_answers = True, "node-2"
+    said, error = node.hear()
+    assert isinstance(error, PeerLost) and said == [] and len(node.dialled) == 2
+    node.nothing_is_left()
+
+
+@pytest.mark.parametrize("what", ["the study", "delta"])
+def test_a_site_whose_rules_have_changed_says_nothing(node, what):
+    node.ruled_out = what
+    said, error = node.hear(node.evaluate)
+    assert isinstance(error, PolicyRefused) and said == [] and node.dialled == []
     node.nothing_is_left()
 
 

@@ -17,8 +17,16 @@ import pytest
 from tests.support.ledgers import kinds, opened
 from tests.support.sites import site_of
 from tests.support.studies import make_study
-from umpc.errors import PolicyRefused, RemoteProtocolError, StudyAborted, UmpcError
+from umpc.errors import (
+    PeerLost,
+    PolicyRefused,
+    PreparationError,
+    RemoteProtocolError,
+    StudyAborted,
+    UmpcError,
+)
 from umpc.node.attempts.coordinator_stream import PATIENCE_SECONDS, CoordinatorStream
+from umpc.node.attempts.prepared_attempts import PreparedAttempt
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import Records
@@ -44,7 +52,10 @@ class Node:
         self.at: dict[str, tuple[bool, bool]] = {}
         """Message → whether a finished share is held then, and whether it is charged."""
         self.waited: dict[Any, float | None] = {}
+        self.waited_with: list[bool] = []
+        """For each answer to a proposal, whether a prepared attempt goes on."""
         self.refuses = False
+        self.fails_at: type | None = None
         expect = CoordinatorStream.expect
 
         def noted(
@@ -75,11 +86,19 @@ class Node:
             return answer(said[-1]) if said else m.Propose(STUDY.encode(), ahead)
 
         async def send(message: m.NodeMessage) -> None:
+            if type(message) is self.fails_at:
+                raise PeerLost("the coordinator is gone", culprit=STUDY.coordinator)
             self._note(message)
             said.append(message)
+            if isinstance(message, m.Accepted):
+                self.waited_with.append(message.waiting is not None)
+
+        async def whole() -> None:
+            self.run = StudyRun(self.site, STUDY.coordinator, receive, send)
+            await self.run.run()
 
         try:
-            asyncio.run(StudyRun(self.site, STUDY.coordinator, receive, send).run())
+            asyncio.run(whole())
         except UmpcError as error:
             return error
         return None
@@ -164,3 +183,55 @@ def test_an_aborted_prepared_run_gives_its_reservation_back(node):
     assert node.ledger.balance().reserved == STUDY.exact_epsilon
     assert isinstance(node.lead(aborts), StudyAborted)
     assert node.ledger.balance().reserved == 0 and len(node.site.parking) == 0
+
+
+def test_a_study_that_waits_needs_no_coordinator_any_more(node):
+    assert node.lead(parking, ahead=True) is None
+    assert node.run.answered and node.run.parked is not None
+
+
+def test_a_preparation_of_which_nobody_could_be_told_does_not_wait(node):
+    node.fails_at = m.Parked
+    assert isinstance(node.lead(parking, ahead=True), PeerLost)
+    assert len(node.site.parking) == 0 and node.ledger.balance().reserved == 0
+
+
+def test_a_preparation_for_which_there_is_no_room_any_more_leaves_no_file(node, monkeypatch):
+    closed: list[PreparedAttempt] = []
+    monkeypatch.setattr(PreparedAttempt, "close", lambda parked: closed.append(parked))
+
+    def full(message: m.NodeMessage) -> m.CoordinatorMessage:
+        node.site.parking._most = 0
+        return parking(message)
+
+    assert isinstance(node.lead(full, ahead=True), PreparationError)
+    assert len(closed) == 1 and node.ledger.balance().reserved == 0
+
+
+def test_nothing_is_prepared_without_everybodys_signature_of_the_members(node):
+    def lies(message: m.NodeMessage) -> m.CoordinatorMessage:
+        if isinstance(message, m.Opened):
+            return m.Begin((message.opening,), (bytes(64),))
+        return honest(message)
+
+    error = node.lead(lies)
+    assert isinstance(error, RemoteProtocolError) and error.culprit == STUDY.coordinator
+    assert "Prepared" not in node.at and node.ledger.balance().reserved == 0
+
+
+def test_a_study_that_is_prepared_anew_drops_the_earlier_preparation(node):
+    for _ in range(2):
+        assert node.lead(parking, ahead=True) is None
+    assert len(node.site.parking) == 1
+    assert node.lead(honest) is None
+    assert node.waited_with == [False, False, True]
+
+
+def test_a_preparation_with_other_survivors_is_dropped(node):
+    """It is charged under the same name, and its attempt has other members."""
+    node.lead(parking, ahead=True)
+    (place,) = node.site.parking._places.values()
+    place.parked.side.study = SimpleNamespace(hash=bytes(32), whole=STUDY.whole)
+    assert node.lead(honest) is None
+    assert node.waited_with == [False, False]
+    assert node.ledger.balance().spent == STUDY.exact_epsilon

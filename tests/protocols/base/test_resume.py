@@ -87,3 +87,20 @@ def test_a_node_whose_word_does_not_fit_is_named(change):
     with pytest.raises(RemoteProtocolError) as caught:
         coordinator_of(STUDY).resume(changed(1, waiting=waiting(**change)))
     assert caught.value.culprit == MEMBERS[1].name
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"member": MEMBERS[2]},
+        {"member": replace(MEMBERS[1], signature=bytes(64))},
+        {"study_hash": bytes(32)},
+    ],
+    ids=["another node's member", "a member that it has not signed", "another study"],
+)
+def test_a_member_is_checked_although_nobody_agrees_again(change):
+    side, found = coordinator_of(STUDY), changed(1, **change)
+    with pytest.raises(RemoteProtocolError) as caught:
+        assert side.resume(found) is None
+        side.agree(found)
+    assert caught.value.culprit == MEMBERS[1].name
