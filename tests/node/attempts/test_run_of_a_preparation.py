@@ -6,6 +6,7 @@ docs/decisions/0090-fewer-rounds-of-a-prepared-run.md.
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -57,6 +58,8 @@ class Prepared:
         self.never_answers = ""
         self.alarms: list[Any] = []
         self.is_deaf = False
+        self.read_ahead = 0
+        """The payloads of the material that were read when records were used first."""
         self.going_on: set[Any] = set()
         self.ruled_out = ""
         self.site = site_of(
@@ -100,7 +103,7 @@ class Prepared:
     def _use(self, peer: int) -> Any:
         self.used.append(f"masked records for {peer}")
         assert self.parked.spool is not None
-        assert self.parked.spool._at_hand, "material was read before it is needed"
+        self.read_ahead = len(self.parked.spool._at_hand)
         raise StudyAborted("the records are in use, and the test ends")
 
     async def _dial(self, study: Any, peer: int, meeting: bytes) -> Any:
@@ -185,6 +188,7 @@ def test_with_everybodys_signatures_the_order_to_evaluate_is_obeyed(node):
     said, _ = node.hear(node.evaluate)
     assert len(said) == 1 and node.used
     assert len(node.dialled) == 2 and node.closed == [False, False]
+    assert node.read_ahead == len(node.parked.chunks)
     assert len(node.alarms) == 2, "a violation of either peer ends the run"
     node.nothing_is_left()
 
@@ -234,7 +238,7 @@ def test_members_are_agreed_on_again_with_the_same_answers(node):
     assert node.used
 
 
-def test_a_node_that_came_with_another_member_is_named_though_it_cannot_be_reached(node):
+def test_a_node_that_came_with_another_member_is_named_though_it_cannot_be_reached(node, caplog):
     node.refuses = "node-1"
     first, second, third = node.members
     altered = (first, replace(second, records=second.records + 1), third)
@@ -242,6 +246,8 @@ def test_a_node_that_came_with_another_member_is_named_though_it_cannot_be_reach
     assert isinstance(error, PreparationLost) and error.culprit == "node-1"
     assert len(said) == 1, "no opening in an agreement with other members"
     node.nothing_is_left()
+    gc.collect()
+    assert "never retrieved" not in caplog.text
 
 
 def swapped(node: Prepared) -> dict[str, Any]:
