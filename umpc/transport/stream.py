@@ -104,6 +104,7 @@ class RpcStream(Generic[Request, Reply]):
         self._reader: StreamReader[Reply] | None = None
         self._writer: StreamWriter[Request] | None = None
         self._heart: StreamHeart | None = None
+        self._says_no_more = False
         self._closing: asyncio.Future[None] | None = None
 
     # ---- open ------------------------------------------------------------------------------
@@ -304,8 +305,10 @@ class RpcStream(Generic[Request, Reply]):
         """Say that this side writes no more, and wait until the peer ends the stream."""
         if self._reader is None:
             return
-        with contextlib.suppress(*BROKEN):
-            await self._opened.call.done_writing()
+        if not self._says_no_more:
+            self._says_no_more = True
+            with contextlib.suppress(*BROKEN):
+                await self._opened.call.done_writing()
         await self._reader.ended_within(seconds)
 
     def cancel(self, *, keep: bool = False) -> None:

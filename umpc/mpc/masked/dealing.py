@@ -8,6 +8,7 @@ from functools import reduce
 import numpy as np
 
 from umpc.crypto.prg import FixedKeyHash
+from umpc.crypto.ring import packed_size
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.masked.dcf import ComparisonKeys, generate
@@ -114,27 +115,32 @@ def _last_shares(
 
 
 def _bit_masks(plan: Plan, parts: Sequence[SeededPart], masks: PlaceValues, count: int) -> BitArray:
-    """The mask under which each bit is opened: (bits, count) uint8.
+    """The mask under which each bit is opened: (bits, ⌈count/8⌉) uint8, eight edges to a byte.
 
     A sign is opened under msb(r) as well.
     """
-    found = np.zeros((len(plan.bits), count), dtype=np.uint8)
+    found = np.empty((len(plan.bits), packed_size(count, 1)), dtype=np.uint8)
     for number, mask in enumerate(found):
-        for part in parts:
-            if number in part.bit_masks:
-                mask ^= part.bit_masks[number]
+        known = [part.bit_masks[number] for part in parts if number in part.bit_masks]
         top = plan.top_bit(number)
         if top is not None:
-            mask ^= top_bit(top.difference.mask, top.width, masks)
+            bit = np.broadcast_to(top_bit(top.difference.mask, top.width, masks), (count,))
+            known.append(np.packbits(bit, bitorder="little"))
+        mask[:] = reduce(np.bitwise_xor, known)
     return found
 
 
 def _products(plan: Plan, bit_masks: BitArray, masks: PlaceValues, count: int) -> RingArray:
     """Every element's product of masks: (elements, count) of the ring."""
     kind = plan.ring.dtype
-    products = np.empty((len(plan.elements), count), dtype=kind)
-    for row, (bits, factors) in zip(products, plan.elements, strict=True):
-        row[:] = reduce(np.bitwise_and, [bit_masks[bit] for bit in bits]) if bits else 1
+    if not plan.elements:
+        return np.empty((0, count), dtype=kind)
+    packed = np.full((len(plan.elements), packed_size(count, 1)), 255, dtype=np.uint8)
+    for row, (bits, _) in zip(packed, plan.elements, strict=True):
+        if bits:
+            row[:] = reduce(np.bitwise_and, [bit_masks[bit] for bit in bits])
+    products = np.unpackbits(packed, axis=1, count=count, bitorder="little").astype(kind)
+    for row, (_, factors) in zip(products, plan.elements, strict=True):
         for form in factors:
             row *= linear_value(form, masks).astype(kind)
     return products
@@ -146,13 +152,13 @@ def _bit_products(plan: Plan, bit_masks: BitArray) -> BitArray:
     An element without its last literal is an element, too, and its row is multiplied by that
     literal's mask. The rows that end with the same literal are computed together.
     """
-    packed = np.packbits(bit_masks, axis=1, bitorder="little")
-    products = np.empty((len(plan.bit_elements), packed.shape[1]), dtype=np.uint8)
-    for literal, (rows, shorter) in plan.bit_element_steps.items():
-        mask = reduce(np.bitwise_xor, [packed[bit] for bit in literal])
-        products[rows] = mask
-        multiplied = shorter >= 0
-        products[rows[multiplied]] &= products[shorter[multiplied]]
+    products = np.empty((len(plan.bit_elements), bit_masks.shape[1]), dtype=np.uint8)
+    for literal, (alone, rows, shorter) in plan.bit_element_steps.items():
+        mask = reduce(np.bitwise_xor, [bit_masks[bit] for bit in literal])
+        if alone is not None:
+            products[alone] = mask
+        if len(rows):
+            products[rows] = products.take(shorter, axis=0) & mask
     return products
 
 

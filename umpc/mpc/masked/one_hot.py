@@ -20,12 +20,13 @@ Rows: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """A table's rows, or shares of them: (words, n) of the table's type."""
 
 WORD_BITS = 64
+_TYPES = {bits: np.dtype(f"<u{bits // 8}") for bits in (8, 16, 32, WORD_BITS)}
 _PARITIES = np.array([number.bit_count() & 1 for number in range(256)], dtype=np.uint8)
 
 
 def row_type(table: LookupTable) -> np.dtype[np.unsignedinteger[Any]]:
     """The numpy type of a table's words."""
-    return np.dtype(f"<u{min(table.bits, WORD_BITS) // 8}")
+    return _TYPES[min(table.bits, WORD_BITS)]
 
 
 def row_words(table: LookupTable) -> int:
@@ -36,17 +37,21 @@ def row_words(table: LookupTable) -> int:
 def one_hot(table: LookupTable, mask: WordArray, count: int) -> Rows:
     """The rows of the masks' pieces. Args: mask: (count,) or () uint64."""
     kind, words = row_type(table), row_words(table)
-    piece = np.broadcast_to(piece_of(table, mask), (count,))
+    piece = piece_of(table, mask)
+    if not piece.ndim:
+        piece = np.full(count, piece)
+    rows = np.empty((words, count), dtype=kind)
     place = piece & np.uint64(WORD_BITS - 1) if words > 1 else piece
-    rows: list[NDArray[np.unsignedinteger[Any]]]
-    rows = [np.left_shift(kind.type(1), place.astype(kind, copy=False))]
+    np.left_shift(kind.type(1), place.astype(kind, copy=False), out=rows[0])
     for number in range(6, table.size):
         # a bit of the piece puts the place into the lower or the higher half of the words
         mask = (piece >> np.uint64(number)) & np.uint64(1)
         np.subtract(np.uint64(0), mask, out=mask)
-        higher = [row & mask for row in rows]
-        rows = [row ^ above for row, above in zip(rows, higher, strict=True)] + higher
-    return np.stack(rows)
+        half = 1 << (number - 6)
+        lower, higher = rows[:half], rows[half : 2 * half]
+        np.bitwise_and(lower, mask, out=higher)
+        lower ^= higher
+    return rows
 
 
 def piece_of(table: LookupTable, values: WordArray) -> WordArray:

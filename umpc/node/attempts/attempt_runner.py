@@ -212,7 +212,7 @@ class AttemptRunner:
     def work_ahead(self) -> None:
         """Begin work on no data in the thread; later computations there wait for it."""
         mesh = self.side.mesh
-        if isinstance(mesh, WorksAhead):
+        if isinstance(mesh, WorksAhead) and mesh.has_work_ahead:
             self._ahead = asyncio.create_task(self.compute.in_thread(mesh.work_ahead))
 
     async def evaluate(self, signatures: Sequence[bytes]) -> None:
