@@ -184,7 +184,7 @@ def test_power_a_wrong_row_of_a_table_is_found(monkeypatch):
 
 
 def test_power_a_sign_without_the_masks_top_bit_is_found(monkeypatch):
-    monkeypatch.setattr(dealing, "top_bit", lambda *given: np.uint8(0))
+    monkeypatch.setattr(dealing, "bit_of", lambda *given: np.uint8(0))
     with pytest.raises(AssertionError):
         check_all(4, 2)
 

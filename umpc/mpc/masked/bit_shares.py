@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.prg import FixedKeyHash
-from umpc.mpc.arrays import BitArray, WordArray
+from umpc.mpc.arrays import BitArray, PieceArray
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import evaluate
-from umpc.mpc.masked.masks import PlaceValues, bit_of, linear_value, modulus
+from umpc.mpc.masked.masks import PlaceValues, bit_of, linear_value, modulus, narrow_value
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
 from umpc.mpc.masked.one_hot import above_and_at, moved, piece_of
 from umpc.mpc.masked.plan import Plan
@@ -29,6 +29,7 @@ from umpc.mpc.masked.plan_items import (
     Local,
     Logic,
     LookupBit,
+    LookupTable,
     TopBit,
 )
 from umpc.ustat.local import evaluate_local
@@ -65,7 +66,7 @@ class BitShares:
         self.places = places
         self.bits = bits
         self._material = material
-        self._differences: dict[Linear, WordArray] = {}
+        self._differences: dict[tuple[Linear, int], PieceArray] = {}
         self._compared_pieces: dict[int, tuple[BitArray, BitArray]] = {}
         self._compared: dict[int, tuple[BitArray, BitArray]] = {}
 
@@ -87,7 +88,7 @@ class BitShares:
         """The share of a bit ⊕ msb(d̂), which party 0 adds."""
         if top is None or self.party > 0:
             return share
-        return share ^ _packed(bit_of(self._difference(top.difference), top.width - 1))
+        return share ^ _packed(bit_of(self._difference(top), top.width - 1))
 
     def _comparison(self, number: int) -> tuple[BitArray, BitArray]:
         """The shares of [d < 0] and of [d = 0], but for msb(r): Eval< of the party's key."""
@@ -101,21 +102,23 @@ class BitShares:
             self._compared[number] = _packed(less), _packed(equal)
         return self._compared[number]
 
-    def _piece(self, number: int, difference: Linear) -> WordArray:
-        """The bits of a masked difference that a table covers: (count,) uint64."""
-        return piece_of(self.plan.tables[number], self._difference(difference))
+    def _piece(self, number: int) -> PieceArray:
+        """The bits of a masked difference that a table covers: (count,)."""
+        table = self.plan.tables[number]
+        return piece_of(table, self._difference(table))
 
-    def _difference(self, form: Linear) -> WordArray:
-        """A masked difference modulo 2^64: (count,) uint64."""
-        if form not in self._differences:
-            self._differences[form] = linear_value(form, self.places)
-        return self._differences[form]
+    def _difference(self, read: LookupTable | TopBit) -> PieceArray:
+        """A masked difference, of which its w low bits are read: (count,)."""
+        key = read.difference, read.width
+        if key not in self._differences:
+            self._differences[key] = narrow_value(*key, self.places)
+        return self._differences[key]
 
     def _lookup_bit(self, lookup: LookupBit) -> BitArray:
         """The share of [d̂_i < r_i] or [d̂_i = r_i]."""
         number = lookup.table
         if number not in self._compared_pieces:
-            piece = self._piece(number, self.plan.tables[number].difference)
+            piece = self._piece(number)
             less, equal = above_and_at(self._material.tables[number], piece)
             self._compared_pieces[number] = _packed(less), _packed(equal)
         return self._compared_pieces[number][0 if lookup.kind == "less" else 1]
@@ -123,7 +126,7 @@ class BitShares:
     def _coin_bit(self, number: int, kind: str) -> BitArray:
         """The share of [u < c] or [u = c] for pieces of u = û ⊕ r and of the threshold c."""
         table = self.plan.tables[number]
-        masked = self._piece(number, table.difference)
+        masked = self._piece(number)
         threshold = piece_of(table, self.inputs.coins_of_noise().thresholds)
         # [u < c] is the parity of the places below c, in the order of u: all of them above ~u.
         backwards = (1 << table.size) - 1

@@ -139,7 +139,7 @@ class AttemptRunner:
         attempt, channels = mesh.attempt, self.channels.of_use(self.site, mesh)
         await self.links.connect(self.site, mesh, attempt.study, attempt.id, channels)
         self.channels.count_set_up(mesh)
-        await together(rounds.set_up(peer) for peer in mesh.peers)
+        await rounds.set_up(*mesh.peers)
         failpoint("after-set-up")
         if not self.channels.take_coins(mesh):
             await rounds.toss()
@@ -228,7 +228,7 @@ class AttemptRunner:
             if side.mesh is not None and self._rounds is not None:
                 rounds = self._rounds
                 rounds.begin_step("evaluate")
-                await together(rounds.exchange_fields(peer) for peer in side.mesh.peers)
+                await rounds.exchange_fields(*side.mesh.peers)
                 failpoint("after-fields")
                 await evaluate_chunks(rounds, self._chunks)
             steps = side.own_steps()
