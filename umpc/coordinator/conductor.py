@@ -18,7 +18,8 @@ from umpc.failpoints import failpoint
 from umpc.protocols.base.coordinator import CoordinatorSide, Finished, Proposed, Standing
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
-from umpc.study.report import Measured, Moment, Report, count_online
+from umpc.study.measured import Measured, Moment, count_online
+from umpc.study.report import Report
 
 log = logging.getLogger("umpc.coordinator")
 ANSWER_SECONDS = 5

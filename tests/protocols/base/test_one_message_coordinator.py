@@ -22,7 +22,7 @@ from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, c
 from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.study import messages as m
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 
 by_protocol = pytest.mark.parametrize("protocol", ONE_MESSAGE)
 COUNTS = (21, 33)

@@ -15,7 +15,7 @@ from umpc.errors import AlreadyReleased, LocalProtocolError, PeerLost, RemotePro
 from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator, cost_of_rounds
 from umpc.protocols.ghazi_rounds.node import RoundsNode
 from umpc.study import messages as m
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 
 COUNTS = (61, 73)
 STUDY = local_study("ghazi-rounds")

@@ -12,7 +12,7 @@ from tests.support.released import released_by
 from umpc.errors import AlreadyReleased, RemoteProtocolError, TooFewRecords
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, cost_of_messages
 from umpc.study import messages as m
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 
 STUDY = gopa_study(3)
 COUNTS = (5, 0, 7)

@@ -26,7 +26,7 @@ async def joined(channel, number: int) -> Call:
 
 
 async def told_of(call: Call, name: str) -> int:
-    """The hub answers a member that opens a session with a name which is not connected."""
+    """Return the notice to a member that opens a session with a name that is not connected."""
     target = pb.HubMember(role="node", name=name)
     opening = pb.HubEnvelope(target=target, session=bytes(16), kind=pb.HUB_OPEN)
     await call.write(pb.HubFrame(envelope=opening))

@@ -1,4 +1,4 @@
-"""A session keeps envelopes until they are acknowledged, and asks for that soon enough: nothing stays for ever.
+"""A session keeps its records until they are acknowledged, and asks in time: none stays for ever.
 
 Two ends of a session, on a line that delivers at once or loses what it is told to. Time passes by
 ticks of a second.

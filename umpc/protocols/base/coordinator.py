@@ -33,13 +33,14 @@ from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.frames import Frame
+from umpc.study.measured import Measured
 from umpc.study.members import (
     attempt_statement,
     check_member,
     check_signatures,
     members_statement,
 )
-from umpc.study.report import Measured, Report
+from umpc.study.report import Report
 from umpc.study.sizes import ClassCounts, Member
 
 Finished = m.Released | m.Held
