@@ -30,8 +30,10 @@ from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.protocols.u_mpc.sums import sum_reports
 from umpc.study.document import Study
+from umpc.study.making_report import report_of
+from umpc.study.measured import Measured
 from umpc.study.parts import FieldText
-from umpc.study.report import Measured, Report, report_of
+from umpc.study.report import Report
 from umpc.study.sizes import Sizes
 
 Floats = NDArray[np.float64]

@@ -43,8 +43,10 @@ from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.protocols.u_mpc.sums import sum_reports
 from umpc.study.cost import NO_COST
 from umpc.study.document import Study
+from umpc.study.making_report import report_of
+from umpc.study.measured import Measured
 from umpc.study.parts import FieldText
-from umpc.study.report import Measured, Report, report_of
+from umpc.study.report import Report
 from umpc.study.sizes import Sizes
 from umpc.ustat.sampling import balanced, biregular
 from umpc.ustat.statistics import LIBRARY

@@ -30,7 +30,8 @@ from umpc.study.attempt import Attempt
 from umpc.study.cost import sent_by_round
 from umpc.study.document import Study
 from umpc.study.frames import frame_of
-from umpc.study.report import Measured, Report, count_online
+from umpc.study.measured import Measured, count_online
+from umpc.study.report import Report
 
 Table = Mapping[str, np.ndarray]
 """One node's records: field → (records,) int64 in steps of the resolution."""

@@ -185,6 +185,7 @@ SHELLS = (
     "umpc/cli/light.py",
     "umpc/cli/open_server.py",
     "umpc/cli/own_site.py",
+    "umpc/cli/run_server.py",
     "umpc/cli/serve.py",
     "umpc/transport/",
 )

@@ -20,7 +20,8 @@ from tests.support.studies import GINI, KENDALL, Entropy, library_study
 from umpc.reporting.page import save_page
 from umpc.simulation import simulate
 from umpc.study.document import Study
-from umpc.study.report import Moment, Report
+from umpc.study.measured import Moment
+from umpc.study.report import Report
 
 LOOKS = (Path(__file__).parent / "looks.js").read_text(encoding="utf-8")
 WIDTHS = (400, 1280)

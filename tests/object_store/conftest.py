@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.files import key_file
+
 ACCESS, SECRET = "READERKEY", "hunter2-Zx"
 SECONDS = 60
 
@@ -117,7 +119,4 @@ def _wait(store: Weed, log: Path) -> None:
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
-    file = tmp_path / "store.keys"
-    file.write_text(f"[default]\naws_access_key_id = {ACCESS}\naws_secret_access_key = {SECRET}\n")
-    file.chmod(0o600)
-    return file
+    return key_file(tmp_path / "store.keys", ACCESS, SECRET)

@@ -13,7 +13,7 @@ import obstore
 import pytest
 
 from tests.object_store.conftest import ACCESS, SECRET, Weed
-from umpc.coordinator.studyfile_text import write_study_file
+from tests.support.studyfiles import run_two_sites
 from umpc.deployment.processes import UMPC, Deployment, ended_with_us
 from umpc.errors import ConfigError, DataError
 from umpc.node.records import load_records
@@ -139,23 +139,7 @@ def test_a_node_reads_objects_in_a_study_of_real_processes(weed, keys, tmp_path)
         )
         deployment._start("north", ["node", "start", "--config", str(config)])
         served = deployment.wait_until_ready()
-        entries = {
-            "name": "objects",
-            "identity": "coordinator",
-            "statistic": "kendall_tau",
-            "columns": ["age", "balance"],
-            "epsilon": "1",
-            "edges": "all",
-            "backend": "shared",
-            "fields": [
-                {"name": "age", "lower": 0, "upper": 60, "whole": True},
-                {"name": "balance", "lower": 0, "upper": 50, "resolution": "0.5"},
-            ],
-            "nodes": [{"name": n, "address": served[n].address} for n in ("north", "south")],
-            "dealer": {"name": "dealer", "address": served["dealer"].address},
-        }
-        study = [*UMPC, "study", "run", str(write_study_file(tmp_path, entries))]
-        run = subprocess.run([*study, "--format", "json"], capture_output=True, text=True)
+        run = run_two_sites(tmp_path, served)
         doctor = [*UMPC, "node", "doctor", "--config", str(config)]
         checked = subprocess.run(doctor, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

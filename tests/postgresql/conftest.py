@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.files import private_file
+
 PASSWORD = "hunter2-Zx"
 SECONDS = 60
 QUIET = ("-c", "listen_addresses=")
@@ -119,7 +121,4 @@ def _wait(here: Cluster, server: subprocess.Popen) -> None:
 @pytest.fixture
 def password_file(tmp_path: Path) -> Path:
     """Provide a file with the reader's password that nobody else may read."""
-    path = tmp_path / "db.pw"
-    path.write_text(f"{PASSWORD}\n")
-    path.chmod(0o600)
-    return path
+    return private_file(tmp_path / "db.pw", f"{PASSWORD}\n")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.postgresql.conftest import PASSWORD
-from umpc.coordinator.studyfile_text import write_study_file
+from tests.support.studyfiles import run_two_sites
 from umpc.deployment.processes import UMPC, Deployment, ended_with_us
 from umpc.errors import DataError
 from umpc.node.records import TableSource, load_records
@@ -134,23 +134,7 @@ def test_a_node_reads_from_postgresql_in_a_study_of_real_processes(ward, tmp_pat
         deployment.start_node("south", table, "10")
         north = _database_node(deployment, tmp_path, ward.url(), password_file)
         served = deployment.wait_until_ready()
-        entries = {
-            "name": "sql",
-            "identity": "coordinator",
-            "statistic": "kendall_tau",
-            "columns": ["age", "balance"],
-            "epsilon": "1",
-            "edges": "all",
-            "backend": "shared",
-            "fields": [
-                {"name": "age", "lower": 0, "upper": 60, "whole": True},
-                {"name": "balance", "lower": 0, "upper": 50, "resolution": "0.5"},
-            ],
-            "nodes": [{"name": n, "address": served[n].address} for n in ("north", "south")],
-            "dealer": {"name": "dealer", "address": served["dealer"].address},
-        }
-        study = [*UMPC, "study", "run", str(write_study_file(tmp_path, entries))]
-        run = subprocess.run([*study, "--format", "json"], capture_output=True, text=True)
+        run = run_two_sites(tmp_path, served)
     assert run.returncode == 0, run.stderr
     budget = [*UMPC, "budget", "show", "--config", str(north), "--format", "json"]
     shown = subprocess.run(budget, capture_output=True, text=True, check=True).stdout

@@ -23,7 +23,7 @@ from umpc.protocols.local.ghazi_ldp import GhaziLdp
 from umpc.protocols.local.quantisation import Bins
 from umpc.simulation import simulate
 from umpc.study import messages as m
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 
 CELLS = make_cells("abs(a.x - b.x)", Bins.equal(SCHEMA["x"], 3))
 COUNTS = (5, 0, 7)

@@ -13,8 +13,9 @@ from umpc.cli.show import print_report
 from umpc.errors import ConfigError
 from umpc.reporting.page import page, save_page
 from umpc.simulation import simulate
+from umpc.study.measured import Moment
 from umpc.study.parts import FieldText
-from umpc.study.report import Moment, Report
+from umpc.study.report import Report
 
 TABLES = [{"x": np.arange(5), "y": np.arange(5) % 3}, {"x": np.arange(4), "y": np.arange(4)}]
 STEPS = ("propose", "agree", "prepare", "evaluate", "release")

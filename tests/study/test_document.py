@@ -15,7 +15,8 @@ from umpc.errors import EncodingError, StudyError, UmpcError
 from umpc.protocols.bell_2pc.settings import BellTwoPcSettings
 from umpc.protocols.ghazi_shuffle.settings import GhaziShuffleSettings
 from umpc.protocols.registry import PROTOCOLS, decode_study
-from umpc.study.document import MAX_BYTES, Study
+from umpc.study.decoding import MAX_BYTES
+from umpc.study.document import Study
 from umpc.study.parts import (
     MAX_NUMBER,
     FieldBins,

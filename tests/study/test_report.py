@@ -12,9 +12,10 @@ from tests.support.reports import GINI_STUDY as STUDY
 from tests.support.reports import attempt_over, build_report, shares_of
 from umpc.mpc.cost import predict
 from umpc.study.interval import statistic_of
+from umpc.study.measured import Measured, Moment, count_online
 from umpc.study.messages import StepBytes
 from umpc.study.parts import FieldText
-from umpc.study.report import Measured, Moment, Report, count_online
+from umpc.study.report import Report
 from umpc.study.sizes import Sizes
 from umpc.ustat.error_law import ErrorLaw
 from umpc.ustat.estimators import QUANTILE

@@ -15,7 +15,8 @@ from umpc.protocols.grid.node import GridNode
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.frames import Frame
-from umpc.study.report import Measured, Report
+from umpc.study.measured import Measured
+from umpc.study.report import Report
 
 COUNTS = (5, 0, 4)
 """The records of each node; one has none."""

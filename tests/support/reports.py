@@ -12,8 +12,10 @@ from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
 from umpc.study.attempt import commit
 from umpc.study.cost import NO_COST
 from umpc.study.document import Study
+from umpc.study.making_report import report_of
+from umpc.study.measured import Measured
 from umpc.study.parts import FieldText, Participant
-from umpc.study.report import Measured, Report, report_of
+from umpc.study.report import Report
 from umpc.study.sizes import Member, Sizes
 
 GINI_STUDY = flat_study(

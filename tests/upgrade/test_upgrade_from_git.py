@@ -1,7 +1,9 @@
 """A consortium starts on an earlier state of umpc from git, and is upgraded node after node.
 
 `make upgrade-test`. UMPC_UPGRADE_FROM is a tag or a commit of the present protocol's version;
-without it, the last tag counts, and without a tag the first commit of that version.
+without it, the last tag counts. Without a tag, the protocol's version is unreleased and may break
+with itself: then the last commit counts whose CHANGELOG.md says once more that processes of an
+earlier state do not run together with this one, or else the first commit of the version.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import subprocess
 import sys
 import tarfile
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -55,6 +58,25 @@ def former_state() -> str:
         return given
     if tags := git("tag", "--merged", "HEAD^", "--sort=-creatordate").decode().split():
         return tags[0]
+    return last_break() or first_of_version()
+
+
+def last_break() -> str:
+    """Return the last commit that broke with earlier states of the same version, or ""."""
+    log = git("log", "--first-parent", "--format=%H", "--", "CHANGELOG.md").decode().split()
+    for commit, before in pairwise(log):
+        if breaks_in(commit) > breaks_in(before):
+            return commit
+    return ""
+
+
+def breaks_in(commit: str) -> int:
+    """Return how many changes of the present version are said to break with its earlier states."""
+    said = " ".join(git("show", f"{commit}:CHANGELOG.md").decode().split())
+    return said.count(f"of an earlier state of {PROTOCOL} do not run together with this one")
+
+
+def first_of_version() -> str:
     line = f'PROTOCOL = "{PROTOCOL}"'
     commits = git("log", "--format=%H", f"-S{line}", "--", "umpc/protocol_version.py")
     return commits.decode().split()[-1]

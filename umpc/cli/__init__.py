@@ -6,10 +6,13 @@
 | `version.py` | `umpc --version`: the versions, the sign gate that runs, the libraries |
 | `enrol.py` | `umpc enrol`: a site gets its certificate by an invitation |
 | `enrol_listen.py` | `umpc enrol listen`, `decline` and `members`: at the authority |
+| `enrol_options.py` | the options that these two have in common |
 | `enrol_files.py` | the texts that its commands read, and the node.toml that it writes |
 | `ca_list.py` | `umpc ca list`: all certificates, invitations and requests of an authority |
 | `ca.py` | `umpc ca`: certificates, and the list of revoked ones |
 | `serve.py` | `umpc node`, `umpc dealer`, `umpc shuffler`: servers that wait for studies |
+| `server_options.py` | the options of these commands and of `umpc hub` |
+| `run_server.py` | one server, until a signal or until it has served its studies |
 | `many.py` | `umpc node start --many`: one process that runs many nodes |
 | `open_files.py` | the limit of open files of a process with one for each node |
 | `open_server.py` | a server that listens, or one behind a hub |
@@ -45,7 +48,7 @@
 | `demo_run.py` | the demo's run: its study, its processes, its report |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
 | `own_table.py` | the demo's own table, from a file of scikit-learn |
-| `dataset_option.py` | the option --dataset of the commands of a site's administrator |
+| `dataset_option.py` | the options --config and --dataset of commands at a site |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |
 | `settings_help.py` | the list of every protocol's settings for help texts |
 | `show.py` | a report as a table or as JSON |

@@ -13,17 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from umpc.cli.dataset_option import DATASET
+from umpc.cli.dataset_option import CONFIG, DATASET
 
 if TYPE_CHECKING:
     from umpc.node.audit.trail import AuditTrail
 
-CONFIG = click.option(
-    "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="The node's TOML file.",
-)
 COLUMNS = (
     *("seq", "at", "event", "study", "name", "coordinator"),
     *("statistic", "fields", "epsilon", "delta", "note", "hash"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from umpc.cli.dataset_option import DATASET
+from umpc.cli.dataset_option import CONFIG, DATASET
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
     from umpc.node.config import NodeConfig
     from umpc.node.table.fingerprint import Fingerprint
 
-CONFIG = click.option(
-    "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="The node's TOML file.",
-)
 DIGITS = 16
 """Hexadecimal digits of a hash that the table shows."""
 AMOUNTS = ("total", "spent", "reserved", "left")

@@ -1,4 +1,4 @@
-"""The option --dataset of the commands of a site's administrator."""
+"""The options --config and --dataset of the commands of a site's administrator."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ import click
 if TYPE_CHECKING:
     from umpc.node.config import NodeConfig
 
+CONFIG = click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The node's TOML file.",
+)
 DATASET = click.option(
     "--dataset",
     metavar="NAME",

@@ -11,21 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.enrol_listen import decline, listen, members
+from umpc.cli.enrol_options import AUTHORITY, FOLDER, ROLE
 
 if TYPE_CHECKING:
     from umpc.enrolment.authority_side import Waiting
     from umpc.enrolment.texts import AdmissionText, Invitation, Request
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
-ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator"])
-AUTHORITY = click.option(
-    "--authority",
-    type=FOLDER,
-    default=Path("authority"),
-    show_default=True,
-    help="The authority's folder, which `umpc ca init` made.",
-)
 SITE = click.option(
     "--folder",
     type=FOLDER,

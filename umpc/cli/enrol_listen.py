@@ -12,15 +12,7 @@ from pathlib import Path
 
 import click
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
-ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator"])
-AUTHORITY = click.option(
-    "--authority",
-    type=FOLDER,
-    default=Path("authority"),
-    show_default=True,
-    help="The authority's folder, which `umpc ca init` made.",
-)
+from umpc.cli.enrol_options import AUTHORITY, ROLE
 
 
 @click.command()

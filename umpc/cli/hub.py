@@ -11,11 +11,12 @@ import click
 
 from umpc.cli.memory import Collector, tune_memory
 from umpc.cli.open_files import allow_many_files
-from umpc.cli.serve import IDENTITY, LEASH, LISTEN, LOG_FORMAT, LOG_LEVEL, METRICS, serve
+from umpc.cli.run_server import serve
+from umpc.cli.server_options import IDENTITY, LEASH, LISTEN, LOG_FORMAT, LOG_LEVEL, METRICS
 from umpc.logs import start_logging
 
 if TYPE_CHECKING:
-    from umpc.cli.serve import Finished, Server
+    from umpc.cli.run_server import Finished, Server
     from umpc.proto.v1 import umpc_pb2 as pb
     from umpc.transport.hub.address import HubAddress
     from umpc.transport.identity import Identity

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,106 +11,35 @@ import click
 
 from umpc.cli.backup import backup, restore
 from umpc.cli.doctor import doctor
-from umpc.cli.memory import Collector, tune_memory
+from umpc.cli.memory import tune_memory
 from umpc.cli.monitor import Monitor
 from umpc.cli.node_page import page
 from umpc.cli.open_files import allow_many_files
-from umpc.cli.open_server import open_server
 from umpc.cli.own_site import open_site, own_identity
+from umpc.cli.run_server import serve
+from umpc.cli.server_options import (
+    COMPUTE,
+    COMPUTE_TLS,
+    CORES,
+    FILE,
+    FOLDER,
+    HUB,
+    IDENTITY,
+    LEASH,
+    LISTEN,
+    LOG_FORMAT,
+    LOG_LEVEL,
+    METRICS,
+    STUDIES,
+    TRACES,
+)
 from umpc.cli.status import status
-from umpc.errors import UmpcError
-from umpc.logs import FORMATS, LEVELS, start_logging
+from umpc.logs import start_logging
 
 if TYPE_CHECKING:
+    from umpc.cli.run_server import Finished, Server
     from umpc.node.config import NodeConfig
-    from umpc.transport.authority import Identity
     from umpc.transport.hub.address import HubAddress
-    from umpc.transport.role_guard import Allowed
-    from umpc.transport.services import grpc
-
-    Server = grpc.aio.Server
-    Finished = Callable[[UmpcError | None], None]
-
-FILE = click.Path(dir_okay=False, path_type=Path)
-FOLDER = click.Path(file_okay=False, path_type=Path)
-STUDIES = click.option(
-    "--studies",
-    type=click.IntRange(min=1),
-    help="Stop after this number of studies; default: never.",
-)
-LISTEN = click.option(
-    "--listen",
-    default="127.0.0.1:0",
-    show_default=True,
-    help="Address to listen on, HOST:PORT; port 0 takes any free port.",
-)
-HUB = click.option(
-    "--hub",
-    metavar="NAME@HOST:PORT",
-    help="Dial this hub and wait for calls there, instead of listening.",
-)
-IDENTITY = click.option(
-    "--identity",
-    "folder",
-    type=FOLDER,
-    required=True,
-    help="Folder with ca.pem, cert.pem and key.pem; see `umpc ca`.",
-)
-
-LOG_LEVEL = click.option(
-    "--log-level",
-    "level",
-    type=click.Choice(LEVELS),
-    default="info",
-    show_default=True,
-    envvar="UMPC_LOG_LEVEL",
-    show_envvar=True,
-    help="The least level of lines on standard error.",
-)
-LOG_FORMAT = click.option(
-    "--log-format",
-    "style",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    envvar="UMPC_LOG_FORMAT",
-    show_envvar=True,
-    help="Lines for people, or one JSON object a line for programs.",
-)
-METRICS = click.option(
-    "--metrics",
-    default="",
-    envvar="UMPC_METRICS",
-    show_envvar=True,
-    help="Serve /metrics for Prometheus and /healthz on this local address, such as "
-    "127.0.0.1:9464; default: no.",
-)
-TRACES = click.option(
-    "--traces",
-    default="",
-    envvar="UMPC_TRACES",
-    show_envvar=True,
-    help="Send spans of studies to an OTLP collector on this local address, such as "
-    "127.0.0.1:4318; needs umpc[otel]; default: no.",
-)
-CORES = click.option(
-    "--cores",
-    type=click.IntRange(min=1),
-    help="The most cores of this machine that compute; default: all.",
-)
-COMPUTE = click.option(
-    "--compute",
-    metavar="dask://HOST:PORT",
-    help="The dealer's own Dask cluster computes in place of this machine; needs umpc[cluster].",
-)
-COMPUTE_TLS = click.option(
-    "--compute-tls",
-    "compute_tls",
-    type=FOLDER,
-    help="Folder with ca.pem, cert.pem and key.pem of that cluster.",
-)
-LEASH = click.option("--while-stdin-open", "leash", is_flag=True, hidden=True)
-"""End with the process that started this one. The demo's processes must not outlive it."""
 
 
 @click.group()
@@ -385,61 +311,3 @@ def _place(listen: str, hub: str | None) -> str | HubAddress:
     from umpc.transport.hub.address import parse_hub
 
     return parse_hub(hub) if hub else listen
-
-
-async def serve(
-    identity: Identity,
-    place: str | HubAddress,
-    allowed: Allowed,
-    add: Callable[[Server, Finished], None],
-    studies: int | None,
-    leash: bool,
-    monitor: Monitor,
-) -> None:
-    """Run one server until a signal, or until the given number of studies have ended.
-
-    Args:
-        place: the address to listen on, or the hub to dial.
-        add: adds the service to the server, and tells it to call `finished` after each study.
-        monitor: counts the studies, and serves the metrics.
-
-    Raises: the first failure among these studies, so that the exit code is that failure's.
-    """
-    from umpc.failpoints import describe
-    from umpc.transport.expiry import keep_watch
-
-    done = asyncio.Event()
-    collector = Collector()
-    ended: list[UmpcError | None] = []
-
-    def finished(error: UmpcError | None) -> None:
-        collector.collect_soon()
-        monitor.ended(error)
-        if studies is not None:
-            ended.append(error)
-            if len(ended) >= studies:
-                done.set()
-
-    server, health, address = await open_server(
-        identity, place, allowed, lambda server: add(server, finished)
-    )
-    watch = asyncio.create_task(keep_watch(identity))
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, done.set)
-    if leash:
-        loop.add_reader(sys.stdin.fileno(), done.set)
-    if describe():
-        print(describe(), file=sys.stderr, flush=True)
-    with monitor.served():
-        print(f"ready: {identity.role} {identity.name} on {address}", flush=True)
-        await done.wait()
-    await health.ending()
-    watch.cancel()
-    await server.stop(grace=1)
-    for error in ended:
-        if error is not None:
-            raise error
-
-
-# The functions `rpc.add_…_to_server` are generated, without types.

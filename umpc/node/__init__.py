@@ -11,12 +11,15 @@
 | `budget/` | the privacy budget on disk |
 | `backup/` | the site's files in one archive, and back: no charge is forgotten |
 | `records.py` | the site's records: the study's columns of its table, as integers |
+| `told_order.py` | the order of the records in a file, for the demo that started the node |
 | `reading_progress.py` | how far a long reading of the table is |
 | `record_cache.py` | records of former studies in memory, while the file has the same bytes |
 | `cache_watch.py` | the thread that reads a changed file before the next study |
 | `table/` | a table's file: its text, its columns, its numbers |
 | `config.py` | the site's configuration file |
 | `config_section.py` | one table of that file, checked value by value |
+| `table_section.py` | its keys for the table: a file, a query, or objects of a store |
+| `budget_section.py` | its keys for amounts of ε and δ, exact |
 | `object_section.py` | the keys of that file that name objects of a store |
 | `dataset_files.py` | the files of several data sets, which may not be shared |
 | `datasets.py` | the data sets of a node, and the one that a study is about |

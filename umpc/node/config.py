@@ -23,10 +23,12 @@ from umpc.dp.composition import Composition
 from umpc.errors import ConfigError
 from umpc.node.budget.budget_account import BASIC_COMPOSITION
 from umpc.node.budget.budget_limits import DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
+from umpc.node.budget_section import composition_of, delta_of, epsilon_of
 from umpc.node.config_section import KEYS, Section
 from umpc.node.dataset_files import refuse_shared_places, refuse_shared_tables
 from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
+from umpc.node.table_section import table_of
 from umpc.protocols.registry import possible_values
 from umpc.transport.hub.address import HubAddress
 from umpc.ustat.statistics import LIBRARY
@@ -182,7 +184,7 @@ def _of_dataset(
     prepare = top.section("prepare", optional=True)
     notify = top.section("notify", optional=True)
     data.always_clips()
-    source = data.table()
+    source = table_of(data)
     is_single = data.name == "data"
     return NodeConfig(
         file=top.file,
@@ -192,11 +194,11 @@ def _of_dataset(
         identity=top.identity(),
         source=source,
         dataset=_dataset(data, source.name if is_single and not source.sql else None),
-        epsilon=budget.epsilon("epsilon"),
+        epsilon=epsilon_of(budget, "epsilon"),
         ledger=ledger,
         policy=_policy(policy),
-        delta=budget.delta("delta"),
-        composition=budget.composition(),
+        delta=delta_of(budget, "delta"),
+        composition=composition_of(budget),
         anchor=budget.anchor(),
         most_prepared=prepare.count("most", NodeConfig.most_prepared),
         prepared_seconds=prepare.hours("hours", NodeConfig.prepared_seconds),
@@ -250,9 +252,9 @@ def _places(top: Section, data: Section, of_budget: Section, ledger: Path) -> Si
         ledger=ledger,
         anchor=budget.anchor(),
         identity=top.identity_folder(),
-        epsilon=budget.epsilon("epsilon"),
-        delta=budget.delta("delta"),
-        composition=budget.composition(),
+        epsilon=epsilon_of(budget, "epsilon"),
+        delta=delta_of(budget, "delta"),
+        composition=composition_of(budget),
     )
 
 
@@ -273,8 +275,8 @@ def _policy(section: Section) -> Policy:
         public_filters=section.texts("public_filters", r"[^\x00]+", "a list of names of fields")
         or frozenset(),
         person=section.text("person", r"[^\x00]*", "the name of a column", default=""),
-        max_epsilon=section.epsilon("max_epsilon") if "max_epsilon" in section.values else None,
-        max_delta=section.delta("max_delta") if "max_delta" in section.values else None,
+        max_epsilon=epsilon_of(section, "max_epsilon") if "max_epsilon" in section.values else None,
+        max_delta=delta_of(section, "max_delta") if "max_delta" in section.values else None,
         min_records=section.count("min_records"),
         min_nodes=section.count("min_nodes"),
         min_colluding=(

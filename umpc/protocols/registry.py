@@ -29,7 +29,8 @@ from umpc.protocols.local.protocol import (
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.vector.protocol import VectorProtocol
 from umpc.study.attempt import Attempt
-from umpc.study.document import Study, decode_document
+from umpc.study.decoding import decode_document
+from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
 from umpc.study.rules import (
     check_common,

@@ -29,7 +29,8 @@ from umpc.reporting.words import (
     usual_test_of,
 )
 from umpc.study.grades import HONEST
-from umpc.study.report import Moment, Report
+from umpc.study.measured import Moment
+from umpc.study.report import Report
 
 WIDTH, ROW, MARGIN = 720, 22, 110
 """Pixels: a picture's width, a row's height, and the space at the left."""

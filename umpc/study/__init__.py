@@ -3,6 +3,7 @@
 | file | what it holds |
 |---|---|
 | `document.py` | `Study`: what every protocol needs, and one `settings` of its own protocol |
+| `decoding.py` | a study from the bytes that came, or their refusal |
 | `settings.py` | `Settings`: the base of all protocols' settings |
 | `parts.py` | participants, fields, bins, and exact numbers as text |
 | `several.py` | several statistics and strata in one study, and their parts of ε |
@@ -22,5 +23,7 @@
 | `messages.py` | what coordinator and node say to each other |
 | `frames.py` | one message between nodes, as it travels |
 | `interval.py` | the interval for the statistic on all sets, from what was released |
+| `measured.py` | the cost of a run as it was measured: times, rounds and bytes |
 | `report.py` | the result: estimate, errors, cost |
+| `making_report.py` | the report, from what was released and what the run took |
 """

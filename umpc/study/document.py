@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self, TypeVar, Union
+from typing import Any, Self, TypeVar
 
 import msgspec
 
 from umpc.crypto.prg import digest
 from umpc.errors import (
-    EncodingError,
     InvalidEpsilon,
     LocalProtocolError,
     StudyError,
-    VersionMismatch,
 )
 from umpc.protocol_version import PROTOCOL
 from umpc.study.grades import HONEST, promise
@@ -31,7 +29,6 @@ from umpc.ustat.condition import Condition, parse_condition
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
-MAX_BYTES = 1 << 20
 HASH_TAG = b"umpc study 3"
 """Former tags (`former.py`): 1 had the settings of all protocols side by side; 2 took a field
 without a resolution as whole numbers."""
@@ -413,39 +410,3 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 def _without_addresses(nodes: Sequence[Participant]) -> tuple[Participant, ...]:
     return tuple(Participant(node.name, "") for node in nodes)
-
-
-def decode_document(data: bytes, kinds: Sequence[type[Settings]]) -> Study:
-    """A study from its canonical bytes, of one of these protocols; its rules are not checked yet.
-
-    Raises: EncodingError where the bytes are not a study, or not canonical; VersionMismatch.
-    """
-    if len(data) > MAX_BYTES:
-        raise EncodingError(f"a study has at most {MAX_BYTES} bytes, got {len(data)}")
-    union: Any = Union[tuple(kinds)]  # noqa: UP007  # made at run time
-
-    def settings(expected: type, value: Any) -> Any:
-        if expected is not Settings:
-            raise LocalProtocolError(f"a study holds no {expected.__name__}")
-        return msgspec.convert(value, type=union)
-
-    try:
-        version = msgspec.json.decode(data, type=_Version).version
-        if version != PROTOCOL:
-            raise VersionMismatch(
-                f"the study is for protocol {version}, this process speaks protocol {PROTOCOL}; "
-                "install versions of umpc with the same protocol"
-            )
-        study = msgspec.json.decode(data, type=Study, dec_hook=settings)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise EncodingError(f"the study's bytes do not decode: {error}") from error
-    if study.encode() != data:
-        raise EncodingError(
-            "the study's bytes are not in canonical form; install the same version of umpc "
-            "everywhere"
-        )
-    return study
-
-
-class _Version(msgspec.Struct):
-    version: str

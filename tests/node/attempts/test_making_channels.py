@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +13,7 @@ from tests.support.memory_links import in_place, linked
 from tests.support.transfers import bits_of, correlated
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
-from umpc.errors import PeerLost
+from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, UmpcError
 from umpc.mpc.transfers.correlated_ot import fresh_delta, open_receiver, open_sender
 from umpc.mpc.transfers.toss_plan import TossPlan
 from umpc.node.attempts import making_channels
@@ -118,6 +119,27 @@ def test_a_failure_is_told_to_the_end_of_the_links_and_to_nobody_else(ends):
         assert not await made_by(store, ended) and len(store) == 0
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "violation",
+    [
+        EncodingError("a message of 3 bytes came, 4 were due"),
+        RemoteProtocolError("south sent a wrong check", culprit="south"),
+    ],
+)
+def test_a_peer_that_breaks_the_protocol_is_named_in_the_log(ends, violation, caplog):
+    async def scenario(failure: UmpcError) -> None:
+        link, _ = linked("north", "south", failure=failure)
+        ended = [EndedLink(link, NAME, (0, 1), ends[0], Chain(0.0))]
+        assert not await made_by(NextChannels(), ended)
+
+    asyncio.run(scenario(PeerLost("south went away", culprit="south")))
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+    asyncio.run(scenario(violation))
+    (told,) = (record for record in caplog.records if record.levelno >= logging.WARNING)
+    assert "no channel to south is kept" in told.getMessage()
+    assert violation.message in told.getMessage()
 
 
 class Mesh:

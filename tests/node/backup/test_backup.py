@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
-import sqlite3
 import tarfile
-from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from tests.support.backup_sites import ALL, TOTAL, Site, refused
 from tests.support.ledgers import A, B, C, D, pay
 from tests.support.studies import KENDALL, make_study
 from umpc import errors as e
@@ -24,86 +22,13 @@ from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.reading import rows
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.backup.evidence import charges_after
-from umpc.node.backup.making import back_up
 from umpc.node.backup.restoring import Restored, Statement, restore
 from umpc.node.budget.anchor import read_key
 from umpc.node.budget.ledger import QUESTION_BYTES, Ledger
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
-from umpc.node.config import NodeConfig, load_node_config
-from umpc.node.config_section import IDENTITY_FILES
 from umpc.study.course import Course
 
-TOTAL = Fraction(5)
 ASKED = b"q" * QUESTION_BYTES
-ALL = Statement(all_left=True)
-
-
-class Site:
-    """A node's folder without a running node."""
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-        (folder / "id").mkdir(parents=True)
-        for name in IDENTITY_FILES:
-            (folder / "id" / name).write_text(f"pem {name}")
-        (folder / "bank.csv").write_text("age\n30\n")
-        self.config.write_text(
-            'name = "north"\nidentity = "id"\n[data]\npath = "bank.csv"\n[budget]\nepsilon = 5\n'
-        )
-
-    @property
-    def config(self) -> Path:
-        return self.folder / "node.toml"
-
-    @property
-    def ledger(self) -> Path:
-        return self.folder / "north-ledger.sqlite"
-
-    def loaded(self) -> NodeConfig:
-        return load_node_config(self.config)
-
-    def open(self, total: Fraction = TOTAL, **options) -> Ledger:
-        return Ledger(self.ledger, "bank", total, **options)
-
-    def charge(self, *studies: bytes, epsilon: str = "1") -> None:
-        """Charge each study, with its row in the audit trail."""
-        with self.open() as ledger:
-            for study in studies:
-                ledger.reserve(study, Fraction(epsilon), D)
-                pay(ledger, study, b"attempt", b"share of " + study)
-                row = AuditRow("charge", study=study.hex(), epsilon=epsilon, delta=str(D))
-                AuditTrail(self.ledger).append(row)
-
-    def back_up(self, name: str = "backup.tar", *, keys: bool = True) -> Path:
-        target = self.folder.parent / name
-        back_up(self.loaded(), target, keys=keys)
-        return target
-
-    def lose(self, *kept: str) -> None:
-        """Lose the ledger's files but those with these endings."""
-        for path in self.folder.glob(f"{self.ledger.name}*"):
-            if path.name.removeprefix(self.ledger.name) not in kept:
-                path.unlink()
-
-    def spent(self) -> Fraction:
-        snapshot = read_beside(Place.of(self.ledger))
-        assert snapshot.fault == ""
-        return snapshot.account.epsilon().spent
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path / "north")
-
-
-def refused(archive: Path, site: Site, match: str, statement: Statement | None = None) -> None:
-    """The restore is refused, and no file of the site changes."""
-    before = {path: path.read_bytes() for path in site.folder.rglob("*") if path.is_file()}
-    with pytest.raises(e.UmpcError, match=match):
-        restore(archive, site.config, statement)
-    after = {path: path.read_bytes() for path in site.folder.rglob("*") if path.is_file()}
-    assert after == before
 
 
 def lost_after_a_charge(site: Site, *kept: str) -> Path:
@@ -298,81 +223,6 @@ def test_another_history_is_refused(site, tmp_path):
     trail.write_bytes(whole + b'{"seq":2,"a')  # a crash cut the last row short
     assert isinstance(restore(archive, site.config, ALL), Restored)
     assert [row["event"] for row in rows(trail)] == ["charge", "repair", "restore"]
-
-
-def mutants(content: bytes) -> dict[str, bytes]:
-    """Archives that differ from a true one."""
-    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-        files = {each.name: tar.extractfile(each).read() for each in tar.getmembers()}
-    ledger = bytearray(files["ledger.sqlite"])
-    ledger[-1] ^= 1
-    manifest = files["manifest.json"]
-    found = {
-        "a ledger": {**files, "ledger.sqlite": bytes(ledger)},
-        "a row": {**files, "manifest.json": manifest.replace(b'"row": 3', b'"row": 2')},
-        "a seal": {**files, "manifest.seal": b"0" * 64},
-        "no seal": {name: each for name, each in files.items() if name != "manifest.seal"},
-        "no trail": {name: each for name, each in files.items() if name != "ledger.audit"},
-        "one more": {**files, "crl.pem": b"x"},
-        "outside": {**files, "../outside": b"x"},
-    }
-    packed = {name: pack(each) for name, each in found.items()}
-    linked = io.BytesIO(content)
-    with tarfile.open(fileobj=linked, mode="a") as tar:
-        link = tarfile.TarInfo("crl.pem")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        tar.addfile(link)
-    cut = {f"cut at {n}": content[:n] for n in (0, 100, 700, len(content) // 2)}
-    return {**packed, "link": linked.getvalue(), **cut}
-
-
-def pack(files: dict[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    return packed.getvalue()
-
-
-def test_a_mutant_archive_is_refused(site, tmp_path):
-    site.charge(A)
-    content = site.back_up().read_bytes()
-    site.lose(".key")
-    for name, mutant in mutants(content).items():
-        assert mutant != content, name
-        path = tmp_path / "mutant.tar"
-        path.write_bytes(mutant)
-        refused(path, site, "Nothing was restored", ALL)
-    assert not (tmp_path / "outside").exists()
-
-
-def test_a_ledger_that_was_edited_with_its_manifest_is_refused(site, tmp_path):
-    """An archive with keys can be sealed again by its holder, and the chain finds an edited row."""
-    import hashlib
-    import json
-
-    from umpc.node.backup.archive import _seal
-
-    site.charge(A)
-    content = site.back_up().read_bytes()
-    key = Path(f"{site.ledger}.key").read_bytes()
-    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-        files = {each.name: tar.extractfile(each).read() for each in tar.getmembers()}
-    draft = tmp_path / "draft.sqlite"
-    draft.write_bytes(files["ledger.sqlite"])
-    with closing(sqlite3.connect(draft)) as db, db:
-        db.execute("UPDATE ledger SET epsilon = '1/10' WHERE kind = 'charge'")
-    files["ledger.sqlite"] = draft.read_bytes()
-    facts = json.loads(files["manifest.json"])
-    facts["files"]["ledger.sqlite"] = hashlib.sha256(files["ledger.sqlite"]).hexdigest()
-    files["manifest.json"] = json.dumps(facts, sort_keys=True).encode()
-    files["manifest.seal"] = _seal(key, files["manifest.json"])
-    mutant = tmp_path / "mutant.tar"
-    mutant.write_bytes(pack(files))
-    site.lose(".key")
-    refused(mutant, site, "its ledger does not verify", ALL)
 
 
 def test_the_commands_say_what_they_do(site, tmp_path):

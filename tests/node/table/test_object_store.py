@@ -13,6 +13,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from tests.support.files import key_file
 from tests.support.small_s3 import BUCKET, SmallS3, small_s3
 from umpc.errors import ConfigError, DataError, UmpcError
 from umpc.node.records import load_records
@@ -34,10 +35,7 @@ def store() -> Iterator[SmallS3]:
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
-    file = tmp_path / "keys"
-    file.write_text(f"[default]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n")
-    file.chmod(0o600)
-    return file
+    return key_file(tmp_path / "keys", KEY, SECRET)
 
 
 def table(store: SmallS3, keys: Path | None, pattern: str, **changes) -> TableSource:

@@ -13,17 +13,16 @@ from tests.support.local import ALONE, bins, local_study, local_tables
 from tests.support.protocols import (
     ONE_MESSAGE,
     coordinator_of,
-    make_node,
     messages_of,
-    run_own_steps,
 )
-from tests.support.studies import Entropy, make_members, make_study
+from tests.support.released import released_by
+from tests.support.studies import make_members, make_study
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, StudyError, TooFewRecords
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, cost_of_messages
 from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.study import messages as m
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 
 by_protocol = pytest.mark.parametrize("protocol", ONE_MESSAGE)
 COUNTS = (21, 33)
@@ -31,21 +30,7 @@ COUNTS = (21, 33)
 
 def released(study, counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Released]]:
     """A session before its last step, and what the nodes released."""
-    coordinator = coordinator_of(study)
-    nodes = [
-        make_node(node.name, study, table, count, Entropy(node.name))
-        for node, table, count in zip(study.nodes, local_tables(study, counts), counts, strict=True)
-    ]
-    agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
-    begin = coordinator.begin(
-        [m.Opened(node.agree(agree.members), node.sign_members()) for node in nodes]
-    )
-    answers = []
-    for node in nodes:
-        node.begin(begin.openings)
-        run_own_steps(node)
-        answers.append(node.release())
-    return coordinator, answers
+    return released_by(study, local_tables(study, counts), counts)[:2]
 
 
 def test_every_protocol_has_its_session():

@@ -7,32 +7,17 @@ from dataclasses import replace
 import pytest
 
 from tests.support.central import COUNTS, MECHANISMS, central_study, central_tables
-from tests.support.protocols import coordinator_of, make_node, run_own_steps
-from tests.support.studies import Entropy
+from tests.support.protocols import coordinator_of
+from tests.support.released import released_by
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, TooFewRecords
-from umpc.study import messages as m
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 
 by_noise = pytest.mark.parametrize("noise", MECHANISMS)
 
 
 def released(study, counts=COUNTS):
     """A session before its last step, and what the nodes released."""
-    coordinator = coordinator_of(study)
-    nodes = [
-        make_node(node.name, study, table, count, Entropy(node.name))
-        for node, table, count in zip(study.nodes, central_tables(counts), counts, strict=True)
-    ]
-    agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
-    begin = coordinator.begin(
-        [m.Opened(node.agree(agree.members), node.sign_members()) for node in nodes]
-    )
-    answers = []
-    for node in nodes:
-        node.begin(begin.openings)
-        run_own_steps(node)
-        answers.append(node.release())
-    return coordinator, answers
+    return released_by(study, central_tables(counts), counts)[:2]
 
 
 @by_noise

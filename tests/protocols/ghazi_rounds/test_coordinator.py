@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 
 from tests.support.local import local_study, local_tables
-from tests.support.protocols import coordinator_of, make_node, messages_of, run_own_steps
-from tests.support.studies import Entropy, make_study
+from tests.support.protocols import coordinator_of, messages_of
+from tests.support.released import released_by
+from tests.support.studies import make_study
 from umpc.coordinator.links import most_telling
 from umpc.errors import AlreadyReleased, LocalProtocolError, PeerLost, RemoteProtocolError
 from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator, cost_of_rounds
 from umpc.protocols.ghazi_rounds.node import RoundsNode
 from umpc.study import messages as m
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 
 COUNTS = (61, 73)
 STUDY = local_study("ghazi-rounds")
@@ -22,21 +23,7 @@ STUDY = local_study("ghazi-rounds")
 
 def released() -> tuple[RoundsCoordinator, list[m.Released], list[RoundsNode]]:
     """A session before its question, what the nodes released, and the nodes."""
-    coordinator = coordinator_of(STUDY)
-    nodes = [
-        make_node(node.name, STUDY, table, count, Entropy(node.name))
-        for node, table, count in zip(STUDY.nodes, local_tables(STUDY, COUNTS), COUNTS, strict=True)
-    ]
-    agree = coordinator.agree([m.Accepted(STUDY.hash, node.accept()) for node in nodes])
-    begin = coordinator.begin(
-        [m.Opened(node.agree(agree.members), node.sign_members()) for node in nodes]
-    )
-    answers = []
-    for node in nodes:
-        node.begin(begin.openings)
-        run_own_steps(node)
-        answers.append(node.release())
-    return coordinator, answers, nodes
+    return released_by(STUDY, local_tables(STUDY, COUNTS), COUNTS)
 
 
 def test_the_stored_messages_lead_to_the_same_question_and_the_same_estimate():

@@ -23,7 +23,7 @@ from umpc.protocols.ghazi_shuffle.coordinator import ShuffleCoordinator, cost_of
 from umpc.simulation import Simulated, simulate
 from umpc.study import messages as m
 from umpc.study.frames import Frame
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 
 STUDY, COUNTS = shuffled_study(2, bins=bins(x=3, y=3)), (25, 30)
 

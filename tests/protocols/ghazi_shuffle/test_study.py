@@ -27,7 +27,7 @@ from umpc.protocols.ghazi_shuffle.messages import (
 from umpc.protocols.ghazi_shuffle.mixing import delta_of_mixing
 from umpc.simulation import Simulated, shuffle, simulate
 from umpc.study import messages as m
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 
 FAR = 8
 """Standard deviations of the noise."""

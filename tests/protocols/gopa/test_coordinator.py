@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.support.gopa import gopa_study, protocol_of, tables_of
-from tests.support.protocols import coordinator_of, make_node, run_own_steps
-from tests.support.studies import Entropy
+from tests.support.protocols import coordinator_of
+from tests.support.released import released_by
 from umpc.errors import AlreadyReleased, RemoteProtocolError, TooFewRecords
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, cost_of_messages
 from umpc.study import messages as m
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 
 STUDY = gopa_study(3)
 COUNTS = (5, 0, 7)
@@ -20,21 +20,7 @@ COUNTS = (5, 0, 7)
 
 def released(counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Released]]:
     """A session before its last step, and what the nodes released."""
-    coordinator = coordinator_of(STUDY)
-    nodes = [
-        make_node(node.name, STUDY, table, count, Entropy(node.name))
-        for node, table, count in zip(STUDY.nodes, tables_of(counts), counts, strict=True)
-    ]
-    agree = coordinator.agree([m.Accepted(STUDY.hash, node.accept()) for node in nodes])
-    begin = coordinator.begin(
-        [m.Opened(node.agree(agree.members), node.sign_members()) for node in nodes]
-    )
-    answers = []
-    for node in nodes:
-        node.begin(begin.openings)
-        run_own_steps(node)
-        answers.append(node.release())
-    return coordinator, answers
+    return released_by(STUDY, tables_of(counts), counts)[:2]
 
 
 @pytest.mark.parametrize("how", ["short", "long", "empty", "large"])

@@ -35,7 +35,7 @@ from umpc.protocols.registry import checked, protocol_of
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
 from umpc.ustat.statistics import LIBRARY

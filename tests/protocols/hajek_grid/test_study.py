@@ -17,7 +17,7 @@ from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import AUTHORITY, Simulated, simulate
 from umpc.study import messages as m
 from umpc.study.document import Study
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 from umpc.study.sizes import Sizes
 
 COUNTS = (40, 0, 25)

@@ -25,7 +25,7 @@ from umpc.protocols.registry import decode_study
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.study import messages as m
-from umpc.study.report import Measured
+from umpc.study.measured import Measured
 
 STUDY = make_study(nodes=3)
 COUNTS = [2, 3, 4]

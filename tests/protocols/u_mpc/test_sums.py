@@ -15,7 +15,8 @@ from tests.support.studies import CLASSES
 from umpc.crypto.prg import Stream
 from umpc.protocols.u_mpc.sums import noisy_sums, sampling_bound
 from umpc.study.document import Study
-from umpc.study.report import Measured, Report
+from umpc.study.measured import Measured
+from umpc.study.report import Report
 from umpc.study.sizes import Sizes
 from umpc.ustat.design import largest_factor, largest_factor_two_sample
 from umpc.ustat.sampling import balanced

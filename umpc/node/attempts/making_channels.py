@@ -17,9 +17,10 @@ from typing import Any
 
 from umpc.crypto.prg import SEED_BYTES, derive, digest
 from umpc.crypto.rounds import Protocol
-from umpc.errors import UmpcError
+from umpc.errors import RemoteProtocolError, UmpcError
 from umpc.mpc.transfers.chained_set_up import chain_receiver, chain_sender
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, fresh_delta
+from umpc.node.attempts.field_rounds import blaming
 from umpc.node.attempts.next_channels import (
     MAKE_SECONDS,
     Chain,
@@ -102,6 +103,8 @@ async def make_channels(
 ) -> None:
     """Make a channel over each of these links, and then end the run.
 
+    A peer that breaks the protocol is named in the log; a peer that is gone or late is not.
+
     Args: compute: runs each step. close: ends the links; its argument says whether their
         connections may serve another run. toss: tosses coins over a new channel before it is kept,
         if any are due.
@@ -111,13 +114,17 @@ async def make_channels(
         await asyncio.sleep(REPORT_SECONDS)
         async with time_limit(MAKE_SECONDS):
             for each in ended:
-                opening = next_channel(each.channel, each.name, each.link.peer)
-                channel = await drive(each.link, opening, each.owners, compute, NEXT_CHANNEL)
-                coins = await toss(each, channel) if toss is not None else None
-                peer, now = each.link.peer, channels.now()
+                peer = each.link.peer
+                with blaming(peer, each.link.step):
+                    opening = next_channel(each.channel, each.name, peer)
+                    channel = await drive(each.link, opening, each.owners, compute, NEXT_CHANNEL)
+                    coins = await toss(each, channel) if toss is not None else None
+                now = channels.now()
                 channels.keep(KeptChannel(peer, each.name, channel, each.chain, now, coins))
                 log.debug("a channel to %s waits for the next study", peer)
         made = True
+    except RemoteProtocolError as error:
+        log.warning("no channel to %s is kept for the next study: %s", error.culprit, error.message)
     except (UmpcError, TimeoutError) as error:
         log.debug("no channel is kept for the next study: %s", error)
     finally:

@@ -3,6 +3,7 @@
 | file | what it is |
 |---|---|
 | `ledger.py` | the ledger: reserve, hold, charge, answer |
+| `ledger_queries.py` | the questions to it: balances, releases, answers, cohorts |
 | `ledger_store.py` | the ledger's file while a process holds it: opened, written, recovered |
 | `held_attempts.py` | finished attempts that wait for their charge |
 | `charge_events.py` | the mechanisms of studies on disk, for compositions closer than basic |

@@ -17,8 +17,10 @@ from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost
 from umpc.study.document import Study
 from umpc.study.interval import Limits
+from umpc.study.making_report import report_of
+from umpc.study.measured import Measured
 from umpc.study.possible import impossible, within
-from umpc.study.report import Measured, Report, SumReport, report_of
+from umpc.study.report import Report, SumReport
 from umpc.study.sizes import ClassCounts, Member, Sizes
 
 

@@ -24,8 +24,9 @@ from umpc.protocols.bell_2pc.settings import group_of
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
 from umpc.study import messages as m
+from umpc.study.measured import Measured
 from umpc.study.possible import check_sums, impossible, sum_range, within
-from umpc.study.report import Measured, Report, SumReport
+from umpc.study.report import Report, SumReport
 from umpc.study.sizes import Member, Sizes
 
 

@@ -12,7 +12,9 @@ from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.interval import Limits, covers_all_sets
-from umpc.study.report import Measured, Report, report_of
+from umpc.study.making_report import report_of
+from umpc.study.measured import Measured
+from umpc.study.report import Report
 from umpc.study.sizes import ClassCounts, Member, Sizes
 
 

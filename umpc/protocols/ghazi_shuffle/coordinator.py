@@ -20,8 +20,10 @@ from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost
 from umpc.study.document import Study
 from umpc.study.frames import Frame
+from umpc.study.making_report import report_of
+from umpc.study.measured import Measured
 from umpc.study.possible import impossible
-from umpc.study.report import Measured, Report, report_of
+from umpc.study.report import Report
 from umpc.study.sizes import ClassCounts, Member, Sizes
 
 

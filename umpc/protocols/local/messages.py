@@ -26,10 +26,10 @@ from umpc.ustat.clear import Columns
 
 
 @dataclass(frozen=True)
-class CellMessages(OneMessage):
-    """A kernel of pairs: one message of all records' answers."""
+class _OfRecords(OneMessage):
+    """The answers of all records in one message, whatever their class."""
 
-    protocol: BellLdp | GhaziLdp
+    protocol: BellLdp | GhaziLdp | LocalMean
 
     def randomise(self, columns: Columns, counts: ClassCounts, bits: RandomBits) -> bytes:
         return self.protocol.randomise(columns, bits)
@@ -42,6 +42,13 @@ class CellMessages(OneMessage):
 
     def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> LocalEstimate:
         return self.protocol.aggregate(messages, [sum(both) for both in counts])
+
+
+@dataclass(frozen=True)
+class CellMessages(_OfRecords):
+    """A kernel of pairs: one message of all records' answers."""
+
+    protocol: BellLdp | GhaziLdp
 
     def possible(self, counts: Sequence[ClassCounts]) -> tuple[float, float]:
         return self.protocol.possible(sum(map(sum, counts)))
@@ -149,23 +156,11 @@ class ClassMessages(_OfClasses):
 
 
 @dataclass(frozen=True)
-class MeanMessages(OneMessage):
+class MeanMessages(_OfRecords):
     """A mean over single records: one message of all records' points."""
 
     protocol: LocalMean
     smaller_by = "fewer records"
-
-    def randomise(self, columns: Columns, counts: ClassCounts, bits: RandomBits) -> bytes:
-        return self.protocol.randomise(columns, bits)
-
-    def message_bytes(self, counts: ClassCounts) -> int:
-        return self.protocol.message_bytes(sum(counts))
-
-    def check(self, message: bytes, counts: ClassCounts) -> None:
-        self.protocol.check(message, sum(counts))
-
-    def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> LocalEstimate:
-        return self.protocol.aggregate(messages, [sum(both) for both in counts])
 
     def possible(self, counts: Sequence[ClassCounts]) -> tuple[float, float]:
         return self.protocol.possible()

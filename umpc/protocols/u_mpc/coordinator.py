@@ -25,8 +25,10 @@ from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
 from umpc.study import messages as m
 from umpc.study.cost import Cost
 from umpc.study.interval import Limits
+from umpc.study.making_report import report_of
+from umpc.study.measured import Measured
 from umpc.study.possible import check_sums
-from umpc.study.report import Measured, Report, SumReport, report_of
+from umpc.study.report import Report, SumReport
 from umpc.study.sizes import Member, Sizes
 
 

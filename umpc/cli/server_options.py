@@ -1,0 +1,90 @@
+"""The options of commands that start a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from umpc.logs import FORMATS, LEVELS
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+STUDIES = click.option(
+    "--studies",
+    type=click.IntRange(min=1),
+    help="Stop after this number of studies; default: never.",
+)
+LISTEN = click.option(
+    "--listen",
+    default="127.0.0.1:0",
+    show_default=True,
+    help="Address to listen on, HOST:PORT; port 0 takes any free port.",
+)
+HUB = click.option(
+    "--hub",
+    metavar="NAME@HOST:PORT",
+    help="Dial this hub and wait for calls there, instead of listening.",
+)
+IDENTITY = click.option(
+    "--identity",
+    "folder",
+    type=FOLDER,
+    required=True,
+    help="Folder with ca.pem, cert.pem and key.pem; see `umpc ca`.",
+)
+
+LOG_LEVEL = click.option(
+    "--log-level",
+    "level",
+    type=click.Choice(LEVELS),
+    default="info",
+    show_default=True,
+    envvar="UMPC_LOG_LEVEL",
+    show_envvar=True,
+    help="The least level of lines on standard error.",
+)
+LOG_FORMAT = click.option(
+    "--log-format",
+    "style",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    envvar="UMPC_LOG_FORMAT",
+    show_envvar=True,
+    help="Lines for people, or one JSON object a line for programs.",
+)
+METRICS = click.option(
+    "--metrics",
+    default="",
+    envvar="UMPC_METRICS",
+    show_envvar=True,
+    help="Serve /metrics for Prometheus and /healthz on this local address, such as "
+    "127.0.0.1:9464; default: no.",
+)
+TRACES = click.option(
+    "--traces",
+    default="",
+    envvar="UMPC_TRACES",
+    show_envvar=True,
+    help="Send spans of studies to an OTLP collector on this local address, such as "
+    "127.0.0.1:4318; needs umpc[otel]; default: no.",
+)
+CORES = click.option(
+    "--cores",
+    type=click.IntRange(min=1),
+    help="The most cores of this machine that compute; default: all.",
+)
+COMPUTE = click.option(
+    "--compute",
+    metavar="dask://HOST:PORT",
+    help="The dealer's own Dask cluster computes in place of this machine; needs umpc[cluster].",
+)
+COMPUTE_TLS = click.option(
+    "--compute-tls",
+    "compute_tls",
+    type=FOLDER,
+    help="Folder with ca.pem, cert.pem and key.pem of that cluster.",
+)
+LEASH = click.option("--while-stdin-open", "leash", is_flag=True, hidden=True)
+"""End with the process that started this one. The demo's processes must not outlive it."""

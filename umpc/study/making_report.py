@@ -1,0 +1,146 @@
+"""The report of a study, from what was released of each sum and what the run took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from umpc.study.attempt import Attempt
+from umpc.study.cost import NO_COST, Cost
+from umpc.study.document import Study
+from umpc.study.interval import Limits, covers_all_sets, estimated
+from umpc.study.measured import Measured, count_online
+from umpc.study.report import PartReport, Report, SumReport
+from umpc.study.sizes import Sizes
+from umpc.ustat.estimators import estimate
+
+SEVERAL = (
+    "the study reports several values, each with its own interval; a p-value of one of them is not "
+    "corrected for their number"
+)
+"""The note of a report of several values."""
+
+
+def report_of(
+    study: Study,
+    sums: list[SumReport],
+    run: Attempt | Sizes,
+    delta: Fraction,
+    measured: Measured,
+    cost: Cost = NO_COST,
+    limits: Limits | None = None,
+) -> Report:
+    """The report, from what was released of each sum.
+
+    Args:
+        limits: what the interval covers, where that is not the value on all sets.
+        run: the attempt; for a replay the sizes alone, because its seed is not known.
+        delta: δ of the release. cost: what was predicted; nothing for a replay.
+    """
+    attempt = run if isinstance(run, Attempt) else None
+    sizes = run.sizes if isinstance(run, Attempt) else run
+    members = attempt.members if attempt else ()
+    online = count_online(cost.sent, cost.revealed, cost.asked, cost.heaps)
+    result, covering = estimated(study, sums, sizes.sets)
+    limits = limits or Limits(covers_all_sets(study))
+    return Report(
+        study=study.name,
+        statistic=study.statistic,
+        estimator=study.estimator,
+        estimate=result.value,
+        noise_std=result.noise_std,
+        noise_std_if_honest=_noise_if_honest(study, sums, sizes),
+        low=covering.low,
+        high=covering.high,
+        interval_covers=limits.covers,
+        noise_low=result.low,
+        noise_high=result.high,
+        sampling_std=covering.sampling_std,
+        sampling_std_bound=result.sampling_std_bound,
+        note=SEVERAL if study.several else result.note or limits.note,
+        sums=sums,
+        protocol=study.protocol,
+        noise=study.noise,
+        epsilon=float(study.exact_epsilon),
+        delta=float(delta),
+        coins=study.coins,
+        degree=study.degree,
+        edges=sizes.edges,
+        sets=sizes.sets,
+        max_degree=sizes.max_degree,
+        records=sizes.records,
+        nodes=len(study.nodes),
+        max_colluding=study.max_colluding,
+        adversary=study.adversary,
+        promise=study.promise,
+        backend=study.backend,
+        preprocessing=study.preprocessing,
+        rounds=measured.rounds,
+        rounds_predicted=cost.rounds,
+        bytes_online=measured.bytes_online,
+        bytes_online_predicted=cost.bytes_online,
+        bytes_online_by_node=measured.bytes_online_by_node,
+        bytes_online_by_node_predicted=online["bytes_online_by_node"],
+        bytes_online_by_step=measured.bytes_online_by_step,
+        bytes_online_by_step_predicted=online["bytes_online_by_step"],
+        bytes_online_by_shuffler=measured.bytes_online_by_shuffler,
+        bytes_online_by_shuffler_predicted=online["bytes_online_by_shuffler"],
+        bytes_offline=measured.bytes_offline,
+        bytes_offline_predicted=cost.bytes_offline,
+        seconds_online=measured.seconds_online,
+        seconds_offline=measured.seconds_offline,
+        seconds_total=measured.seconds_total,
+        replayed=measured.replayed,
+        prepared=measured.prepared,
+        study_hash=study.hash.hex(),
+        joint_seed=attempt.seed.hex() if attempt else "",
+        records_by_node=[member.records for member in members],
+        first_class_by_node=[member.first_class for member in members],
+        fields=[field_text.to_dict() for field_text in study.fields],
+        where=study.condition.text if study.condition else "",
+        protected=study.protected,
+        timeline=list(measured.timeline),
+        parts=list(_parts(study, sums, sizes, limits)),
+        strata=study.stratum_field,
+        missing=list(study.names_missing),
+    )
+
+
+def _parts(
+    study: Study, sums: Sequence[SumReport], sizes: Sizes, limits: Limits
+) -> Iterator[PartReport]:
+    """Each of several values, from its own sums, as a study of this value alone has it."""
+    shares = study.split_by_name if study.several else {}
+    first = 0
+    for part, alone in zip(study.several, study.single_statistics, strict=False):
+        own = list(sums[first : first + part.sums])
+        result, covering = estimated(alone, own, sizes.sets)
+        yield PartReport(
+            statistic=part.name,
+            stratum=part.stratum,
+            estimator=part.estimator,
+            epsilon=float(study.exact_epsilon * shares[part.name]),
+            first_sum=first,
+            sums=part.sums,
+            estimate=result.value,
+            noise_std=result.noise_std,
+            noise_std_if_honest=_noise_if_honest(alone, own, sizes),
+            low=covering.low,
+            high=covering.high,
+            noise_low=result.low,
+            noise_high=result.high,
+            sampling_std=covering.sampling_std,
+            sampling_std_bound=result.sampling_std_bound,
+            note=result.note or limits.note,
+        )
+        first += part.sums
+
+
+def _noise_if_honest(study: Study, sums: Sequence[SumReport], sizes: Sizes) -> float | None:
+    """The standard deviation of the estimate's noise, had the study been of grade honest."""
+    stds = [
+        entry.noise_std if entry.noise_std_if_honest is None else entry.noise_std_if_honest
+        for entry in sums
+    ]
+    means = [entry.mean for entry in sums]
+    return estimate(study.estimator, means, stds, [0.0] * len(sums), sizes.sets).noise_std
