@@ -15,7 +15,7 @@
 | `complete.py` | all pairs of the bank data: the exact sum, and the error at ε = 1 |
 | `grid.py` | all pairs by the grid, beside sampled pairs |
 | `large.py` | tables of millions of records, and their sum in the clear |
-| `million.py` | a million records |
+| `million.py` | a million records: a first study, and warm ones |
 | `rates.py` | the rates by which `backend = "auto"` chooses |
 | `targets.py` | small studies, in milliseconds beside their targets |
 | `garbled_targets.py` | the part of it without a dealer, and bytes an edge |

@@ -9,7 +9,9 @@ are the least of the turns, too.
 *Held* is the part of a chunk's processor time for which its thread may hold the interpreter's lock:
 that of a chunk of FEW edges, which takes the same calls of Python and numpy. Long loops of numpy
 and AES release the lock. Two threads that hold it for a part h of their time wait for each other
-during h/2 of it, about. So two cores are at most 2/(1 + h/2) times as fast.
+during h/2 of it, about. So two cores are at most 2/(1 + h/2) times as fast. They are slower than
+that: a thread that gives the lock away for some microseconds has it again before the other one is
+awake.
 
 *Blocks of one computation*: an operator of the grid over 2^22 cells, and values of pairs in the
 clear, by the calling thread alone and with a second one (`umpc/ustat/blocks.py`).

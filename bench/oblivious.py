@@ -17,6 +17,7 @@ from bench.table import show
 from umpc.crypto.rounds import Protocol, run_in_memory
 from umpc.mpc.transfers.base_ot import receive_seeds, send_seeds
 from umpc.mpc.transfers.chained_set_up import chain_receiver, chain_sender
+from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import (
     BLOCK_BITS,
     FOLDS,
@@ -24,8 +25,6 @@ from umpc.mpc.transfers.correlated_ot import (
     CorrelatedSender,
     extension_bytes,
     fresh_delta,
-    open_receiver,
-    open_sender,
 )
 from umpc.mpc.transfers.ot_products import (
     multiple_bits,

@@ -23,16 +23,15 @@ from umpc.mpc.garbled.garbling import active_labels, aes_blocks, evaluate, garbl
 from umpc.mpc.garbled.gates import GateHash
 from umpc.mpc.garbled.piece_tables import Places, bits_of_wires, make_tables, read_tables
 from umpc.mpc.garbled.plan import GarbledPlan
+from umpc.mpc.transfers.channel_set_up import bits_of as bits_of_delta
+from umpc.mpc.transfers.channel_set_up import receiver_channel, sender_channel
 from umpc.mpc.transfers.correlated_ot import (
     BLOCK_BITS,
     FOLD,
     CorrelatedReceiver,
     CorrelatedSender,
     fresh_delta,
-    receiver_channel,
-    sender_channel,
 )
-from umpc.mpc.transfers.correlated_ot import bits_of as bits_of_delta
 
 RUNS = 9
 LIMIT_SECONDS = 0.05

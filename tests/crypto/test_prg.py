@@ -114,3 +114,14 @@ def test_hashes_of_two_keys_have_nothing_in_common():
 
 def test_a_stream_shows_nothing_of_itself():
     assert repr(Stream(SEED)) == "Stream(<redacted>)"
+
+
+def test_a_prepared_permutation_is_aes_of_what_the_array_holds_at_each_call():
+    blocks, room = Stream(SEED).words(20).reshape(10, 2), np.full((11, 2), 7, dtype=np.uint64)
+    permute = FixedKeyHash(SEED).permutation(blocks, room)
+    for _ in range(2):
+        permute()
+        assert room[:10].tobytes() == aes(SEED[:16], blocks.tobytes())
+        blocks += np.uint64(1)
+    assert (room[10] == 7).all()
+    assert FixedKeyHash(SEED).permutation(blocks[:0], room)() is None

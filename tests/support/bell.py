@@ -18,7 +18,8 @@ from umpc.crypto.rounds import Message, Protocol
 from umpc.dp import committee
 from umpc.mpc.garbled.pair_noise import PairNoise
 from umpc.mpc.transfers.base_ot import silence
-from umpc.mpc.transfers.correlated_ot import Blocks, extend_shape, set_up_shapes
+from umpc.mpc.transfers.channel_set_up import set_up_shapes
+from umpc.mpc.transfers.correlated_ot import Blocks, extend_shape
 from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
 from umpc.simulation import Simulated
 from umpc.study.document import Study

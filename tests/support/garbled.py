@@ -11,7 +11,7 @@ from tests.support.protocols import with_facts
 from tests.support.studies import make_study
 from umpc.crypto.prg import digest
 from umpc.crypto.rounds import Protocol
-from umpc.mpc.transfers import correlated_ot
+from umpc.mpc.transfers import channel_set_up
 from umpc.mpc.transfers.base_ot import CHOICE, OFFER, key_message, silence
 from umpc.mpc.transfers.correlated_ot import BLOCK_BITS
 from umpc.protocols.registry import checked
@@ -51,6 +51,6 @@ def without_points() -> Iterator[None]:
     That saves 0.02 s for each link of a run.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(correlated_ot, "send_seeds", _send)
-        patch.setattr(correlated_ot, "receive_seeds", _receive)
+        patch.setattr(channel_set_up, "send_seeds", _send)
+        patch.setattr(channel_set_up, "receive_seeds", _receive)
         yield

@@ -17,8 +17,9 @@ from umpc.crypto.prg import Stream, digest
 from umpc.crypto.rounds import Message, Protocol, check_reply
 from umpc.mpc.transfers import committee_links
 from umpc.mpc.transfers.base_ot import silence
+from umpc.mpc.transfers.channel_set_up import set_up_shapes
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
-from umpc.mpc.transfers.correlated_ot import Blocks, extend_shape, fresh_delta, set_up_shapes
+from umpc.mpc.transfers.correlated_ot import Blocks, extend_shape, fresh_delta
 
 
 class IdealEnd:

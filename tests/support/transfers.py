@@ -15,13 +15,12 @@ from tests.support.mpc_studies import seed_of
 from umpc.crypto.rounds import Message, Protocol, run_in_memory
 from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray
+from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import (
     Blocks,
     CorrelatedReceiver,
     CorrelatedSender,
     fresh_delta,
-    open_receiver,
-    open_sender,
 )
 from umpc.mpc.transfers.leaf_streams import LeafStreams
 

@@ -11,12 +11,8 @@ from tests.vectors.part import Bad, Part, Values, fixed, texts_of, with_message
 from umpc.crypto.rounds import Message, Protocol, run_in_memory
 from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.mpc.transfers.base_ot import CHOICE, receive_seeds, send_seeds
-from umpc.mpc.transfers.correlated_ot import (
-    EXTEND,
-    fresh_delta,
-    open_receiver,
-    open_sender,
-)
+from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
+from umpc.mpc.transfers.correlated_ot import EXTEND, fresh_delta
 
 
 def changed(parties: list[Protocol[Any]], inputs: Values) -> list[Protocol[Any]]:

@@ -6,8 +6,9 @@
 | `CoreThreads` | threads, one for each core | one machine |
 | `cluster.DaskCluster` | workers of a Dask cluster | several machines of a site |
 
-Threads suffice on one machine: AES, numpy's loops and the compiled sign gate all release the
-interpreter's lock, and a task shares all arrays with its caller.
+On one machine a task shares all arrays with its caller. AES, numpy's loops and the compiled sign
+gate release the interpreter's lock. Short loops give little: the thread takes the lock again before
+another one is awake (`bench/cores.py`).
 
 No task is given away that is smaller than its way there and back (`SMALLEST_TASK`).
 """

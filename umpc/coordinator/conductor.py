@@ -28,7 +28,7 @@ ANSWER_SECONDS = 5
 FEW_NODES = 8
 """The most nodes whose signatures the event loop checks itself: a millisecond's work."""
 SMALL_STUDY = 1 << 15
-"""The most edges of a study whose cost takes a moment to compute."""
+"""The largest study whose cost takes a moment to compute, as `Attempt.size` counts."""
 SENT_SECONDS = 0.001
 """Seconds until a message has left, which a busy thread would hold up."""
 
@@ -236,8 +236,7 @@ class Conductor:
 
     @property
     def _is_small(self) -> bool:
-        few_edges = self.side.attempt.sizes.edges <= SMALL_STUDY
-        return few_edges and len(self.links) <= FEW_NODES
+        return self.side.attempt.size <= SMALL_STUDY and len(self.links) <= FEW_NODES
 
     async def _evaluate(self) -> list[m.Ready]:
         """The work on the data. Where the side adds up masked vectors, these come first."""

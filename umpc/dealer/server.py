@@ -64,6 +64,8 @@ MESSAGE_BYTES = 64 << 10
 """Largest message of several frames; a large frame is alone in its message."""
 BRIEF_BYTES = 2 << 20
 """Material of one node that the event loop deals itself: it takes a few milliseconds."""
+BRIEF_SIZE = 1 << 15
+"""The largest study whose material it deals so: its edges, or its cells as if they were edges."""
 FRAME_BYTES = 64
 """The most bytes of a frame beside its payload."""
 REMEMBERED = 1024
@@ -318,7 +320,7 @@ class AttemptRun:
             ) from None
 
     async def _deal(self) -> None:
-        is_brief = self.attempt.dealt_at_most <= BRIEF_BYTES
+        is_brief = self.attempt.size <= BRIEF_SIZE and self.attempt.dealt_at_most <= BRIEF_BYTES
         if is_brief:
             session = _session_of(self.attempt)
         else:

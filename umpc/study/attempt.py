@@ -50,6 +50,11 @@ class Attempt:
         """Each node's records: of the first class, and all others."""
         return [member.classes for member in self.members]
 
+    @property
+    def size(self) -> int:
+        """The number of edges, or of records if there are more: brief work grows with it."""
+        return max(self.sizes.edges, self.sizes.records)
+
     def with_study(self, study: Study) -> Attempt:
         """The attempt of another study over the same records, for estimates."""
         rows = zip(self.members, self.openings, strict=True)

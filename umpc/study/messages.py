@@ -160,7 +160,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class WaitingAttempt:
-    """What a node said in the preparation of a study that it now runs: an attempt waits there."""
+    """The messages of a node in the preparation of a study that now runs: its attempt waits."""
 
     opened: Opened
     prepared: Prepared

@@ -1,10 +1,7 @@
 """One gRPC stream to a peer: open, read, write, time limit, loss, violation and end.
 
-A `RpcStream` owns its channel, its call and the task that reads the call. Cancelling a gRPC read
-cancels the whole call, and a cancelled call can no longer say why it failed. The reads therefore
-run in a task of their own, and a caller that stops waiting cancels no read.
-
-The reader puts messages into an inbox. When the stream ends, the reader keeps the reason, and
+A `RpcStream` owns its channel, its call, the reader of the call (`stream_reader.py`) and the
+heartbeat beside it (`stream_ends.py`). When the stream ends, the reader keeps the reason, and
 every later `next` raises it: after a violation at once, else when the inbox is empty. The reason is
 one of these:
 
@@ -35,15 +32,16 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.transport.channels import LATE_SECONDS
-from umpc.transport.heartbeat import beat_to
 from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.hub.calls import HubCall
 from umpc.transport.identity import Identity
 from umpc.transport.kept import KeptConnections, Lease
 from umpc.transport.patience import time_limit
-from umpc.transport.services import Call, Channel, Context, Told, grpc
+from umpc.transport.services import Call, Channel, Context, grpc
 from umpc.transport.status import error_of, lost
+from umpc.transport.stream_ends import AcceptedCall, StreamHeart
 from umpc.transport.stream_reader import StreamReader
+from umpc.transport.stream_writer import BROKEN, StreamWriter
 
 Request = TypeVar("Request")
 Reply = TypeVar("Reply")
@@ -57,10 +55,6 @@ REASON_SECONDS = 1
 """Seconds that a write to an ended call waits for the reason why the call ended."""
 BELIEVED = ("dealer", "shuffler")
 """The roles whose word counts on which process is at fault."""
-BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
-"""The exceptions that gRPC raises at a write or a half-close on a broken stream."""
-EARLY_BYTES = 1 << 14
-"""Bytes after which a stream beats at once: on a line of 16 kB a second they take a second."""
 
 
 def as_received(message: Message) -> Message:
@@ -107,16 +101,11 @@ class RpcStream(Generic[Request, Reply]):
         self._kept: KeptConnections | None = None
         self._lease: Lease | None = None
         self._is_sound = True
-        self._call: Call[Request, Any] | None = None
         self._reader: StreamReader[Reply] | None = None
-        self._heart: asyncio.Task[None] | None = None
-        self._beat_due = asyncio.Event()
-        self._beat_begun = asyncio.Event()
-        self._written = 0
+        self._writer: StreamWriter[Request] | None = None
+        self._heart: StreamHeart | None = None
         self._says_no_more = False
         self._closing: asyncio.Future[None] | None = None
-        self._writing = asyncio.Lock()
-        self._write_now: Callable[[Request], bool] | None = None
 
     # ---- open ------------------------------------------------------------------------------
 
@@ -155,24 +144,23 @@ class RpcStream(Generic[Request, Reply]):
 
     def begin(self, call: Call[Request, Any]) -> None:
         """Start to read a call that this side made."""
-        self._call = call
         if isinstance(call, HubCall):
             call.lasts = self._kept is not None
-        source = call.read_from if isinstance(call, _Accepted) else call
-        self._write_now = source.write_now if isinstance(source, Told) else None
+        source = call.read_from if isinstance(call, AcceptedCall) else call
         self._reader = StreamReader(source, self._decode, self._ahead, self._reason, self._lost)
         beats = self._beats and not is_behind_hub(self._address)  # a hub's session has its own
         if self._lease is not None and beats:
-            self._heart = asyncio.create_task(self._watch(self.channel, call))
+            self._heart = StreamHeart(self.channel, self._address, self._given_up)
+        self._writer = StreamWriter(call, source, self._reader, self._heart)
 
     def accept(self, context: Context[Any, Request]) -> None:
         """Start to read a call that the peer made. The call ends when its handler returns."""
-        self.begin(_Accepted(context))
+        self.begin(AcceptedCall(context))
 
     @property
     def is_open(self) -> bool:
         """A call was begun and has not ended."""
-        return self._call is not None and not self._call.done()
+        return self._writer is not None and not self._writer.call.done()
 
     # ---- read ------------------------------------------------------------------------------
 
@@ -263,11 +251,10 @@ class RpcStream(Generic[Request, Reply]):
     def _lost(self) -> UmpcError:
         return lost(self.peer, self.step)
 
-    async def _watch(self, channel: Channel, call: Call[Request, Any]) -> None:
-        """Beat until the peer has stopped, and end the stream then."""
-        reason = await beat_to(channel, self._address, self._beat_due, self._beat_begun)
+    async def _given_up(self, reason: str) -> None:
+        """End the stream, because its peer has stopped."""
         self._is_sound = False
-        reader = self._begun
+        reader, call = self._begun, self._opened.call
         if not call.done():
             # The stream may have ended for a reason of its own, which is on its way.
             await reader.ended_within(REASON_SECONDS)
@@ -280,43 +267,15 @@ class RpcStream(Generic[Request, Reply]):
 
     async def write(self, request: Request) -> None:
         """Write one message. A stream that is broken raises nothing here: `next` has the reason."""
-        call = self._opened
+        writer = self._opened
         with contextlib.suppress(*BROKEN):
-            await self._write(call, request)
-
-    async def _write(self, call: Call[Request, Any], request: Request) -> None:
-        """Write. Raises: as gRPC, and InvalidStateError where the stream was given up meanwhile.
-
-        gRPC then raises CancelledError, although nobody cancelled the task that writes.
-        """
-        if self._heart is not None and not self._beat_due.is_set():
-            await self._beat_before(request, self._heart)
-        write_now = None if self._writing.locked() else self._write_now
-        if write_now is not None and write_now(request):
-            return
-        try:
-            async with self._writing:
-                await call.write(request)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if self._begun.failure is None or task is None or task.cancelling():
-                raise
-            raise asyncio.InvalidStateError("the call was cancelled") from None
-
-    async def _beat_before(self, request: Any, heart: asyncio.Task[None]) -> None:
-        """Let the first beat leave before the line is filled, however slow it is."""
-        self._written += len(request) if isinstance(request, bytes) else request.ByteSize()
-        if self._written > EARLY_BYTES:
-            self._beat_due.set()
-            begun = asyncio.create_task(self._beat_begun.wait())
-            await asyncio.wait({heart, begun}, return_when=asyncio.FIRST_COMPLETED)
-            begun.cancel()
+            await writer.write(request)
 
     async def send(self, request: Request, step: str) -> None:
         """Write one message. Raises: PeerLost or the peer's own failure if the stream is broken."""
-        call = self._opened
+        writer = self._opened
         try:
-            await self._write(call, request)
+            await writer.write(request)
         except grpc.aio.AioRpcError as error:
             raise error_of(error, self.peer, step, self._own, believed=self._believed) from error
         except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
@@ -326,10 +285,10 @@ class RpcStream(Generic[Request, Reply]):
             raise reader.failure or lost(self.peer, step, repr(error)) from error
 
     @property
-    def _opened(self) -> Call[Request, Any]:
-        if self._call is None:
+    def _opened(self) -> StreamWriter[Request]:
+        if self._writer is None:
             raise LocalProtocolError(f"the stream to {self.peer} was used before it began")
-        return self._call
+        return self._writer
 
     # ---- violation -------------------------------------------------------------------------
 
@@ -349,7 +308,7 @@ class RpcStream(Generic[Request, Reply]):
         if not self._says_no_more:
             self._says_no_more = True
             with contextlib.suppress(*BROKEN):
-                await self._opened.done_writing()
+                await self._opened.call.done_writing()
         await self._reader.ended_within(seconds)
 
     def cancel(self, *, keep: bool = False) -> None:
@@ -358,11 +317,17 @@ class RpcStream(Generic[Request, Reply]):
         Args: keep: the run ended well, so a later run may have the connection.
         """
         if self._closing is None:
-            if keep and self._is_sound and isinstance(self._call, HubCall):
-                self._call.rest()
-            elif self._call is not None:
-                self._call.cancel()
-            self._closing = self._ending(keep and self._is_sound)
+            is_over = self._reader is None or self._reader.let_go()
+            call = self._writer.call if self._writer is not None else None
+            if keep and self._is_sound and isinstance(call, HubCall):
+                call.rest()
+            elif call is not None:
+                call.cancel()
+            self._closing = asyncio.get_running_loop().create_future()
+            if is_over and self._heart is None and self._lease is None:
+                self._closing.set_result(None)
+            else:
+                self._closing = asyncio.create_task(self._end(keep and self._is_sound))
 
     async def close(self, *, keep: bool = False) -> None:
         """End the stream now, and return when its connection has ended. Args: as of `cancel`."""
@@ -370,19 +335,9 @@ class RpcStream(Generic[Request, Reply]):
         if self._closing is not None:
             await asyncio.shield(self._closing)
 
-    def _ending(self, keep: bool) -> asyncio.Future[None]:
-        """End the tasks and the connection. Returns: done when both have ended."""
-        is_over = self._reader is None or self._reader.let_go()
-        if is_over and self._heart is None and self._lease is None:
-            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            done.set_result(None)
-            return done
-        return asyncio.create_task(self._end(keep))
-
     async def _end(self, keep: bool) -> None:
         if self._heart is not None:
-            self._heart.cancel()
-            await asyncio.wait({self._heart})
+            await self._heart.stop()
         if self._reader is not None:
             await self._reader.stop()
         if self._lease is None:
@@ -391,26 +346,3 @@ class RpcStream(Generic[Request, Reply]):
             await self.channel.close(None)
         else:
             await self._kept.give_back(self._lease, keep=keep)
-
-
-class _Accepted(Generic[Request]):
-    """The server's end of a call, with the methods of a client's end."""
-
-    def __init__(self, context: Context[Any, Request]):
-        self.read_from = context
-
-    async def read(self) -> Any:
-        return await self.read_from.read()
-
-    async def write(self, request: Request, /) -> None:
-        await self.read_from.write(request)
-
-    async def done_writing(self) -> None:
-        """The stream ends when the handler returns, so nothing is to do."""
-
-    def cancel(self) -> bool:
-        """The stream ends when the handler returns, so nothing is to do."""
-        return False
-
-    def done(self) -> bool:
-        return False

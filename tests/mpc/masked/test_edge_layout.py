@@ -56,3 +56,25 @@ def test_padding_of_a_message_is_zero_and_that_of_a_key_stream_is_anything(count
     assert np.count_nonzero(layout.join_bits(parts, 1, padded=False)) == layout.total
     with pytest.raises(EncodingError, match="padding"):
         layout.join_bits(parts, 1)
+
+
+@given(some_counts, st.integers(0, 5))
+def test_packed_rows_are_the_same_bytes_and_come_back(counts, rows):
+    """Also where the edges of a single chunk fill bytes, and nothing is unpacked."""
+    for each in (counts, [8 * counts[0]]):
+        layout = EdgeLayout(each)
+        bits = generator("packed").integers(0, 2, (rows, layout.total), dtype=np.uint8)
+        packed = np.packbits(bits, axis=1, bitorder="little")
+        parts = layout.cut_packed([*packed])
+        assert parts == layout.cut_bits(bits)
+        assert np.array_equal(layout.join_packed(parts, rows), packed)
+
+
+@pytest.mark.parametrize("counts", [[3], [3, 8]])
+def test_the_padding_of_packed_rows_is_looked_at(counts):
+    layout = EdgeLayout(counts)
+    parts = layout.cut_packed([np.packbits(np.ones(layout.total, dtype=np.uint8))])
+    parts[0] = b"\xff"
+    assert layout.join_packed(parts, 1, padded=False)[0, 0] & 7 == 7
+    with pytest.raises(EncodingError, match="padding"):
+        layout.join_packed(parts, 1)

@@ -11,7 +11,14 @@ from tests.support.kernels import KERNELS, TRIPLE_KERNELS, Case, random_records
 from tests.support.mpc_studies import ALPHA, program_of, uniformity
 from tests.support.studies import generator
 from umpc.crypto.ring import RINGS
-from umpc.mpc.masked.masks import linear_value, masked_wires, modulus, wire_masks
+from umpc.mpc.masked.masks import (
+    bit_of,
+    linear_value,
+    masked_wires,
+    modulus,
+    narrow_value,
+    wire_masks,
+)
 from umpc.mpc.masked.plan_items import Linear
 from umpc.ustat.local import evaluate_local
 
@@ -93,3 +100,21 @@ def test_a_linear_form_is_integer_arithmetic_modulo_2_to_the_64(terms, constant,
 def test_a_form_of_no_known_place_is_its_constant():
     assert int(linear_value(Linear(((3, 7),), -1), {})) == 2**64 - 1
     assert int(linear_value(Linear(((3, 7),), -1).mask, {})) == 0
+
+
+@pytest.mark.parametrize("width", [1, 31, 32, 33, 64])
+def test_a_narrow_value_has_the_low_bits_in_as_few_words_as_fit(width):
+    places = {n: generator(f"narrow {n}").integers(0, 1 << 63, 50, np.uint64) for n in range(2)}
+    form = Linear(((0, 1), (1, -1)), 5)
+    found = narrow_value(form, width, places)
+    assert found.itemsize == (4 if width <= 32 else 8)
+    assert np.array_equal(found & modulus(width), linear_value(form, places) & modulus(width))
+    expected = (linear_value(form, places) >> np.uint64(width - 1)) & np.uint64(1)
+    assert np.array_equal(bit_of(found, width - 1), expected)
+
+
+def test_no_place_is_written_to():
+    places = {0: np.arange(4, dtype=np.uint64), 1: np.arange(4, dtype=np.uint64)}
+    for terms in (((0, 1),), ((0, -1),), ((0, 1), (1, 3)), ((1, -1), (0, -2))):
+        linear_value(Linear(terms, 1), places)
+    assert all(np.array_equal(place, np.arange(4)) for place in places.values())

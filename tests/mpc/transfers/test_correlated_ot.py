@@ -21,13 +21,8 @@ from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError
 from umpc.mpc.transfers import batch_columns, correlated_ot
 from umpc.mpc.transfers.batch_columns import _combine, _stretch, transpose
-from umpc.mpc.transfers.correlated_ot import (
-    BLOCK_BITS,
-    FOLDS,
-    extension_bytes,
-    fresh_delta,
-    open_sender,
-)
+from umpc.mpc.transfers.channel_set_up import open_sender
+from umpc.mpc.transfers.correlated_ot import BLOCK_BITS, FOLDS, extension_bytes, fresh_delta
 from umpc.mpc.transfers.seed_trees import punctured, tree
 
 TRANSFERS = 1 << 14

@@ -10,15 +10,9 @@ from tests.support.transfers import bits_of, correlated, delta_of
 from umpc.crypto.rounds import Message
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.transfers import correlated_ot
-from umpc.mpc.transfers.correlated_ot import (
-    BLOCK_BITS,
-    CorrelatedReceiver,
-    extension_bytes,
-    receiver_channel,
-    sender_channel,
-    trees_bytes,
-)
-from umpc.mpc.transfers.correlated_ot import bits_of as bits_of_delta
+from umpc.mpc.transfers.channel_set_up import bits_of as bits_of_delta
+from umpc.mpc.transfers.channel_set_up import receiver_channel, sender_channel, trees_bytes
+from umpc.mpc.transfers.correlated_ot import BLOCK_BITS, CorrelatedReceiver, extension_bytes
 from umpc.mpc.transfers.correlation_check import (
     CHECK_BYTES,
     RowHash,

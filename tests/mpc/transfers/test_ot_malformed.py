@@ -24,7 +24,8 @@ from tests.support.transfers import (
 )
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError, RemoteProtocolError
-from umpc.mpc.transfers.correlated_ot import EXTEND, FOLDS, TREES
+from umpc.mpc.transfers.channel_set_up import TREES
+from umpc.mpc.transfers.correlated_ot import EXTEND, FOLDS
 from umpc.mpc.transfers.ot_products import (
     CHOSEN,
     MULTIPLES,

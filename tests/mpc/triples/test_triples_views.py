@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.mpc_studies import make_schema
 from tests.support.triples import TriplesChunk, plan_of, run_triples
-from umpc.mpc.transfers import correlated_ot, ot_products
+from umpc.mpc.transfers import batch_columns, correlated_ot, ot_products
 from umpc.mpc.triples import evaluation
 from umpc.ustat.kernel import Kernel
 
@@ -168,8 +168,8 @@ def without_pads(narrow: bool):
 
 def bare_choices(patch) -> None:
     """The extension sends the choices as they are."""
-    real = correlated_ot._combine
-    patch.setattr(correlated_ot, "_combine", lambda *given: real(*given) * np.uint8(0))
+    real = batch_columns._combine
+    patch.setattr(batch_columns, "_combine", lambda *given: real(*given) * np.uint8(0))
 
 
 MUTANTS = [

@@ -14,7 +14,8 @@ from tests.support.transfers import bits_of, correlated
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, UmpcError
-from umpc.mpc.transfers.correlated_ot import fresh_delta, open_receiver, open_sender
+from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
+from umpc.mpc.transfers.correlated_ot import fresh_delta
 from umpc.mpc.transfers.toss_plan import TossPlan
 from umpc.node.attempts import making_channels
 from umpc.node.attempts.making_channels import (

@@ -11,7 +11,8 @@ import pytest
 
 from tests.support.garbled import without_points
 from umpc.crypto.rounds import run_in_memory
-from umpc.mpc.transfers.correlated_ot import fresh_delta, open_receiver, open_sender
+from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
+from umpc.mpc.transfers.correlated_ot import fresh_delta
 from umpc.node.attempts.next_channels import (
     CHAIN_SECONDS,
     KEPT_AT_MOST,

@@ -14,13 +14,8 @@ from umpc.crypto.prg import SEED_BYTES
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import Message, run_in_memory
 from umpc.mpc.masked.committee_coins import CoinToss
-from umpc.mpc.transfers.correlated_ot import (
-    CorrelatedReceiver,
-    CorrelatedSender,
-    fresh_delta,
-    open_receiver,
-    open_sender,
-)
+from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
 from umpc.mpc.transfers.toss_plan import TossPlan
 from umpc.node.attempts import next_coins
 from umpc.node.attempts.next_coins import bytes_of_toss, is_tossed_ahead, toss_ahead

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.support.grid import COUNTS, GridRun, cells_of, grid_study
-from tests.support.studies import SPEARMAN, Entropy, random_tables
+from tests.support.studies import KENDALL, SPEARMAN, Entropy, random_tables
 from umpc.crypto.ring import Ring
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.node.attempts.run_compute import SMALL_STUDY, is_small
 from umpc.protocols.grid import masks
+from umpc.protocols.grid.dealing import GridDealing
 from umpc.protocols.grid.masked_form import masked_forms
 from umpc.protocols.grid.masks import MaskLayout, inner
 from umpc.protocols.grid.total import total_statement
@@ -92,6 +94,18 @@ def test_the_size_of_an_attempt_counts_cells_and_not_sets():
     assert attempt.sizes.edges > SMALL_STUDY and is_small(attempt)
     wide = grid_study(x=("0", "1023"), y=("0", "1023"))
     assert not is_small(GridRun(wide, random_tables(COUNTS, "wide")).prepare().attempt)
+
+
+@pytest.mark.parametrize(("kernels", "degree"), [(KENDALL, 2), (SPEARMAN, 3)])
+def test_the_dealer_deals_to_one_node_what_the_attempt_says_at_most(kernels, degree):
+    study = grid_study(kernels, degree=degree, x=("0", "6"), y=("0", "4"))
+    attempt = GridRun(study, random_tables(COUNTS, "most", high=4)).prepare().attempt
+    dealing = GridDealing(attempt, Entropy("at most"))
+    dealt = Counter[int]()
+    for chunk in attempt.chunks():
+        for node, frame in dealing.deal_one(chunk):
+            dealt[node] += len(frame.payload)
+    assert max(dealt.values()) == attempt.dealt_at_most
 
 
 def test_transfers_are_not_brief_however_few_cells_there_are():

@@ -152,11 +152,11 @@ def test_nobody_writes_to_or_reads_from_a_call_that_is_over(site, monkeypatch):
                 await contexts[0].write(b"former")
             assert await contexts[0].read() is grpc.aio.EOF
             with pytest.raises(asyncio.InvalidStateError):
-                await former._call.write(b"former")
+                await former._writer.call.write(b"former")
             with pytest.raises(grpc.aio.AioRpcError):
-                await former._call.read()
+                await former._writer.call.read()
             assert await stream.next("prepare") == b"new"
-            assert stream._call._session is former._call._session and pair.opened == 1
+            assert stream._writer.call._session is former._writer.call._session and pair.opened == 1
             await stream.close()
 
     run(scenario())

@@ -3,7 +3,7 @@
 This is `backend = "garbled"`. Between two nodes, of which the first in the study garbles:
 
     set up    base transfers (`base_ot.py`) and the trees of their extension
-              (`correlated_ot.py`), unless the two have a channel from after an earlier study
+              (`channel_set_up.py`), unless the two have a channel from after an earlier study
               (`chained_set_up.py`); Δ is the garbler's
     round 1   evaluator → garbler: the extension for its records' bits, each bit once
               garbler → evaluator: the active labels of its own records' bits, each bit once
@@ -47,12 +47,9 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares, require
 from umpc.mpc.garbled.plan import GarbledPlan, GarbledProgram, Link
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide
+from umpc.mpc.transfers.channel_set_up import set_up_shapes
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, toss
-from umpc.mpc.transfers.correlated_ot import (
-    CorrelatedReceiver,
-    CorrelatedSender,
-    set_up_shapes,
-)
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners
 

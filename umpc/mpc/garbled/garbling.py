@@ -115,8 +115,9 @@ class GarbledEdges:
 
     def encode(self) -> bytes:
         """The bytes on the wire, little-endian: all tables, then all elements."""
-        elements = self.elements.astype(self.elements.dtype.newbyteorder("<"), copy=False)
-        return self.tables.astype("<u8", copy=False).tobytes() + elements.tobytes()
+        order = self.elements.dtype.newbyteorder("<")
+        parts = self.tables.astype("<u8", copy=False), self.elements.astype(order, copy=False)
+        return b"".join(np.ascontiguousarray(part).data for part in parts)
 
     @classmethod
     def decode(

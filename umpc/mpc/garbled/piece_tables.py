@@ -46,13 +46,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from umpc.crypto.prg import FixedKeyHash
 from umpc.mpc.arrays import BitArray, IndexArray, IntArray, WordArray
-from umpc.mpc.garbled.pieces import LookedUp, rows_of_piece
+from umpc.mpc.garbled.pieces import LookedUp, NumberPiece, rows_of_piece
 
 ROWS_AT_ONCE = 1 << 15
 """Rows that are hashed together."""
@@ -151,8 +152,8 @@ def make_tables(
     message = []
     for number, (each, own) in enumerate(zip(pieces, values, strict=True)):
         piece = each.piece
-        kinds = [kind for kind, _ in each.wires]
-        table = _packed(rows_of_piece(piece, kinds, not is_first))
+        kinds = tuple(kind for kind, _ in each.wires)
+        table = _packed_rows(piece, kinds, not is_first)
         rows = table.take(own[places.order], axis=0)
         mask = masks[2 * number] | masks[2 * number + 1] << 1
         rows ^= (mask * _EVERY_ROW)[places.order, None]
@@ -239,43 +240,56 @@ def _add_lanes(rows: BitArray, pads: BitArray, ends: IndexArray) -> None:
     rows: (n, rows) uint8. pads: (blocks, rows, 16) uint8. ends: where the blocks' edges begin, and
     the end.
     """
-    for edges, lane, octets in _lanes(rows, pads, ends):
-        edges[:, lane] ^= octets >> np.uint8(2 * (lane % 4))
+    for edges, blocks in _alike(rows, ends):
+        for lane in range(edges.shape[1]):
+            octets = pads[blocks, :, lane // 4]
+            edges[:, lane] ^= octets >> np.uint8(2 * (lane % 4))
 
 
 def _add_packed_lanes(rows: BitArray, pads: BitArray, ends: IndexArray) -> None:
     """rows ^= pads in each lane, for packed rows: (n, rows / 4) uint8, four rows to a byte."""
-    for edges, lane, octets in _lanes(rows, pads, ends):
-        edges[:, lane] ^= _packed(octets, lane % 4)
+    for edges, blocks in _alike(rows, ends):
+        for lane in range(0, edges.shape[1], 4):
+            four = _four_lanes(pads[blocks, :, lane // 4])
+            some = edges[:, lane : lane + 4]
+            some ^= four[:, : some.shape[1]]
 
 
-def _lanes(
-    rows: BitArray, pads: BitArray, ends: IndexArray
-) -> Iterator[tuple[BitArray, int, BitArray]]:
-    """Blocks with as many edges: their edges (blocks, lanes, …), a lane, its octets of pads."""
+def _alike(rows: BitArray, ends: IndexArray) -> Iterator[tuple[BitArray, slice]]:
+    """Blocks with as many edges as each other: their edges (blocks, lanes, …), and the blocks."""
     counts = np.diff(ends)
     groups = [0, *(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
     for first, stop in pairwise(groups):
         lanes = int(counts[first])
-        edges = rows[ends[first] : ends[stop]].reshape(stop - first, lanes, -1)
-        for lane in range(lanes):
-            if lane % 4 == 0:
-                octets = np.ascontiguousarray(pads[first:stop, :, lane // 4])
-            yield edges, lane, octets
+        yield rows[ends[first] : ends[stop]].reshape(stop - first, lanes, -1), slice(first, stop)
 
 
-def _packed(octets: BitArray, lane: int = 0) -> BitArray:
-    """Two bits of each octet (…, rows), four to a byte: (…, rows / 4), rows a multiple of 4.
+@lru_cache(maxsize=64)
+def _packed_rows(piece: NumberPiece, kinds: tuple[int, ...], first_is_row: bool) -> BitArray:
+    """The table of `rows_of_piece`, four rows to a byte: (rows, rows / 4) uint8, not to be changed.
 
-    The product moves the bits of four octets side by side into the highest one.
+    Chunks and studies share it, as it follows from the public circuit.
     """
-    four = octets.view("<u4")
-    if lane:
-        four = four >> np.uint32(2 * lane)
-    four = four & np.uint32(0x03030303)
-    four *= np.uint32(0x01041040)
-    packed: BitArray = four.astype("<u4", copy=False).view(np.uint8)[..., 3::4]
+    packed = np.ascontiguousarray(_four_lanes(rows_of_piece(piece, kinds, first_is_row))[:, 0])
+    packed.flags.writeable = False
     return packed
+
+
+def _four_lanes(octets: BitArray) -> BitArray:
+    """The bits of four lanes, each with four rows to a byte: (blocks, 4, rows / 4) uint8.
+
+    Four octets are a square of 4 × 4 pairs of bits, which is transposed in two steps (Eklundh
+    1972). Args: octets: (blocks, rows) uint8, rows a multiple of 4, a lane's two bits each.
+    """
+    four = octets.copy().view("<u4")
+    for shift, lower in ((6, 0x00CC00CC), (12, 0x0000F0F0)):
+        moved = four >> np.uint32(shift)
+        moved ^= four
+        moved &= np.uint32(lower)
+        four ^= moved
+        moved <<= np.uint32(shift)
+        four ^= moved
+    return four.view(np.uint8).reshape(*four.shape, 4).transpose(0, 2, 1)
 
 
 def _times_alpha(blocks: WordArray) -> WordArray:

@@ -29,13 +29,12 @@ from umpc.mpc.garbled.piece_tables import (
 )
 from umpc.mpc.garbled.plan import COINS, EVALUATOR, GARBLER, LABELS, GarbledPlan, Link, WireBlock
 from umpc.mpc.transfers.base_ot import silence
+from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import (
     CorrelatedReceiver,
     CorrelatedSender,
     extend_shape,
     fresh_delta,
-    open_receiver,
-    open_sender,
 )
 from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners

@@ -3,7 +3,8 @@
 | file | what it is |
 |---|---|
 | `base_ot.py` | base transfers, from Diffie–Hellman on edwards25519 |
-| `correlated_ot.py` | correlated transfers by the million, from 128 base transfers |
+| `channel_set_up.py` | the set-up of a channel of correlated transfers from 128 base transfers |
+| `correlated_ot.py` | the two ends of a channel of correlated transfers by the million |
 | `correlation_check.py` | the proof that a receiver chose one bit for each transfer |
 | `seed_trees.py` | trees of seeds of a channel, and the proof that they are trees |
 | `chained_set_up.py` | the set-up of a channel from another one, without base transfers |

@@ -18,6 +18,11 @@ from umpc.mpc.transfers.leaf_streams import LeafStreams
 BLOCK_BITS = 128
 AT_ONCE = 1 << 18
 """Bytes of columns that are masked together."""
+_STEPS = [
+    (step, np.uint64(step), np.uint64(sum(1 << bit for bit in range(64) if not bit & step)))
+    for step in (32, 16, 8, 4, 2, 1)
+]
+"""Steps of a transposition of 64 × 64 bits: the distance, and the bits that lie below it."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +73,7 @@ def transpose(rows: BitArray) -> WordArray:
     Returns: (64m, 2) uint64; bit i of block j is bit j of row i.
     """
     words = np.ascontiguousarray(rows).view("<u8").astype(np.uint64).reshape(2, 64, -1)
-    for step in (32, 16, 8, 4, 2, 1):
-        shift = np.uint64(step)
-        low = np.uint64(sum(1 << bit for bit in range(64) if not bit & step))
+    for step, shift, low in _STEPS:
         pairs = words.reshape(2, 32 // step, 2, step, -1)
         upper = pairs[:, :, 0]
         lower = pairs[:, :, 1]
@@ -86,9 +89,11 @@ def transpose(rows: BitArray) -> WordArray:
 def transpose_into(rows: BitArray, blocks: WordArray) -> None:
     """Rows of packed bits as blocks; the padding of the last byte is dropped."""
     rows = rows.reshape(BLOCK_BITS, -1)
-    missing = -rows.shape[1] % 8
-    if missing:
-        rows = np.pad(rows, ((0, 0), (0, missing)))
+    width = rows.shape[1]
+    if width % 8:
+        whole = np.zeros((BLOCK_BITS, width + -width % 8), dtype=np.uint8)
+        whole[:, :width] = rows
+        rows = whole
     blocks[:] = transpose(rows)[: len(blocks)]
 
 

@@ -1,6 +1,6 @@
 """The set-up of a channel of correlated transfers from another one, which two parties already have.
 
-It is the set-up of `correlated_ot.py` without curve points. The parties keep their roles: the
+It is the set-up of `channel_set_up.py` without curve points. The parties keep their roles: the
 *sender* has Δ, the *receiver* chooses.
 
     receiver → sender   128 choices in the last channel: base transfers, with the roles exchanged
@@ -41,20 +41,22 @@ from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, Stream, derive, digest
 from umpc.crypto.rounds import Message, Protocol, check_reply
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.transfers.base_ot import CHOICE, OFFER, silence
+from umpc.mpc.transfers.channel_set_up import (
+    TREES,
+    bits_of,
+    receiver_channel,
+    sender_channel,
+    trees_bytes,
+)
 from umpc.mpc.transfers.correlated_ot import (
     BLOCK_BITS,
     EXTEND,
     FOLD,
-    TREES,
     Blocks,
     CorrelatedReceiver,
     CorrelatedSender,
-    bits_of,
     extend_shape,
     extension_bytes,
-    receiver_channel,
-    sender_channel,
-    trees_bytes,
 )
 from umpc.mpc.transfers.ot_products import hash_blocks
 from umpc.mpc.transfers.seed_trees import expanded
@@ -81,7 +83,7 @@ def chain_sender(
 
     Args:
         last: its end of the channel that is there. Only one channel is made from it.
-        seed, delta, session: as of `correlated_ot.open_sender`.
+        seed, delta, session: as of `channel_set_up.open_sender`.
 
     Raises: RemoteProtocolError.
     """

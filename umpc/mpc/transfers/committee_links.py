@@ -22,15 +22,9 @@ from collections.abc import Sequence
 from umpc.crypto.prg import derive, digest
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender, set_up_shapes
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
-from umpc.mpc.transfers.correlated_ot import (
-    CorrelatedReceiver,
-    CorrelatedSender,
-    fresh_delta,
-    open_receiver,
-    open_sender,
-    set_up_shapes,
-)
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
 
 
 class CommitteeLinks:

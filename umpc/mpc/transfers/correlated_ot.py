@@ -1,6 +1,6 @@
 """Correlated oblivious transfers by the million: q_j, and t_j = q_j ⊕ r_j·Δ.
 
-They are made from 128 base transfers.
+They are made from 128 base transfers (`channel_set_up.py`).
 
 Papers: Ishai, Kilian, Nissim & Petrank 2003 (IKNP) for fold 1; Roy 2022, SoftSpokenOT (eprint
 2022/192), sections 3.1 and 5 with the repetition code, semi-honest, for fold 2, 4 and 8.
@@ -42,25 +42,15 @@ neither uses twice. A fork costs one hash: its leaves are the same, under anothe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from umpc.crypto.prg import BLOCK_BYTES, Stream, derive
-from umpc.crypto.rounds import Message, Protocol, check_reply
+from umpc.crypto.rounds import Message, check_reply
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
-from umpc.mpc.transfers.base_ot import (
-    CHOICE,
-    OFFER,
-    POINT_BYTES,
-    key_message,
-    receive_seeds,
-    send_seeds,
-    silence,
-)
 from umpc.mpc.transfers.batch_columns import Columns, add_masked, transpose_into
 from umpc.mpc.transfers.correlation_check import (
     CHECK_BYTES,
@@ -71,14 +61,6 @@ from umpc.mpc.transfers.correlation_check import (
     with_mask,
 )
 from umpc.mpc.transfers.leaf_streams import ChannelLeaves, LeafStreams
-from umpc.mpc.transfers.seed_trees import (
-    proof_bytes,
-    proof_of_trees,
-    punctured,
-    sums_bytes,
-    tree,
-    trees_hold,
-)
 
 BLOCK_BITS = 128
 FOLD = 4
@@ -86,7 +68,7 @@ FOLDS = (1, 2, 4, 8)
 PART = 1 << 17
 """Transfers made together, whose rows lie together in a message."""
 
-TREES, EXTEND = "ot_trees", "ot_extend"
+EXTEND = "ot_extend"
 
 
 @dataclass(frozen=True)
@@ -120,138 +102,10 @@ def extension_bytes(count: int, fold: int = FOLD, *, checked: bool = False) -> i
     )
 
 
-def set_up_shapes(fold: int = FOLD, *, checked: bool = False) -> list[tuple[bool, Message]]:
-    """The set-up, round by round: whether the sender speaks, and its message.
-
-    Each message has zero bytes in place of its content.
-    """
-    trees = _trees_message(bytes(trees_bytes(fold, checked=checked)), fold, checked=checked)
-    messages = [
-        (False, key_message(OFFER, 2)),
-        (True, key_message(CHOICE, BLOCK_BITS)),
-        (False, trees),
-    ]
-    return [(speaks, message) for speaks, message in messages if message.width]
-
-
 def extend_shape(count: int, batch: int, fold: int = FOLD, *, checked: bool = False) -> Message:
     """A batch's one message, with zero bytes in place of its content. batch: its number, from 1."""
     payload = bytes(extension_bytes(count, fold, checked=checked))
     return _extend_message(payload, count, fold, batch, checked=checked)
-
-
-def open_sender(
-    seed: bytes,
-    delta: WordArray,
-    session: bytes,
-    peer: str,
-    fold: int = FOLD,
-    *,
-    checked: bool = False,
-) -> Protocol[CorrelatedSender]:
-    """The sender's side of the set-up, three rounds.
-
-    Args:
-        seed: 32 uniform bytes, for this call alone.
-        delta: (2,) uint64, lowest bit 1; may serve several sessions of this sender.
-        session: names this run; the same for both parties, no two runs alike.
-        peer: the receiver's name, for errors.
-        checked: whether the receiver proves its trees and batches.
-
-    Raises: RemoteProtocolError, EncodingError.
-    """
-    _check_fold(fold)
-    if delta.shape != (2,) or delta.dtype != np.uint64 or not int(delta[0]) & 1:
-        raise LocalProtocolError("the offset is two 64-bit words, the lowest bit 1")
-    # IKNP, step 1: base transfers, in which the sender chooses by s = Δ, here by its complement
-    choices = [1 - bit for bit in bits_of(delta).tolist()]
-    keys = yield from receive_seeds(seed, choices, session, peer)
-    (reply,) = yield silence(TREES)
-    due = _trees_message(bytes(trees_bytes(fold, checked=checked)), fold, checked=checked)
-    check_reply(reply, due, peer)
-    size = trees_bytes(fold, checked=checked)
-    if any(reply.payload[size:]):
-        raise RemoteProtocolError(
-            f"{peer} sent bits after its trees ({TREES})", culprit=peer, step=TREES
-        )
-    trees = reply.payload[:size]
-    return sender_channel(delta, keys, trees, session, peer, fold, checked=checked)
-
-
-def open_receiver(
-    seed: bytes, session: bytes, peer: str, fold: int = FOLD, *, checked: bool = False
-) -> Protocol[CorrelatedReceiver]:
-    """The receiver's side of the set-up; arguments and failures are those of open_sender."""
-    _check_fold(fold)
-    pairs = yield from send_seeds(seed, BLOCK_BITS, session, peer)
-    check_seed = derive(seed, "channel check") if checked else b""
-    channel, trees = receiver_channel(pairs, session, fold, check_seed)
-    (reply,) = yield _trees_message(trees, fold, checked=checked)
-    check_reply(reply, silence(TREES), peer)
-    return channel
-
-
-def bits_of(delta: WordArray) -> BitArray:
-    """The bits of Δ: (128,) uint8."""
-    return np.unpackbits(delta.astype("<u8").view(np.uint8), bitorder="little")
-
-
-def sender_channel(
-    delta: WordArray,
-    keys: Sequence[bytes],
-    trees: bytes,
-    session: bytes,
-    peer: str,
-    fold: int = FOLD,
-    *,
-    checked: bool = False,
-) -> CorrelatedSender:
-    """The sender's end, from its base transfers and the receiver's trees.
-
-    keys: for each bit of Δ the base seed of the other bit.
-    trees: `trees_bytes` bytes. checked: whether trees and all batches are.
-
-    Raises: RemoteProtocolError where checked trees do not hold.
-    """
-    bits = bits_of(delta)
-    # SoftSpoken, section 5: the receiver's sums puncture the trees at Δ's digits
-    size = sums_bytes(fold)
-    digits = []
-    for number, place in enumerate(range(0, BLOCK_BITS, fold)):
-        sums = trees[number * size : (number + 1) * size]
-        digit = bits[place : place + fold].tolist()
-        digits.append(punctured(keys[place : place + fold], digit, sums))
-    if checked and fold > 1:
-        places = np.packbits(bits.reshape(-1, fold), axis=1, bitorder="little")[:, 0]
-        proof = trees[number * size + size :]
-        if not trees_hold(digits, places.tolist(), proof):
-            raise RemoteProtocolError(
-                f"{peer} sent trees of seeds that do not fit together ({TREES}); such a message "
-                "can test secret bits, so the study ends",
-                culprit=peer,
-                step=TREES,
-            )
-    leaves = ChannelLeaves.of(digits, session, lacks_first=True)
-    return CorrelatedSender(delta, bits, leaves, session, peer, checked=checked)
-
-
-def receiver_channel(
-    pairs: Sequence[tuple[bytes, bytes]],
-    session: bytes,
-    fold: int = FOLD,
-    check_seed: bytes = b"",
-) -> tuple[CorrelatedReceiver, bytes]:
-    """The receiver's end from its base transfers, and the trees for the sender.
-
-    check_seed: of a checked channel; else empty.
-    """
-    trees = [tree(pairs[place : place + fold]) for place in range(0, BLOCK_BITS, fold)]
-    digits = [leaves for leaves, _ in trees]
-    message = b"".join(sums for _, sums in trees)
-    if check_seed and fold > 1:
-        message += proof_of_trees(digits)
-    leaves = ChannelLeaves.of(digits, session, lacks_first=False)
-    return CorrelatedReceiver(leaves, session, check_seed), message
 
 
 class CorrelatedReceiver:
@@ -429,32 +283,6 @@ def _width(count: int, *, checked: bool) -> int:
     """Bytes of a row of so many transfers."""
     width = (count + 7) // 8
     return checked_width(width) if checked else width
-
-
-def _check_fold(fold: int) -> None:
-    if fold not in FOLDS:
-        raise LocalProtocolError(f"the fold is one of {FOLDS}, not {fold}")
-
-
-def trees_bytes(fold: int, *, checked: bool = False) -> int:
-    """Bytes of all trees of a channel: masked sums, and their proof if they are checked."""
-    proof = proof_bytes(BLOCK_BITS // fold) if checked and fold > 1 else 0
-    return BLOCK_BITS // fold * sums_bytes(fold) + proof
-
-
-def _trees_message(trees: bytes, fold: int, *, checked: bool) -> Message:
-    """The last message of a set-up by points.
-
-    It is filled up with zeros to the bytes of a set-up from a former channel
-    (`chained_set_up.py`), so that a study's bytes do not depend on which of the two it had.
-    """
-    if fold == 1:
-        return silence(TREES)
-    chained = extension_bytes(BLOCK_BITS, fold, checked=checked)
-    chained += extension_bytes(BLOCK_BITS, 1, checked=True)
-    more = chained - (2 + BLOCK_BITS) * POINT_BYTES
-    size = trees_bytes(fold, checked=checked) + more
-    return Message(TREES, trees.ljust(size, b"\0"), size, 8)
 
 
 def _extend_message(

@@ -109,6 +109,11 @@ class GridAttempt(SharedAttempt):
         """The number of sums for which shares of a vector are dealt."""
         return len(self.study.kernels) if self.study.degree >= VECTORS_FROM else 0
 
+    @property
+    def dealt_at_most(self) -> int:
+        """The last node gets the vectors, and every node a number for each sum."""
+        return self.ring.bytes * (self.vectors * self.grid.cells + self.sums)
+
     def chunks(self) -> Iterator[Chunk]:
         """Vector after vector, then the numbers. They belong to no data, so they come before it."""
         nodes = tuple(range(len(self.members)))

@@ -53,7 +53,7 @@ MOST_CONTROL = 4096
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError, EOFError)
 
 
-class Member(Protocol):
+class ConnectionUser(Protocol):
     """The user of a connection, who has the sessions."""
 
     def next_frame(self) -> pb.HubFrame | None:
@@ -75,7 +75,9 @@ class Member(Protocol):
 class HubConnection:
     """This process's connection to one hub. Args: listens: others may open sessions with it."""
 
-    def __init__(self, identity: Identity, hub: HubAddress, member: Member, *, listens: bool):
+    def __init__(
+        self, identity: Identity, hub: HubAddress, member: ConnectionUser, *, listens: bool
+    ):
         self.identity = identity
         self.hub = hub
         self.grace: float = GRACE_SECONDS
