@@ -47,7 +47,7 @@ class Link:
 
 
 def conduct(proposed: list[Any], shufflers: Any = ()) -> tuple[dict[str, Any], UmpcError]:
-    """What the first node was asked, and how the run ended."""
+    """Conduct a run. Returns: what the first node was asked, and how the run ended."""
     links: list[Any] = [Link(place, {**SAYS, m.Propose: proposed}) for place in range(3)]
     side = coordinator_of(STUDY)
     parts = (side, links, silent, 0.0, list(shufflers), expect_nothing, Losses(STUDY))

@@ -225,7 +225,7 @@ def test_no_record_is_used_without_everybodys_signature_of_this_attempt(node, li
 
 
 def agreement(node: Prepared, **changes: Any) -> list[m.CoordinatorMessage]:
-    """What an honest coordinator passes on where some node has nothing prepared, or a change."""
+    """Return what a coordinator passes on where some node has nothing prepared, or a change."""
     members = changes.get("members", node.members)
     openings = changes.get("openings", tuple(node.run.openings))
     signatures = changes.get("signatures", node.signatures(node.members_statement))
@@ -246,6 +246,7 @@ def test_a_node_that_came_with_another_member_is_named_though_it_cannot_be_reach
     assert isinstance(error, PreparationLost) and error.culprit == "node-1"
     assert len(said) == 1, "no opening in an agreement with other members"
     node.nothing_is_left()
+    del error  # its traceback keeps the task
     gc.collect()
     assert "never retrieved" not in caplog.text
 
