@@ -1,6 +1,6 @@
 """umpc.node.attempts.attempt_steps: one node from its preparation to its release, in memory.
 
-What is on disk at each message: docs/protocol.md.
+It notes the state on disk at each message (docs/protocol.md).
 """
 
 from __future__ import annotations
