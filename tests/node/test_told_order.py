@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import stat
 
+import numpy as np
 import pytest
 
 from tests.node.test_admission import TAU, AtNode
@@ -48,6 +49,9 @@ def test_only_its_owner_reads_the_order_and_only_where_it_was_asked_for(node, mo
     place = order_beside(node.table)
     assert node.ask() == f"{ROWS} records"
     assert not place.exists() and describe() == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "save", lambda *_, **__: pytest.fail("the order is written"))
+        node.ask()
     monkeypatch.setenv(VARIABLE, str(place))
     place.touch(0o644)
     node.ask()

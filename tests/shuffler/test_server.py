@@ -295,7 +295,8 @@ def test_who_never_comes_is_waited_for_for_a_while_and_named(identities, monkeyp
         node = await here.node(0)
         with pytest.raises(StepTimeout, match="node-1 did not come"):
             await links[0].collect(lambda place, frame: True, 10)
-        assert "node-1 did not come" in (await refusal_of(node, StepTimeout)).message
+        refusal = await refusal_of(node, StepTimeout)
+        assert "node-1 did not come" in refusal.message and refusal.culprit == "node-1"
 
     run(identities, scenario, seconds_per_step=1)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
+from umpc.ustat import error_law
 from umpc.ustat.error_law import POINTS, REACH, SLACK, Draws, ErrorLaw, Noise, whole_draws
 
 TAIL = 0.025
@@ -86,3 +87,14 @@ def test_draws_have_the_characteristic_function_of_their_probabilities(values, c
     assert np.allclose(draws.modulus(times), abs(exact), rtol=0, atol=1e-10)
     own = draws.modulus(times) * np.exp(1j * draws.angle(times))
     assert np.allclose(own, exact, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("count", [1, 40, 1e6])
+def test_what_is_left_out_of_the_transform_changes_no_probability(count, monkeypatch):
+    draws = Draws(-2.0, 1.0, 0.5, count)
+    parts = [Noise(draws.std, draws.std / 9)], [1.0], draws
+    _, masses = ErrorLaw(*parts).masses()
+    monkeypatch.setattr(error_law, "NOTHING", 0.0)
+    monkeypatch.setattr(error_law, "LEAST_LOGARITHM", -700.0)
+    _, exact = ErrorLaw(*parts).masses()
+    assert np.allclose(np.cumsum(masses), np.cumsum(exact), rtol=0, atol=1e-10)

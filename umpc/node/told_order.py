@@ -40,10 +40,9 @@ def tell_order(order: IndexArray) -> None:
     path = os.environ.get(VARIABLE)
     if not path:
         return
-    # a file that is there already keeps the rights that somebody else may have given it
-    Path(path).unlink(missing_ok=True)
-    ours = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    ours = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(ours, "wb") as file:
+        os.fchmod(ours, 0o600)  # a file that was there already keeps its rights otherwise
         np.save(file, order, allow_pickle=False)
 
 

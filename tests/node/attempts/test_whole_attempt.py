@@ -25,6 +25,7 @@ from umpc.errors import (
     StudyAborted,
     UmpcError,
 )
+from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.coordinator_stream import PATIENCE_SECONDS, CoordinatorStream
 from umpc.node.attempts.prepared_attempts import PreparedAttempt
 from umpc.node.attempts.study_run import StudyRun
@@ -235,3 +236,13 @@ def test_a_preparation_with_other_survivors_is_dropped(node):
     assert node.lead(honest) is None
     assert node.waited_with == [False, False]
     assert node.ledger.balance().spent == STUDY.exact_epsilon
+
+
+def test_the_last_look_before_the_charge_ends_the_run_without_it(node, monkeypatch):
+    def refuse(runner: AttemptRunner, kept: m.Released) -> None:
+        raise RemoteProtocolError("a replayed frame", culprit="node-9")
+
+    monkeypatch.setattr(AttemptRunner, "check_delivery", refuse)
+    error = node.lead(honest)
+    assert isinstance(error, RemoteProtocolError) and error.culprit == "node-9"
+    assert "Released" not in node.at and node.ledger.balance().spent == 0
