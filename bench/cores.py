@@ -11,6 +11,9 @@ that of a chunk of FEW edges, which takes the same calls of Python and numpy. Lo
 and AES release the lock. Two threads that hold it for a part h of their time wait for each other
 during h/2 of it, about. So two cores are at most 2/(1 + h/2) times as fast.
 
+*Blocks of one computation*: an operator of the grid over 2^22 cells, and values of pairs in the
+clear, by the calling thread alone and with a second one (`umpc/ustat/blocks.py`).
+
 *A whole study* (left out by `--no-study`): 10^7 pairs of two nodes, with the dealer and both nodes
 on one core, and then on all. It needs an idle machine.
 """
@@ -23,9 +26,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from itertools import islice
+
+import numpy as np
 
 from bench.cluster_demo import study_in_memory
 from bench.harness import made_up, site
@@ -37,13 +44,20 @@ from umpc.dealer.session import DealerSession
 from umpc.edges_in_memory import EdgesInMemory
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import OwnerTask, TaskRounds
+from umpc.protocols.grid.operators import compile_grid
 from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.ustat.blocks import CORES
+from umpc.ustat.clear import evaluate_clear
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.schema import FieldSchema, Schema
 
 EDGES, CHUNKS, RECORDS = 400_000, 8, 4_521
 FEW = 8
 HASHED_BYTES = 1 << 21
 TURNS, LEAST_TURNS, TURNS_SECONDS = 60, 5, 15
 """Turns of one comparison, and the seconds after which a busy machine takes fewer."""
+CELLS_BITS, CLEAR_EDGES, BLOCK_TURNS = 22, 1 << 20, 20
+KENDALL = "sign(a.x - b.x) * sign(a.y - b.y)"
 STUDY_EDGES, STUDY_RUNS = 10_000_000, 2
 SPEED_UP = 1.8
 MORE_WORK = 1.1
@@ -67,7 +81,7 @@ def main(arguments: Sequence[str] = ()) -> list[Figure]:
         print("this process may use one core only, so there is nothing to compare")
         return []
     tune_memory()
-    figures = show_chunks(chunk_jobs())
+    figures = show_chunks(chunk_jobs()) + show_blocks(block_jobs())
     if "--no-study" not in arguments:
         figures += show_study()
     return figures
@@ -148,17 +162,21 @@ def show_chunks(jobs: Mapping[str, Job], turns: int = TURNS) -> list[Figure]:
             )
         )
         if job.few:
-            figures += _figures(name, faster, more, 2 / (1 + held / 2))
+            bound = 2 / (1 + held / 2)
+            least = f"at least {SPEED_UP}"
+            figures += _figures(name, faster, more)
+            figures.append(
+                Figure(f"{name}: bound by the lock", f"{bound:.2f}", least, bound >= SPEED_UP)
+            )
     columns = ("", "one, ms", "two, ms", "processor", "processor", "speed-up", "held", "at most")
     show(f"{CHUNKS} chunks by one and by two threads, least of at most {turns}", columns, rows)
     return figures
 
 
-def _figures(name: str, faster: float, more: float, most_faster: float) -> list[Figure]:
+def _figures(name: str, faster: float, more: float) -> list[Figure]:
     least, most = f"at least {SPEED_UP}", f"at most {MORE_WORK} times"
     return [
         Figure(f"{name}: two cores", f"{faster:.2f} times", least, faster >= SPEED_UP),
-        Figure(f"{name}: bound by the lock", f"{most_faster:.2f}", least, most_faster >= SPEED_UP),
         Figure(f"{name}: processor time of both", f"{more:.2f} times", most, more <= MORE_WORK),
     ]
 
@@ -175,11 +193,62 @@ async def in_turn(tasks: Sequence[Work], turns: int) -> tuple[Taken, Taken]:
             wall, processor = time.perf_counter(), time.process_time()
             await asyncio.gather(*(place.run(task) for task in tasks))
             found.append(Taken(time.perf_counter() - wall, time.process_time() - processor))
-    least = [
-        Taken(min(each.wall for each in found), min(each.processor for each in found))
-        for found in taken
+    return _least(taken[0]), _least(taken[1])
+
+
+def _least(found: Sequence[Taken]) -> Taken:
+    return Taken(min(each.wall for each in found), min(each.processor for each in found))
+
+
+# --- blocks of one computation -----------------------------------------------------------------
+
+
+def block_jobs(cells_bits: int = CELLS_BITS, edges: int = CLEAR_EDGES) -> dict[str, Work]:
+    """Computations that `in_blocks` divides: an operator of the grid, and values in the clear."""
+    bits = cells_bits // 2, cells_bits - cells_bits // 2
+    fields = tuple(
+        FieldSchema(name, Fraction(0), Fraction((1 << size) - 1), Fraction(1))
+        for name, size in zip("xy", bits, strict=True)
+    )
+    schema = Schema(fields)
+    kernel = Kernel.from_text(KENDALL, schema)
+    (form,) = compile_grid([kernel], schema).forms
+    vector = np.arange(1 << cells_bits, dtype=np.uint32) * np.uint32(0x9E3779B1)
+    places = np.arange(2 * edges, dtype=np.int64) * 7919
+    records = [
+        {name: places[slot::2] % (1 << size) for name, size in zip("xy", bits, strict=True)}
+        for slot in range(2)
     ]
-    return least[0], least[1]
+    return {
+        f"grid operator, 2^{cells_bits} cells": partial(form.apply, vector),
+        f"clear values, {edges:,} pairs": partial(
+            evaluate_clear, kernel.expression, schema, records, kernel.unit
+        ),
+    }
+
+
+def show_blocks(jobs: Mapping[str, Work], turns: int = BLOCK_TURNS) -> list[Figure]:
+    """Print the table of blocks. Returns: their figures."""
+    threads = ThreadPoolExecutor(2)
+    places: tuple[tuple[ThreadPoolExecutor | None, int], ...] = ((None, 1), (threads, 2))
+    rows, figures = [], []
+    for name, job in jobs.items():
+        taken: tuple[list[Taken], list[Taken]] = ([], [])
+        for _ in range(turns):
+            for place, found in zip(places, taken, strict=True):
+                CORES.use(*place)
+                wall, processor = time.perf_counter(), time.process_time()
+                job()
+                found.append(Taken(time.perf_counter() - wall, time.process_time() - processor))
+        CORES.use(None, 1)
+        one, two = map(_least, taken)
+        faster, more = one.wall / two.wall, two.processor / one.processor
+        seconds = (one.wall, two.wall, one.processor, two.processor)
+        rows.append((name, *(f"{1e3 * each:.1f}" for each in seconds), f"{faster:.2f}"))
+        figures += _figures(name, faster, more)
+    columns = ("", "one, ms", "two, ms", "processor", "processor", "speed-up")
+    show(f"Blocks by one and by two threads, least of {turns}", columns, rows)
+    return figures
 
 
 # --- a whole study -----------------------------------------------------------------------------

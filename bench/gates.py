@@ -21,6 +21,7 @@ import numpy as np
 from bench import comparisons
 from bench.limits import aes_blocks_per_second
 from bench.table import Figure, show
+from umpc.cli.memory import tune_memory
 from umpc.crypto.prg import FixedKeyHash
 from umpc.mpc.masked import native
 from umpc.mpc.masked.dcf import aes_blocks, key_bytes
@@ -63,6 +64,7 @@ class Turn:
 
 
 def main() -> list[Figure]:
+    tune_memory()
     rows, figures = [], []
     for way in ways():
         for width in (8, 18, 41):

@@ -26,6 +26,7 @@ from bench.peers.job import NODES, WAYS, job_table, turn
 from bench.peers.machine import fsync_seconds
 from bench.peers.turns import COLUMNS, Turn, round_robin, row
 from bench.table import Figure, show
+from umpc.cli.memory import tune_memory
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
 from umpc.mpc.attempt import SharedAttempt
@@ -51,6 +52,7 @@ MOST_DEALT = 130
 
 
 def main(turns: int = TURNS) -> list[Figure]:
+    tune_memory()  # this process is the coordinator, as that of `umpc study run`
     print(f"AES-128 on one core: {aes_blocks_per_second() / 1e6:.0f} M blocks/s")
     print(f"4 KiB and fsync, median: {1e3 * fsync_seconds():.2f} ms; {cores()} cores")
     with site(job_table(), NODES) as here:

@@ -54,7 +54,12 @@ MAY_IMPORT = {
         *BELOW_STUDY,
     ),
     "umpc/compute/": ("umpc.compute", "umpc.mpc.masked.tasks", "umpc.errors"),
-    "umpc/compute/place.py": ("cryptography.x509", "umpc.compute", "umpc.errors"),
+    "umpc/compute/place.py": (
+        "cryptography.x509",
+        "umpc.compute",
+        "umpc.errors",
+        "umpc.ustat.blocks",
+    ),
     "umpc/compute/cluster_tasks.py": (
         "umpc.__version__",
         "umpc.mpc.masked.tasks",

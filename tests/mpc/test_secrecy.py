@@ -18,6 +18,7 @@ import pytest
 from tests.support.kernels import QUADRUPLE_KERNELS, TRIPLE_KERNELS
 from tests.support.mpc_studies import (
     ChunkRun,
+    loose,
     make_schema,
     patterns,
     program_of,
@@ -99,14 +100,20 @@ def constant_part(plan: Plan, seed: bytes, party: int, count: int) -> SeededPart
         np.repeat(one.shares.elements, count, 1),
         np.repeat(shared_rows(plan, one.shares, 1), count, 1),
     )
-    bits = {number: np.repeat(mask, count) for number, mask in one.bit_masks.items()}
+    bits = {
+        number: np.packbits(np.repeat(loose(mask, 1), count), bitorder="little")
+        for number, mask in one.bit_masks.items()
+    }
     return SeededPart({}, bits, {}, shares)
 
 
 def enumerated_part(counter: EnumeratedDraws) -> SeededPart:
     """The draws of the honest party, but for its mask: everything, once."""
     plan, count = counter.plan, len(counter.numbers)
-    bits = {number: counter.draw(f"bit {number}").astype(np.uint8) for number in counter.opens}
+    bits = {
+        number: np.packbits(counter.draw(f"bit {number}").astype(np.uint8), bitorder="little")
+        for number in counter.opens
+    }
     if counter.honest == plan.parties - 1:
         return SeededPart({}, bits, {}, None)
     first, *_, end = table_starts(plan)

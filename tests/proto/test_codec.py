@@ -86,10 +86,13 @@ coordinator_messages = st.one_of(
     st.builds(m.Ask, st.binary(max_size=64)),
     st.builds(m.Abort, line, line),
 )
+opened = st.builds(m.Opened, b32, b64)
+prepared = st.builds(m.Prepared, b32, u64, st.booleans(), b64)
+waiting = st.builds(m.WaitingAttempt, opened, prepared)
 node_messages = st.one_of(
-    st.builds(m.Accepted, b32, members),
-    st.builds(m.Opened, b32, b64),
-    st.builds(m.Prepared, b32, u64, st.booleans(), b64),
+    st.builds(m.Accepted, b32, members, st.none() | waiting),
+    opened,
+    prepared,
     parts,
     st.builds(m.TotalSigned, b64),
     st.builds(m.Parked, u64, st.integers(0, codec.MAX_SECONDS)),

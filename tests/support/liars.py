@@ -96,7 +96,8 @@ def evaluate_with_liar(
 
 
 def _flipped(shares: LayerShares, flips: dict[int, np.ndarray]) -> LayerShares:
-    return LayerShares({n: bits ^ flips[n] for n, bits in shares.bits.items()}, shares.places)
+    packed = {n: np.packbits(flipped, bitorder="little") for n, flipped in flips.items()}
+    return LayerShares({n: bits ^ packed[n] for n, bits in shares.bits.items()}, shares.places)
 
 
 def every_lie(

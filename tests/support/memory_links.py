@@ -42,13 +42,17 @@ class MemoryLink:
         else:
             wanted.set_result(frame)
 
-    async def receive(self, key):
+    def ask(self, key):
         if self.failure is not None:
             raise self.failure
         if key not in self._came:
             self._wanted[key] = asyncio.get_running_loop().create_future()
-            return (await self._wanted[key]).message
-        return self._came.pop(key).message
+            return self._wanted[key]
+        return self._came.pop(key)
+
+    async def receive(self, key):
+        asked = self.ask(key)
+        return (await asked if isinstance(asked, asyncio.Future) else asked).message
 
 
 def linked(*names: str, failure: Exception | None = None) -> list[MemoryLink]:

@@ -182,14 +182,25 @@ def clear_total(kernel: Kernel, ring: Ring, records: Sequence[Columns]) -> int:
     return ring.decode(ring.encode(sum(int(value) for value in kernel.evaluate(records))))
 
 
+def loose(bits: np.ndarray, count: int) -> np.ndarray:
+    """Bits that stand eight edges to a byte, one to a byte."""
+    return np.unpackbits(bits, count=count, bitorder="little")
+
+
 def sent_shares(run: ChunkRun, layer: int, count: int) -> list[LayerShares]:
-    """Return each party's message of a layer; it is empty for a party that sends nothing."""
+    """Return each party's message of a layer, its bits one to a byte.
+
+    It is empty for a party that sends nothing.
+    """
     lines = {line.party: line.message for line in run.sent if line.round == layer + 1}
-    nothing = LayerShares({}, {})
-    return [
-        read_open(run.plan, layer, party, lines[party], count) if party in lines else nothing
-        for party in run.plan.everybody
-    ]
+    found = []
+    for party in run.plan.everybody:
+        sent = LayerShares({}, {})
+        if party in lines:
+            sent = read_open(run.plan, layer, party, lines[party], count)
+        bits = {number: loose(row, count) for number, row in sent.bits.items()}
+        found.append(LayerShares(bits, sent.places))
+    return found
 
 
 def opened(run: ChunkRun, count: int) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:

@@ -15,6 +15,7 @@ from tests.protocols.u_mpc.test_library import PARAMETERS, columns_of, fields_of
 from umpc.cli.table import exact_value, pooled
 from umpc.coordinator.studyfile import load_study_file
 from umpc.mpc.attempt import edges_of
+from umpc.node.told_order import orders_told
 
 RECORDS = (7, 6)
 SILENT = {"epsilon": "1e9", "noise": "distributed", "max_colluding": 0}
@@ -25,8 +26,9 @@ WAYS = {
 }
 
 
-def test_every_pair_statistic_is_the_same_by_both_backends_as_in_the_clear(lab):
-    here = lab(2).start(epsilon="1000000000000", more=RULES)
+def test_every_pair_statistic_is_the_same_by_both_backends_as_in_the_clear(lab, tmp_path):
+    told = orders_told(tmp_path / f"node-{number}.csv" for number in (1, 2))
+    here = lab(2, told).start(epsilon="1000000000000", more=RULES)
     rng = np.random.default_rng(5)
     for name in PAIRS:
         for table, count in zip(map(here.table, here.names), RECORDS, strict=True):

@@ -25,6 +25,7 @@ from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.deployment.processes import stop
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable, PolicyRefused, PreparationError
+from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.study.report import Report
 from umpc.transport import stream
 
@@ -137,9 +138,21 @@ def test_noise_of_each_node_and_pairs_without_a_dealer(here):
         preparation = prepare(here, **study)
         assert (sum(preparation.bytes_by_node.values()) > 0) == ("dealer" not in changes)
         assert preparation.seconds == 86_400
-        report = run(here, **study)
+        steps: list[str] = []
+        told = partial(run_study, tell=lambda step, done, total, steps=steps: steps.append(step))
+        report = ask(here, told, **study)
         assert report.prepared and round(report.estimate * report.edges) == clear_sum()
+        assert not {"agree", "prepare"} & set(steps), "every node has said at once what it has"
         measured_as_predicted(report)
+    nothing_waits(here)
+
+
+def test_nodes_that_hear_members_and_openings_again_go_on_all_the_same(here, monkeypatch):
+    monkeypatch.setattr(CoordinatorSide, "resume", lambda side, answers: None)
+    prepare(here, name="agreed-again", edges="all", epsilon=LOUD)
+    report = run(here, name="agreed-again", edges="all", epsilon=LOUD)
+    assert report.prepared and round(report.estimate * report.edges) == clear_sum()
+    measured_as_predicted(report)
     nothing_waits(here)
 
 

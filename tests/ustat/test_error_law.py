@@ -72,3 +72,17 @@ def test_draws_of_three_values_have_their_variance_and_noise_adds_its_own():
 def test_no_error_has_no_width_and_draws_are_whole_where_it_matters():
     assert ErrorLaw([Noise(0.0)], [1.0]).central(TAIL) == (0.0, 0.0)
     assert whole_draws(0.4) == 1 and whole_draws(7.9) == 7 and whole_draws(1e9 + 0.5) > 1e9
+
+
+@pytest.mark.parametrize("values", [(-2.0, 1.0, 0.5), (-1.0, 1.0, 1.0), (-0.2, 0.8, 0.16)])
+@pytest.mark.parametrize("count", [1, 7, 9000])
+def test_draws_have_the_characteristic_function_of_their_probabilities(values, count):
+    low, high, variance = values
+    above, below = variance / (high * (high - low)), variance / (-low * (high - low))
+    times = np.linspace(0, 40 * sqrt(count), 500)
+    one = above * np.exp(1j * times / count * high) + below * np.exp(1j * times / count * low)
+    exact = (one + 1 - above - below) ** count
+    draws = Draws(low, high, variance, count)
+    assert np.allclose(draws.modulus(times), abs(exact), rtol=0, atol=1e-10)
+    own = draws.modulus(times) * np.exp(1j * draws.angle(times))
+    assert np.allclose(own, exact, rtol=0, atol=1e-10)

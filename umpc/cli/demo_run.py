@@ -44,9 +44,10 @@ def run_demo(
     """
     from umpc.cli.table import exact_values, pooled
     from umpc.deployment.processes import Deployment, ended_with_us
+    from umpc.node.told_order import orders_told
 
-    deployment = Deployment(folder, popen=popen)
     paths = table.split(folder, options.nodes or 1)
+    deployment = Deployment(folder, orders_told(paths), popen)
     with ended_with_us(deployment.processes):
         file = _write_study(folder, table, options, [path.stem for path in paths])
         study = file.study("coordinator")  # refused before any process starts

@@ -41,7 +41,8 @@ async def serve(
 
     Raises: the first failure among these studies, so that the exit code is that failure's.
     """
-    from umpc.failpoints import describe
+    from umpc import failpoints
+    from umpc.node import told_order
     from umpc.transport.expiry import keep_watch
 
     done = asyncio.Event()
@@ -65,8 +66,8 @@ async def serve(
         loop.add_signal_handler(name, done.set)
     if leash:
         loop.add_reader(sys.stdin.fileno(), done.set)
-    if describe():
-        print(describe(), file=sys.stderr, flush=True)
+    for sentence in filter(None, (failpoints.describe(), told_order.describe())):
+        print(sentence, file=sys.stderr, flush=True)
     with monitor.served():
         print(f"ready: {identity.role} {identity.name} on {address}", flush=True)
         await done.wait()

@@ -25,6 +25,7 @@ from umpc.node.records import TableSource, load_records
 from umpc.node.table.number_format import PLAIN, NumberFormat
 from umpc.node.table.plain_text import UNREADABLE, is_encoding, open_text, read_header
 from umpc.node.table.source import DELIMITERS, ENCODING
+from umpc.node.told_order import as_told
 from umpc.protocols.base.seed_agreement import by_class
 from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
@@ -220,13 +221,18 @@ def _check_columns(path: Path, names: Sequence[str], known: Sequence[str]) -> No
 
 
 def pooled(study: Study, paths: Sequence[Path]) -> list[Columns]:
-    """Each node's records, as the node reads and orders them."""
+    """Each node's records, as the node reads and orders them.
+
+    A node numbers its records by a secret order. A node that did not tell it (`told_order.py`)
+    counts as one that keeps the table's order.
+    """
     fields = [field.schema() for field in study.fields]
     tables = (
         load_records(TableSource(path, ","), fields, node=path.stem, where=study.condition).columns
         for path in paths
     )
-    return [dict(by_class(study, table)[0]) for table in tables]
+    numbered = (as_told(table, path) for table, path in zip(tables, paths, strict=True))
+    return [dict(by_class(study, table)[0]) for table in numbered]
 
 
 def exact_value(study: Study, tables: Sequence[Columns], graph: Hypergraph) -> float | None:

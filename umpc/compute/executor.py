@@ -95,7 +95,7 @@ class CoreThreads(InlineExecutor):
     """
 
     def __init__(self, cores: int):
-        self._threads = ThreadPoolExecutor(cores, thread_name_prefix="chunks")
+        self.threads = ThreadPoolExecutor(cores, thread_name_prefix="chunks")
         self.at_once = cores
 
     async def run(
@@ -106,7 +106,7 @@ class CoreThreads(InlineExecutor):
     ) -> Result:
         """A function's result, from one of the threads."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, lambda: function(*arguments, **named))
+        return await loop.run_in_executor(self.threads, lambda: function(*arguments, **named))
 
 
 class RoundsHere:

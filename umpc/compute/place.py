@@ -8,6 +8,7 @@ from pathlib import Path
 
 from umpc.compute.executor import Executor, own_cores, threads_of_process
 from umpc.errors import ConfigError
+from umpc.ustat.blocks import CORES
 
 DASK = r"dask://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]@]+):[0-9]{1,5}"
 DASK_EXPECTED = 'a Dask scheduler, like "dask://scheduler:8786"'
@@ -28,15 +29,20 @@ class ComputePlace:
     def open(self, identity: Path | None = None) -> Executor | None:
         """Open the place; None where one core computes everything, as each study's own thread does.
 
+        From then on all cores compute blocks of operators and of edges in the clear, too, with a
+        cluster as without one.
+
         Args: identity: the folder of the consortium's certificate.
         Raises: ConfigError, PeerUnavailable.
         """
+        cores = min(self.cores or own_cores(), own_cores())
+        threads = threads_of_process(cores) if cores > 1 else None
+        CORES.use(threads.threads if threads else None, cores)
         if self.cluster:
             from umpc.compute.cluster import DaskCluster
 
             return DaskCluster(self.cluster.removeprefix("dask://"), self._checked_tls(identity))
-        cores = min(self.cores or own_cores(), own_cores())
-        return threads_of_process(cores) if cores > 1 else None
+        return threads
 
     def _checked_tls(self, identity: Path | None) -> Path:
         """The folder of the cluster's files, of another authority than the consortium's."""

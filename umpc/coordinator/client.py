@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from umpc.coordinator.conductor import Conductor, Expect, Preparation
+from umpc.coordinator.conductor import Conductor, Expect, Preparation, expect_nothing
 from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, NodeLink, Tell, each
 from umpc.coordinator.losses import Losses
 from umpc.coordinator.returning import Reach, Returning
@@ -20,7 +20,6 @@ from umpc.coordinator.shufflers import ShufflerLink
 from umpc.crypto.signing import is_signature
 from umpc.errors import UmpcError
 from umpc.protocols.registry import checked, protocol_of
-from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.study.report import Report
@@ -34,10 +33,6 @@ Outcome = TypeVar("Outcome")
 
 def silent(step: str, done: int, total: int) -> None:
     """Progress that nobody looks at."""
-
-
-def expect_nothing(attempt: Attempt) -> None:
-    """A run whose length nobody asks for."""
 
 
 async def run_study(

@@ -27,6 +27,10 @@ ANSWER_SECONDS = 5
 
 FEW_NODES = 8
 """The most nodes whose signatures the event loop checks itself: a millisecond's work."""
+SMALL_STUDY = 1 << 15
+"""The most edges of a study whose cost takes a moment to compute."""
+SENT_SECONDS = 0.001
+"""Seconds until a message has left, which a busy thread would hold up."""
 
 Expected = TypeVar("Expected")
 PROPOSED: tuple[type[Proposed], ...] = (m.Accepted, m.Held, m.Released)
@@ -37,6 +41,10 @@ Beside = Callable[[ShufflerLink], Coroutine[Any, Any, None]]
 
 Expect = Callable[[Attempt], None]
 """It is told the attempt as soon as all numbers of records are known, in a thread of its own."""
+
+
+def expect_nothing(attempt: Attempt) -> None:
+    """A run whose length nobody asks for."""
 
 
 def _look_away(told: asyncio.Task[None]) -> None:
@@ -74,6 +82,7 @@ class Conductor:
         self.expect = expect
         self.seconds = side.study.seconds_per_step
         self.moments: list[Moment] = []
+        self._told: asyncio.Task[None] | None = None
         self.may_be_charged = True
         """Whether some node may have charged for an attempt that another node holds.
 
@@ -86,20 +95,28 @@ class Conductor:
         answers = await self._ask("propose", self.side.propose(), PROPOSED)
         self.losses.hear(answers)
         answers = await self._take_up(answers)
-        agree = self.side.agree(answers)
-        if agree is None:
-            return await self._complete([a for a in answers if not isinstance(a, m.Accepted)])
-        opened = await self._ask("agree", agree, (m.Opened,))
         offline = time.perf_counter()
-        prepared = await self._prepare(opened)
+        prepared = self._resume(answers)
+        if prepared is None:
+            agree = self.side.agree(answers)
+            if agree is None:
+                return await self._complete([a for a in answers if not isinstance(a, m.Accepted)])
+            opened = await self._ask("agree", agree, (m.Opened,))
+            offline = time.perf_counter()
+            prepared = await self._prepare(opened)
         online = time.perf_counter()
         ready = await self._evaluate()
         await each(self.shufflers, "evaluate", lambda shuffler: shuffler.greet())
         self.may_be_charged = True
         self.losses.is_settled = True
         failpoint("before-release")
+        anticipating = asyncio.create_task(self._anticipate_late())
+        anticipating.add_done_callback(_look_away)
         released = await self._ask("release", m.Release(), (m.Released,), self._collect)
         asked, answered = await self._question(released)
+        await asyncio.wait({anticipating})
+        for link in self.links:  # their nodes end the streams while the report is made
+            await link.hang_up()
         revealed = [
             len(answer.share) + more for answer, more in zip(released, answered, strict=True)
         ]
@@ -115,7 +132,7 @@ class Conductor:
             prepared=all(answer.ahead for answer in prepared),
             timeline=self._timeline(),
         )
-        return await asyncio.to_thread(self.side.finish, released, measured)
+        return await self._briefly(partial(self.side.finish, released, measured))
 
     async def park(self) -> Preparation:
         """All steps before the data. Their material then waits at the nodes."""
@@ -159,23 +176,56 @@ class Conductor:
         asked = [len(ask.question)] * len(answers)
         return asked, [len(answer.answer) for answer in answers]
 
+    def _resume(self, answers: list[Proposed]) -> list[m.Prepared] | None:
+        """Go on with what every node has prepared, if each has. Returns: what it has."""
+        prepared = None if self.shufflers else self.side.resume(answers)
+        if prepared is not None:
+            self._begin_to_look_ahead()
+        return prepared
+
     async def _prepare(self, opened: list[m.Opened]) -> list[m.Prepared]:
         if len(opened) <= FEW_NODES:
             begin = self.side.begin(opened)
         else:
             begin = await asyncio.to_thread(self.side.begin, opened)
         shuffling = self._begin_shuffling(self.side.attempt.id) if self.side.heaps else None
-        # The nodes prepare meanwhile, and a run does not fail for want of a forecast.
-        told = asyncio.create_task(asyncio.to_thread(self._look_ahead))
-        told.add_done_callback(_look_away)
+        self._begin_to_look_ahead()
         prepared = await self._ask("prepare", begin, (m.Prepared,), shuffling)
         self.side.check_prepared(prepared)
         return prepared
 
+    def _begin_to_look_ahead(self) -> None:
+        """The nodes work meanwhile, and a run does not fail for want of a forecast."""
+        if self._is_small and self.expect is expect_nothing:
+            return
+        self._told = asyncio.create_task(asyncio.to_thread(self._look_ahead))
+        self._told.add_done_callback(_look_away)
+
     def _look_ahead(self) -> None:
         """Tell how long the run will take, and make the part of the report that needs no share."""
         self.expect(self.side.attempt)
-        self.side.anticipate()
+        if not self._is_small:
+            self.side.anticipate()
+
+    async def _anticipate_late(self) -> None:
+        """Make that part of a small study's report while the nodes wait for their disks.
+
+        All processors are busy while they prepare.
+        """
+        if self._is_small:
+            await asyncio.sleep(SENT_SECONDS)
+            await self._briefly(self.side.anticipate)
+
+    async def _briefly(self, function: Callable[[], Expected]) -> Expected:
+        """Compute in place where the study is small; a thread of its own starts too late."""
+        if self._is_small:
+            return function()
+        return await asyncio.to_thread(function)
+
+    @property
+    def _is_small(self) -> bool:
+        few_edges = self.side.attempt.sizes.edges <= SMALL_STUDY
+        return few_edges and len(self.links) <= FEW_NODES
 
     async def _evaluate(self) -> list[m.Ready]:
         """The work on the data. Where the side adds up masked vectors, these come first."""
@@ -196,9 +246,16 @@ class Conductor:
 
         await each(self.links, "evaluate", collect)
         failpoint("before-total")
-        signed = await each(self.links, "evaluate", deliver)
+        working = asyncio.create_task(asyncio.to_thread(aggregation.work_ahead))
+        try:
+            signed = await each(self.links, "evaluate", deliver)
+        finally:
+            await asyncio.wait({working})
         signatures = tuple(answer.signature for answer in signed)
-        await asyncio.to_thread(aggregation.check_signed, signatures)
+        if len(signatures) <= FEW_NODES:
+            aggregation.check_signed(signatures)
+        else:
+            await asyncio.to_thread(aggregation.check_signed, signatures)
         ready = await self._ask("evaluate", m.TotalConfirmed(signatures), (m.Ready,))
         self.moments = [
             replace(moment, asked=begun) if moment.step == "evaluate" else moment

@@ -161,6 +161,10 @@ class NodeLink:
                 await self._stream.write(codec.encode_coordinator(reason))
                 await self._stream.finish(seconds)
 
+    async def hang_up(self) -> None:
+        """Say that nothing more is asked. The node then ends the stream; `close` waits for it."""
+        await self._stream.finish(0)
+
     async def close(self, *, keep: bool = False) -> None:
         """Hang up. A node that has answered gets a moment to finish its work.
 

@@ -6,6 +6,7 @@ Sinh & Ramon 2025 write F_{2^ℓ}. Sums of integers need the ring, whose additio
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -24,7 +25,7 @@ class Ring:
 
     bits: int
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
         """The numpy type of an element."""
         return np.dtype(f"u{self.bits // 8}")

@@ -18,18 +18,21 @@ from umpc.protocols.base.protocol import Dealing
 
 
 async def dealt_in_order(
-    session: Dealing, batches: Iterable[Sequence[Chunk]], workers: Executor | None
+    session: Dealing,
+    batches: Iterable[Sequence[Chunk]],
+    workers: Executor | None,
+    is_brief: bool = False,
 ) -> AsyncIterator[Material]:
     """Yield the material of each chunk.
 
     Args:
         batches: all chunks in the attempt's order; those of a batch may be computed together.
         workers: compute large batches of a `DealerSession`; None deals one after the other.
+        is_brief: all of it takes a moment, so it is computed in place.
     """
-    if workers is None or not isinstance(session, DealerSession):
-        for batch in batches:
-            for material in await asyncio.to_thread(dealt, session, batch):
-                yield material
+    if is_brief or workers is None or not isinstance(session, DealerSession):
+        async for material in _one_by_one(session, batches, is_brief):
+            yield material
         return
     begun: deque[asyncio.Task[list[Material]]] = deque()
     try:
@@ -44,6 +47,15 @@ async def dealt_in_order(
     finally:
         for task in begun:
             task.cancel()
+
+
+async def _one_by_one(
+    session: Dealing, batches: Iterable[Sequence[Chunk]], is_brief: bool
+) -> AsyncIterator[Material]:
+    for batch in batches:
+        each = dealt(session, batch) if is_brief else await asyncio.to_thread(dealt, session, batch)
+        for material in each:
+            yield material
 
 
 async def _deal(

@@ -62,6 +62,8 @@ QUEUE_BYTES = 8 << 20
 """Largest amount of material that waits for one node."""
 MESSAGE_BYTES = 64 << 10
 """Largest message of several frames; a large frame is alone in its message."""
+BRIEF_BYTES = 2 << 20
+"""Material of one node that the event loop deals itself: it takes a few milliseconds."""
 FRAME_BYTES = 64
 """The most bytes of a frame beside its payload."""
 REMEMBERED = 1024
@@ -316,11 +318,16 @@ class AttemptRun:
             ) from None
 
     async def _deal(self) -> None:
-        session = await asyncio.to_thread(_session_of, self.attempt)
+        is_brief = self.attempt.dealt_at_most <= BRIEF_BYTES
+        if is_brief:
+            session = _session_of(self.attempt)
+        else:
+            session = await asyncio.to_thread(_session_of, self.attempt)
         failpoint("before-deal")
         for index, queue in enumerate(self._queues):
             await queue.put(session.seed_frame(index))
-        async for frames in dealt_in_order(session, self.attempt.batches(), self._workers):
+        workers = None if is_brief else self._workers
+        async for frames in dealt_in_order(session, self.attempt.batches(), workers, is_brief):
             for index, frame in frames:
                 await self._queues[index].put(frame)
             failpoint("during-deal")

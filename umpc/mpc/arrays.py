@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 WordArray: TypeAlias = NDArray[np.uint64]
 """64-bit words: masks, masked values, and 128-bit blocks as two words each."""
+PieceArray: TypeAlias = NDArray[np.uint32] | WordArray
+"""Numbers of which some low bits are read: uint32 where these fit, else uint64."""
 BitArray: TypeAlias = NDArray[np.uint8]
 """One bit a byte, 0 or 1, unless a docstring says that eight bits are packed into a byte."""
 RingArray: TypeAlias = NDArray[np.unsignedinteger[Any]]

@@ -113,6 +113,11 @@ class SharedAttempt(Attempt):
         return len(self.study.kernels)
 
     @property
+    def size(self) -> int:
+        """The number of edges, or of records if there are more: brief work grows with it."""
+        return max(self.sizes.edges, self.sizes.records)
+
+    @property
     def ring(self) -> Ring:
         """The ring of the sums."""
         return self.program.ring

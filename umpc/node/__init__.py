@@ -11,6 +11,7 @@
 | `budget/` | the privacy budget on disk |
 | `backup/` | the site's files in one archive, and back: no charge is forgotten |
 | `records.py` | the site's records: the study's columns of its table, as integers |
+| `told_order.py` | the order of the records in a file, for the demo that started the node |
 | `reading_progress.py` | how far a long reading of the table is |
 | `record_cache.py` | records of former studies in memory, while the file has the same bytes |
 | `cache_watch.py` | the thread that reads a changed file before the next study |

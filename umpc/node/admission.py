@@ -22,6 +22,7 @@ from umpc.node.policy import Policy
 from umpc.node.reading_progress import reading_beside
 from umpc.node.record_cache import RecordCache, RecordRequest
 from umpc.node.records import Records, load_records
+from umpc.node.told_order import tell_order
 from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
 
@@ -99,7 +100,7 @@ class Admission:
         self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)
-        return records.numbered_anew(os.urandom)
+        return records.numbered_anew(os.urandom, tell_order)
 
     def _parse(self, request: RecordRequest) -> Records:
         """Read the table. Raises: as `load_records`."""

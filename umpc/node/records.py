@@ -76,16 +76,24 @@ class Records:
     misfits: tuple[Misfit, ...] = field(default=(), repr=False)
     cohort: Cohort | None = field(default=None, repr=False)
 
-    def numbered_anew(self, entropy: Callable[[int], bytes]) -> Records:
+    def numbered_anew(
+        self,
+        entropy: Callable[[int], bytes],
+        tell: Callable[[NDArray[np.int64]], None] | None = None,
+    ) -> Records:
         """Return the same records in an order that is uniformly random and secret.
 
         Each proof of privacy replaces one record and leaves every other in its place. A table need
         not do so: where it is sorted, one new value moves all records behind it, and each of them
         would meet other partners. After this the order says nothing, so only the values count.
 
-        Args: entropy: number of bytes → that many uniform bytes, of this node alone.
+        Args:
+            entropy: number of bytes → that many uniform bytes, of this node alone.
+            tell: takes the order, which must not leave this site (`told_order.py`).
         """
         order = secret_order(self.count, Stream(entropy(SEED_BYTES)).words)
+        if tell is not None:
+            tell(order)
         return replace(self, columns={name: each[order] for name, each in self.columns.items()})
 
 

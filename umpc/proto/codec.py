@@ -90,17 +90,12 @@ def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
 
 def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
     match message:
-        case m.Accepted(study_hash, member):
-            return pb.NodeMessage(
-                accepted=pb.Accepted(study_hash=study_hash, member=encode_member(member))
-            )
-        case m.Opened(opening, signature):
-            return pb.NodeMessage(opened=pb.Opened(opening=opening, signature=signature))
-        case m.Prepared(attempt, bytes_received, ahead, signature):
-            prepared = pb.Prepared(
-                attempt=attempt, bytes_received=bytes_received, ahead=ahead, signature=signature
-            )
-            return pb.NodeMessage(prepared=prepared)
+        case m.Accepted():
+            return pb.NodeMessage(accepted=_encode_accepted(message))
+        case m.Opened():
+            return pb.NodeMessage(opened=_encode_opened(message))
+        case m.Prepared():
+            return pb.NodeMessage(prepared=_encode_prepared(message))
         case m.Part() | m.TotalSigned() | m.Want():
             return _encode_within_step(message)
         case m.Parked(size, seconds):
@@ -134,6 +129,27 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
             )
 
 
+def _encode_accepted(message: m.Accepted) -> pb.Accepted:
+    accepted = pb.Accepted(study_hash=message.study_hash, member=encode_member(message.member))
+    if message.waiting is not None:
+        accepted.waiting.opened.CopyFrom(_encode_opened(message.waiting.opened))
+        accepted.waiting.prepared.CopyFrom(_encode_prepared(message.waiting.prepared))
+    return accepted
+
+
+def _encode_opened(message: m.Opened) -> pb.Opened:
+    return pb.Opened(opening=message.opening, signature=message.signature)
+
+
+def _encode_prepared(message: m.Prepared) -> pb.Prepared:
+    return pb.Prepared(
+        attempt=message.attempt,
+        bytes_received=message.bytes_received,
+        ahead=message.ahead,
+        signature=message.signature,
+    )
+
+
 def _encode_within_step(message: m.Part | m.TotalSigned | m.Want) -> pb.NodeMessage:
     """A node's part in a total, or its question for a message that was named."""
     if isinstance(message, m.Want):
@@ -151,7 +167,12 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
 
 
 def _decode_accepted(body: pb.Accepted) -> m.Accepted:
-    return m.Accepted(sized(body.study_hash, 32, "study hash"), decode_member(body.member))
+    waiting = None
+    if body.HasField("waiting"):
+        opened, prepared = body.waiting.opened, body.waiting.prepared
+        waiting = m.WaitingAttempt(_decode_opened(opened), _decode_prepared(prepared))
+    study_hash = sized(body.study_hash, 32, "study hash")
+    return m.Accepted(study_hash, decode_member(body.member), waiting)
 
 
 def _decode_opened(body: pb.Opened) -> m.Opened:

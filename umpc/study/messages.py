@@ -13,6 +13,9 @@
 | Release, also after Held | Released | release |
 | Ask, where the protocol asks | Answer | ask |
 
+In the run of a study that was prepared ahead, Accepted says what waits. Evaluate comes next where
+it waits at every node, else Agree.
+
 In a replay with shufflers, Released answers Propose, and once more Release: the stored message has
 then gone to the shufflers again.
 
@@ -132,14 +135,6 @@ class Drop:
 
 
 @dataclass(frozen=True)
-class Accepted:
-    """The node takes part."""
-
-    study_hash: bytes
-    member: Member
-
-
-@dataclass(frozen=True)
 class Opened:
     """The node's part of the joint seed, and its signature of all members."""
 
@@ -161,6 +156,23 @@ class Prepared:
     bytes_received: int
     ahead: bool = False
     signature: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True)
+class WaitingAttempt:
+    """What a node said in the preparation of a study that it now runs: an attempt waits there."""
+
+    opened: Opened
+    prepared: Prepared
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The node takes part. waiting: what it has prepared for this run, if it has."""
+
+    study_hash: bytes
+    member: Member
+    waiting: WaitingAttempt | None = None
 
 
 @dataclass(frozen=True)

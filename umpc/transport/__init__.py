@@ -27,6 +27,7 @@ Certificates hold the name and the role of a process.
 | `patience.py` | time limits that count only time in which this process ran |
 | `status.py` | errors as gRPC statuses, and back |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
+| `stream_reader.py` | the messages of a stream as they come, and why it ended |
 | `greeting.py` | a short call: who is there, and which version it runs |
 | `hub/` | calls through a hub, for processes that only dial out |
 | `structured_concurrency.py` | concurrent tasks, of which the first failure cancels the rest |

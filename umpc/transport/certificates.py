@@ -78,14 +78,13 @@ def public_key_of(der: bytes) -> PublicKey:
 
     Raises: CertificateError.
     """
-    return p256_key_of(_from_der(der))
+    return p256_key_of(named_certificate(der)[0])
 
 
 @lru_cache(maxsize=1 << 13)  # the nodes of the largest study, and others
 def _issued(der: bytes, ca_pem: bytes) -> tuple[str, str, x509.Certificate]:
     """Check all that does not change with time: form, names, key and the authority's signature."""
-    cert = _from_der(der)
-    name, role = names_of(cert)
+    cert, name, role = named_certificate(der)
     p256_key_of(cert)
     ca = _authority(ca_pem)
     if not is_signed_by(cert, ca):
@@ -100,11 +99,17 @@ def _issued(der: bytes, ca_pem: bytes) -> tuple[str, str, x509.Certificate]:
     return name, role, cert
 
 
-def _from_der(der: bytes) -> x509.Certificate:
+@lru_cache(maxsize=1 << 13)
+def named_certificate(der: bytes) -> tuple[x509.Certificate, str, str]:
+    """Parse a certificate, and read its (name, role). They say nothing until it was verified.
+
+    Raises: CertificateError.
+    """
     with refusing(f"the bytes shown as a certificate are none in DER: {REMAKE}"):
         if len(der) > MAX_DER:
             raise ValueError("too long")
-        return x509.load_der_x509_certificate(der)
+        cert = x509.load_der_x509_certificate(der)
+    return cert, *names_of(cert)
 
 
 @lru_cache(maxsize=16)
@@ -152,7 +157,8 @@ def names_of(document: Document) -> tuple[str, str]:
         shown = found.get_values_for_type(x509.DNSName)
     common = [str(attribute.value) for attribute in subject]
     for role in ROLES:
-        if len(common) == 1 and is_name(common[0]) and found == alternative_names(common[0], role):
+        expected = [host_name(name, role) for name in (*common, "any")]
+        if len(common) == 1 and shown == expected and len(list(found)) == 2 and is_name(common[0]):
             return common[0], role
     raise CertificateError(
         f"a certificate or request of {_brief(common)} has the names {_brief(shown)}, "

@@ -8,7 +8,7 @@ The Protocols below describe the few methods of gRPC that umpc uses. `node_stub`
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Never, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Never, NoReturn, Protocol, TypeVar, runtime_checkable
 
 from umpc.proto.v1 import umpc_pb2 as pb
 
@@ -21,6 +21,7 @@ __all__ = [
     "Channel",
     "Context",
     "Greeted",
+    "Told",
     "dealer_stub",
     "grpc",
     "hub_stub",
@@ -53,6 +54,23 @@ async def read(stream: Readable[Message]) -> Message | None:
     """Return the next message of a stream, or None at its end."""
     message = await stream.read()
     return None if message is EOF else message
+
+
+@runtime_checkable
+class Told(Protocol):
+    """One end of a stream that says when something came, so that no task need wait for it."""
+
+    def tell(self, changed: Callable[[], None] | None, /) -> None:
+        """Call this whenever `poll` may have something new, in place of what was given before."""
+
+    def poll(self) -> Any:
+        """Return the next message, EOF at the end, or None if nothing is there yet.
+
+        Raises: as `read`.
+        """
+
+    def write_now(self, message: Any, /) -> bool:
+        """Write a message if nothing has to be waited for. Returns: whether it was written."""
 
 
 class Call(Protocol[Request, Reply]):

@@ -24,14 +24,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from umpc.errors import (
     EncodingError,
     LocalProtocolError,
-    MpcError,
     RemoteProtocolError,
     StepTimeout,
     UmpcError,
@@ -43,8 +41,9 @@ from umpc.transport.hub.calls import HubCall
 from umpc.transport.identity import Identity
 from umpc.transport.kept import KeptConnections, Lease
 from umpc.transport.patience import time_limit
-from umpc.transport.services import Call, Channel, Context, grpc, read
+from umpc.transport.services import Call, Channel, Context, Told, grpc
 from umpc.transport.status import error_of, lost
+from umpc.transport.stream_reader import StreamReader
 
 Request = TypeVar("Request")
 Reply = TypeVar("Reply")
@@ -109,18 +108,15 @@ class RpcStream(Generic[Request, Reply]):
         self._lease: Lease | None = None
         self._is_sound = True
         self._call: Call[Request, Any] | None = None
-        self._reader: asyncio.Task[None] | None = None
+        self._reader: StreamReader[Reply] | None = None
         self._heart: asyncio.Task[None] | None = None
         self._beat_due = asyncio.Event()
         self._beat_begun = asyncio.Event()
         self._written = 0
-        self._closing: asyncio.Task[None] | None = None
+        self._says_no_more = False
+        self._closing: asyncio.Future[None] | None = None
         self._writing = asyncio.Lock()
-        self._inbox: deque[Reply] = deque()
-        self._waiting = 0
-        self._failure: UmpcError | None = None
-        self._arrived = asyncio.Event()
-        self._wanted = asyncio.Event()
+        self._write_now: Callable[[Request], bool] | None = None
 
     # ---- open ------------------------------------------------------------------------------
 
@@ -162,7 +158,9 @@ class RpcStream(Generic[Request, Reply]):
         self._call = call
         if isinstance(call, HubCall):
             call.lasts = self._kept is not None
-        self._reader = asyncio.create_task(self._read(call))
+        source = call.read_from if isinstance(call, _Accepted) else call
+        self._write_now = source.write_now if isinstance(source, Told) else None
+        self._reader = StreamReader(source, self._decode, self._ahead, self._reason, self._lost)
         beats = self._beats and not is_behind_hub(self._address)  # a hub's session has its own
         if self._lease is not None and beats:
             self._heart = asyncio.create_task(self._watch(self.channel, call))
@@ -191,18 +189,22 @@ class RpcStream(Generic[Request, Reply]):
         return await self._take()
 
     async def _take(self) -> Reply:
-        self._waiting += 1
-        self._wanted.set()
-        try:
-            while not self._inbox:
-                self._raise_failure()
-                self._arrived.clear()
-                await self._arrived.wait()
-            self._raise_violation()
-            self._wanted.set()
-            return self._inbox.popleft()
-        finally:
-            self._waiting -= 1
+        return await self._begun.next()
+
+    def feed(self, sink: Callable[[Reply], None], takes: Callable[[], bool]) -> StreamReader[Reply]:
+        """Give each message to a sink in place of `next`. Args: as of `StreamReader.feed`.
+
+        Returns: the reader, which says when the stream has ended, and why.
+        """
+        reader = self._begun
+        reader.feed(sink, takes)
+        return reader
+
+    @property
+    def _begun(self) -> StreamReader[Reply]:
+        if self._reader is None:
+            raise LocalProtocolError(f"the stream to {self.peer} was used before it began")
+        return self._reader
 
     @contextlib.asynccontextmanager
     async def deadline(self, step: str, seconds: float) -> AsyncIterator[None]:
@@ -225,76 +227,54 @@ class RpcStream(Generic[Request, Reply]):
         Raises: as the call; the reason why the stream ended, if it ends first.
         """
         other = asyncio.create_task(call)
-        tasks: set[asyncio.Task[Any]] = {other}
-        tasks |= {self._reader} if self._reader is not None else set()
+        ended = asyncio.create_task(self._begun.has_ended.wait())
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({other, ended}, return_when=asyncio.FIRST_COMPLETED)
             if not other.done():
-                self._raise_failure()
+                self._begun.raise_failure()
             return await other
         finally:
             other.cancel()
+            ended.cancel()
 
     def early(self) -> Reply | None:
         """Return a message that came before `next` asked for it, if there is one.
 
         Raises: the reason why the stream ended.
         """
-        self._raise_violation()
-        if self._inbox:
-            return self._inbox.popleft()
-        self._raise_failure()
-        return None
+        return self._begun.early()
 
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+    def _reason(self, ended_by: BaseException | None) -> UmpcError | None:
+        """Return the error for what ended the stream. Args: ended_by: None for the peer's end."""
+        match ended_by:
+            case None:
+                return self.violation(self._early_end) if self._early_end else None
+            case EncodingError():
+                return self.violation(ended_by.message)
+            case UmpcError():
+                return ended_by
+            case grpc.aio.AioRpcError():
+                own, believed = self._own, self._believed
+                return error_of(ended_by, self.peer, self.step, own, believed=believed)
+            case _:
+                # gRPC raises this at the server's end of a stream that broke.
+                return lost(self.peer, self.step, repr(ended_by))
 
-    def _raise_violation(self) -> None:
-        """A peer that broke the protocol is not heard, whatever of its messages still waits."""
-        if isinstance(self._failure, MpcError):
-            raise self._failure
-
-    async def _read(self, call: Call[Request, Any]) -> None:
-        """Read messages into the inbox until the stream ends, and keep the reason."""
-        failure: UmpcError | None = None
-        try:
-            await self._has_room()
-            while (message := await read(call)) is not None:
-                self._inbox.append(self._decode(message))
-                self._arrived.set()
-                await self._has_room()
-            if self._early_end:
-                failure = self.violation(self._early_end)
-        except grpc.aio.AioRpcError as error:
-            failure = error_of(error, self.peer, self.step, self._own, believed=self._believed)
-        except EncodingError as error:
-            failure = self.violation(error.message)
-        except grpc.aio.BaseError as error:
-            # gRPC raises this at the server's end of a stream that broke.
-            failure = lost(self.peer, self.step, repr(error))
-        finally:
-            self._failure = failure or self._failure or lost(self.peer, self.step)
-            self._arrived.set()
+    def _lost(self) -> UmpcError:
+        return lost(self.peer, self.step)
 
     async def _watch(self, channel: Channel, call: Call[Request, Any]) -> None:
         """Beat until the peer has stopped, and end the stream then."""
         reason = await beat_to(channel, self._address, self._beat_due, self._beat_begun)
         self._is_sound = False
-        if self._reader is not None and not call.done():
+        reader = self._begun
+        if not call.done():
             # The stream may have ended for a reason of its own, which is on its way.
-            await asyncio.wait({self._reader}, timeout=REASON_SECONDS)
-        if not call.done() and self._failure is None:
+            await reader.ended_within(REASON_SECONDS)
+        if not call.done() and reader.failure is None:
             log.info("the connection to %s is given up: %s", self.peer, reason)
-            self._failure = lost(self.peer, self.step, reason)
+            reader.end(lost(self.peer, self.step, reason))
             call.cancel()
-            self._arrived.set()
-
-    async def _has_room(self) -> None:
-        """Wait until the inbox may take one more message."""
-        while self._ahead is not None and len(self._inbox) >= self._ahead + self._waiting:
-            self._wanted.clear()
-            await self._wanted.wait()
 
     # ---- write -----------------------------------------------------------------------------
 
@@ -311,12 +291,15 @@ class RpcStream(Generic[Request, Reply]):
         """
         if self._heart is not None and not self._beat_due.is_set():
             await self._beat_before(request, self._heart)
+        write_now = None if self._writing.locked() else self._write_now
+        if write_now is not None and write_now(request):
+            return
         try:
             async with self._writing:
                 await call.write(request)
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if self._failure is None or task is None or task.cancelling():
+            if self._begun.failure is None or task is None or task.cancelling():
                 raise
             raise asyncio.InvalidStateError("the call was cancelled") from None
 
@@ -338,9 +321,9 @@ class RpcStream(Generic[Request, Reply]):
             raise error_of(error, self.peer, step, self._own, believed=self._believed) from error
         except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
             # The call has ended. The reader gets the peer's own reason a moment later.
-            if self._reader is not None:
-                await asyncio.wait({self._reader}, timeout=REASON_SECONDS)
-            raise self._failure or lost(self.peer, step, repr(error)) from error
+            reader = self._begun
+            await reader.ended_within(REASON_SECONDS)
+            raise reader.failure or lost(self.peer, step, repr(error)) from error
 
     @property
     def _opened(self) -> Call[Request, Any]:
@@ -363,9 +346,11 @@ class RpcStream(Generic[Request, Reply]):
         """Say that this side writes no more, and wait until the peer ends the stream."""
         if self._reader is None:
             return
-        with contextlib.suppress(*BROKEN):
-            await self._opened.done_writing()
-        await asyncio.wait({self._reader}, timeout=seconds)
+        if not self._says_no_more:
+            self._says_no_more = True
+            with contextlib.suppress(*BROKEN):
+                await self._opened.done_writing()
+        await self._reader.ended_within(seconds)
 
     def cancel(self, *, keep: bool = False) -> None:
         """End the stream now. Its connection ends in the background, and waiting `next` end.
@@ -377,7 +362,7 @@ class RpcStream(Generic[Request, Reply]):
                 self._call.rest()
             elif self._call is not None:
                 self._call.cancel()
-            self._closing = asyncio.create_task(self._end(keep and self._is_sound))
+            self._closing = self._ending(keep and self._is_sound)
 
     async def close(self, *, keep: bool = False) -> None:
         """End the stream now, and return when its connection has ended. Args: as of `cancel`."""
@@ -385,11 +370,21 @@ class RpcStream(Generic[Request, Reply]):
         if self._closing is not None:
             await asyncio.shield(self._closing)
 
+    def _ending(self, keep: bool) -> asyncio.Future[None]:
+        """End the tasks and the connection. Returns: done when both have ended."""
+        is_over = self._reader is None or self._reader.let_go()
+        if is_over and self._heart is None and self._lease is None:
+            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            done.set_result(None)
+            return done
+        return asyncio.create_task(self._end(keep))
+
     async def _end(self, keep: bool) -> None:
-        for task in (self._heart, self._reader):
-            if task is not None:
-                task.cancel()
-                await asyncio.wait({task})
+        if self._heart is not None:
+            self._heart.cancel()
+            await asyncio.wait({self._heart})
+        if self._reader is not None:
+            await self._reader.stop()
         if self._lease is None:
             return
         if self._kept is None:
@@ -402,13 +397,13 @@ class _Accepted(Generic[Request]):
     """The server's end of a call, with the methods of a client's end."""
 
     def __init__(self, context: Context[Any, Request]):
-        self._context = context
+        self.read_from = context
 
     async def read(self) -> Any:
-        return await self._context.read()
+        return await self.read_from.read()
 
     async def write(self, request: Request, /) -> None:
-        await self._context.write(request)
+        await self.read_from.write(request)
 
     async def done_writing(self) -> None:
         """The stream ends when the handler returns, so nothing is to do."""

@@ -22,3 +22,11 @@ async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
             yield group
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
+
+
+async def cancelled(task: asyncio.Task[None]) -> None:
+    """Cancel a task that has not ended, and wait for its end. Its failure is left to its owner."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()

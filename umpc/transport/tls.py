@@ -32,7 +32,12 @@ import grpc.aio  # noqa: E402
 from cryptography import x509  # noqa: E402
 
 from umpc.errors import CertificateError, LocalProtocolError  # noqa: E402
-from umpc.transport.certificates import check_validity, names_of, refusing  # noqa: E402
+from umpc.transport.certificates import (  # noqa: E402
+    check_validity,
+    named_certificate,
+    names_of,
+    refusing,
+)
 from umpc.transport.identity import Identity  # noqa: E402
 from umpc.transport.revoked import Revoked  # noqa: E402
 
@@ -108,16 +113,25 @@ def peer_of(
     Raises: CertificateError if the client showed no certificate, one of another form than ours, or
     one that is expired or revoked.
     """
+    cert, peer = _shown_in(context)
+    check_validity(cert, f"the certificate of {peer}", now)
+    if revoked is not None:
+        revoked.check(cert.serial_number, peer.name, peer.role)
+    return peer
+
+
+def _shown_in(context: CallContext) -> tuple[x509.Certificate, Peer]:
+    """Return the certificate of a caller. One that came through a hub was parsed already."""
+    der = getattr(context, "certificate", None)
+    if isinstance(der, bytes):
+        cert, name, role = named_certificate(der)
+        return cert, Peer(name, role)
     shown = list(context.auth_context().get("x509_pem_cert", ()))
     if len(shown) != 1:
         raise CertificateError(
             "a client without certificate called: expected mutual TLS; refuse the call"
         )
-    cert, peer = _read(bytes(shown[0]))
-    check_validity(cert, f"the certificate of {peer}", now)
-    if revoked is not None:
-        revoked.check(cert.serial_number, peer.name, peer.role)
-    return peer
+    return _read(bytes(shown[0]))
 
 
 @lru_cache(maxsize=1024)

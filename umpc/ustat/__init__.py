@@ -13,6 +13,7 @@
 | `polynomial.py` | interpreter: the normal form from which shares are computed; units, symmetry |
 | `logic.py` | Boolean functions of comparisons in their normal form over GF(2) |
 | `clear.py` | interpreter: numpy, the oracle of every backend |
+| `blocks.py` | independent blocks of a computation, by all cores of a process |
 | `kernel.py` | a kernel with everything that follows from it and its schema |
 | `statistics/` | the library, from the mean to Bergsma and Dassios' tau* |
 | `estimators.py` | ratios, totals and entropies of the released means, with their errors |

@@ -15,11 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.errors import LocalProtocolError, RangeError
+from umpc.ustat.blocks import in_blocks
 from umpc.ustat.expression import RECORD_NAMES, Expression, Interpreter, interpret
 from umpc.ustat.schema import Schema
 
 Columns: TypeAlias = Mapping[str, NDArray[np.int64]]
 """Field name → (records,) int64, in steps of the field's resolution."""
+
+BLOCK_EDGES = 1 << 17
+"""Edges that a thread evaluates at once. Their intermediate values stay in a processor's cache."""
 
 Units: TypeAlias = NDArray[Any] | int
 """(edges,) int64, or Python's integers in an object array where they need more than 63 bits. A
@@ -73,8 +77,31 @@ def evaluate_clear(
     Returns: (edges,) int64.
     Raises: RangeError where a value does not fit.
     """
-    value = evaluate_exact(expression, schema, records).rescaled(unit)
     edges = max((len(column) for columns in records for column in columns.values()), default=0)
+    if edges <= BLOCK_EDGES:
+        return _evaluate_block(expression, schema, records, unit, edges)
+    values = np.empty(edges, dtype=np.int64)
+
+    def evaluate_from(start: int) -> None:
+        part = slice(start, min(start + BLOCK_EDGES, edges))
+        block = [_part_of(columns, part, edges) for columns in records]
+        values[part] = _evaluate_block(expression, schema, block, unit, part.stop - start)
+
+    in_blocks(evaluate_from, range(0, edges, BLOCK_EDGES))
+    return values
+
+
+def _part_of(columns: Columns, part: slice, edges: int) -> Columns:
+    """The columns of some edges. A column of one value stands for all of them."""
+    return {
+        name: column[part] if len(column) == edges else column for name, column in columns.items()
+    }
+
+
+def _evaluate_block(
+    expression: Expression, schema: Schema, records: Sequence[Columns], unit: Fraction, edges: int
+) -> NDArray[np.int64]:
+    value = evaluate_exact(expression, schema, records).rescaled(unit)
     try:
         return np.broadcast_to(np.asarray(value, dtype=np.int64), (edges,))
     except OverflowError:

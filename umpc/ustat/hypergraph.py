@@ -110,10 +110,16 @@ class Hypergraph:
 
     def shared_records(self, node: int, other: int) -> NDArray[np.int64]:
         """The records of `node` in an edge with a record of another node: int64, ascending."""
+        places = [
+            (owners, slot)
+            for owners in self._met_by(node).get(other, ())
+            for slot in _slots(owners, node)
+        ]
+        if len(places) == 1:
+            return self.cells[places[0][0]].records(places[0][1])
         shared = np.zeros(self.counts[node], dtype=np.bool_)
-        for owners in self._met_by(node).get(other, ()):
-            for slot in _slots(owners, node):
-                shared[self.cells[owners].records(slot)] = True
+        for owners, slot in places:
+            shared[self.cells[owners].records(slot)] = True
         return np.flatnonzero(shared)
 
     def degrees(self, node: int) -> NDArray[np.int64]:

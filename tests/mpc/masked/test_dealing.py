@@ -11,6 +11,7 @@ from tests.support.kernels import KERNELS, QUADRUPLE_KERNELS, TRIPLE_KERNELS, Ca
 from tests.support.mpc_studies import (
     ALPHA,
     homogeneity,
+    loose,
     program_of,
     seed_of,
     shared_rows,
@@ -95,7 +96,11 @@ class Dealing:
         """A bit's mask from all parts; for a sign, with the top bit of the number's mask."""
         mask = reduce(
             np.bitwise_xor,
-            [part.bit_masks[number] for part in self.parts if number in part.bit_masks],
+            [
+                loose(part.bit_masks[number], self.count)
+                for part in self.parts
+                if number in part.bit_masks
+            ],
         )
         top = self.sign_of(number)
         if top is not None:

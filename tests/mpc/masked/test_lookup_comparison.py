@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.mpc_studies import ChunkRun, opened, seed_of, tree_hash_of
+from tests.support.mpc_studies import ChunkRun, loose, opened, seed_of, tree_hash_of
 from tests.support.studies import generator
 from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS
@@ -77,7 +77,8 @@ def compared(
     run = ChunkRun(plan, None, known, [], [], dealt, seeded, shares, sent, [])
     bits, _ = opened(run, count)
     values = [
-        np.bitwise_xor.reduce([bits[n], *(part.bit_masks[n] for part in seeded)]) for n in results
+        np.bitwise_xor.reduce([bits[n], *(loose(part.bit_masks[n], count) for part in seeded)])
+        for n in results
     ]
     values[0] ^= top_bit(Linear(((0, 1),)), width, {0: mask})  # a sign is under msb(r) as well
     return values, [plan.ring.decode(sum(part)) for part in zip(*shares, strict=True)]
@@ -183,7 +184,7 @@ def test_power_a_wrong_row_of_a_table_is_found(monkeypatch):
 
 
 def test_power_a_sign_without_the_masks_top_bit_is_found(monkeypatch):
-    monkeypatch.setattr(dealing, "top_bit", lambda *given: np.uint8(0))
+    monkeypatch.setattr(dealing, "bit_of", lambda *given: np.uint8(0))
     with pytest.raises(AssertionError):
         check_all(4, 2)
 

@@ -22,6 +22,7 @@ from tests.support.mpc_studies import (
     ALPHA,
     LEANING,
     ChunkRun,
+    loose,
     program_of,
     run_chunk,
     seed_of,
@@ -236,7 +237,9 @@ def drawn(count: int, cut: int = 0) -> dict[str, np.ndarray]:
     }
     words |= {f"root {n}": (root.reshape(-1), 64) for n, root in part.roots.items()}
     words |= {f"element {n}": (row, 64) for n, row in enumerate(part.shares.elements)}
-    words |= {f"bit {n}": (mask.astype(np.uint64), 1) for n, mask in part.bit_masks.items()}
+    words |= {
+        f"bit {n}": (loose(mask, count).astype(np.uint64), 1) for n, mask in part.bit_masks.items()
+    }
     rows = shared_rows(plan, part.shares, count)
     words |= {f"row {n}": (row.astype(np.uint64), 1) for n, row in enumerate(rows)}
     return {
@@ -283,7 +286,7 @@ def pieces(part: SeededPart) -> list[np.ndarray]:
 
 def wide_pieces(part: SeededPart) -> list[np.ndarray]:
     """The pieces as their streams' own bytes; elements of 32 bits pair up into words."""
-    found = [*part.roots.values(), *(np.packbits(mask) for mask in part.bit_masks.values())]
+    found = [*part.roots.values(), *part.bit_masks.values()]
     if part.shares is not None:
         found += [part.shares.elements, *part.shares.tables, part.shares.bits]
     return [piece for piece in found if piece.size]

@@ -95,9 +95,8 @@ def test_a_step_whose_time_is_up_names_the_peer_that_did_not_connect():
 
     nodes = [SimpleNamespace(name=f"node-{number}") for number in (1, 2, 3)]
     study: Any = SimpleNamespace(seconds_per_step=0.05, nodes=nodes)
-    sizes = SimpleNamespace(edges=3, records=3)
     program = SimpleNamespace(window=None)
-    attempt = SimpleNamespace(id=bytes(32), program=program, sizes=sizes)
+    attempt = SimpleNamespace(id=bytes(32), program=program, size=3)
     mesh = SimpleNamespace(peers=[1, 2], index=0, attempt=attempt)
     prepared: Any = SimpleNamespace(
         side=SimpleNamespace(mesh=mesh), chunks=[], spool=None, bytes_offline=0, chains={}
@@ -148,7 +147,7 @@ def test_a_node_tosses_coins_while_the_dealer_deals_where_they_need_no_seed(earl
         tree_hash=lambda: None,
         needs_dealer=True,
         makes_ahead=False,
-        sizes=SimpleNamespace(edges=3, records=3),
+        size=3,
         toss_plan=None,
         program=SimpleNamespace(window=None, chunks_in_flight=1),
         members=[SimpleNamespace(name="node-1")],

@@ -126,7 +126,7 @@ def test_a_prepared_run_goes_on_with_the_chain_of_its_preparation():
 
     async def resumed() -> AttemptRunner:
         runner = runner_of(mesh, {2: new}, channels)
-        mesh.attempt.sizes = SimpleNamespace(edges=1, records=1)
+        mesh.attempt.size = 1
         mesh.attempt.tree_hash = lambda: None
         runner.links._meeting = asyncio.create_task(asyncio.sleep(0))
         await runner.resume(parked, SimpleNamespace(seconds_per_step=5))  # type: ignore[arg-type]

@@ -115,3 +115,13 @@ def test_a_computation_whose_caller_was_cancelled_still_counts_as_one():
         assert not calls.is_busy
 
     run(scenario)
+
+
+def test_after_one_long_computation_the_thread_counts_as_idle_at_once(monkeypatch):
+    monkeypatch.setattr(compute_calls, "TELL_SECONDS", 0.0)
+
+    async def scenario(thread, calls):
+        assert await calls.run(lambda: "long") == "long"
+        assert not calls.is_busy, "the caller may compute briefly in place"
+
+    run(scenario)

@@ -214,15 +214,17 @@ def test_a_faster_peer_waits_unless_somebody_waits_for_what_has_not_come():
     asyncio.run(scenario())
 
 
-def test_a_link_that_is_not_read_ends_when_it_fails():
+def test_a_link_that_is_not_read_ends_when_it_is_closed():
     async def scenario() -> None:
-        box = Mailbox("north")
-        box.put(frame())
-        waiting = asyncio.create_task(box.has_room(1))
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        box.fail(PeerLost("north went away", culprit="north"))
-        await asyncio.wait_for(waiting, 1)
+        call = ScriptedCall([frame(chunk) for chunk in range(3)])
+        link = link_over(call)
+        link.window = 1
+        pump = asyncio.create_task(link.pump())
+        await settle()
+        assert call.read_so_far == 1
+        link.close()
+        await asyncio.wait_for(pump, 1)
+        assert call.read_so_far == 1
 
     asyncio.run(scenario())
 

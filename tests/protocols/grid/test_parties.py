@@ -11,10 +11,12 @@ from tests.support.grid import COUNTS, GridRun, cells_of, grid_study
 from tests.support.studies import SPEARMAN, Entropy, random_tables
 from umpc.crypto.ring import Ring
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.node.attempts.run_compute import SMALL_STUDY, is_small
 from umpc.protocols.grid import masks
 from umpc.protocols.grid.masked_form import masked_forms
 from umpc.protocols.grid.masks import MaskLayout, inner
 from umpc.protocols.grid.total import total_statement
+from umpc.protocols.grid.without_dealer import DealerlessAttempt
 from umpc.simulation import AUTHORITY
 
 STUDY = grid_study(x=("0", "6"), y=("0", "4"))
@@ -72,6 +74,33 @@ def test_shares_are_made_once_and_the_seed_is_forgotten():
     assert run.nodes[0].table._seed == b"" and run.nodes[0].table._total is None
 
 
+def test_work_ahead_of_the_confirmation_makes_no_share_and_changes_none():
+    runs = [a_run().prepare().count().send().tell() for _ in range(2)]
+    for node in runs[1].nodes:
+        node.aggregation.work_ahead()
+        with pytest.raises(LocalProtocolError, match="there are no shares"):
+            _ = node.table.shares
+        with pytest.raises(LocalProtocolError, match="made once"):
+            node.aggregation.work_ahead()
+    plain, ahead = ([node.table.shares for node in run.confirm().nodes] for run in runs)
+    assert ahead == plain
+
+
+def test_the_size_of_an_attempt_counts_cells_and_not_sets():
+    run = GridRun(grid_study(x=("0", "127"), y=("0", "1023")), random_tables((900, 100, 10), "s"))
+    attempt = run.prepare().attempt
+    assert attempt.sizes.edges > SMALL_STUDY and is_small(attempt)
+    wide = grid_study(x=("0", "1023"), y=("0", "1023"))
+    assert not is_small(GridRun(wide, random_tables(COUNTS, "wide")).prepare().attempt)
+
+
+def test_transfers_are_not_brief_however_few_cells_there_are():
+    run = GridRun(STUDY, random_tables((900, 100, 10), "s", high=4)).prepare()
+    dealt = run.attempt
+    facts = (dealt.study, dealt.members, dealt.openings, dealt.ring, dealt.grid)
+    assert is_small(dealt) and not is_small(DealerlessAttempt(*facts))
+
+
 def test_the_dealt_numbers_come_once_and_have_their_size():
     run = a_run().prepare()
     payload = run.material[0].payload
@@ -89,6 +118,7 @@ EARLY = [
     (lambda run: list(run.nodes[0].aggregation.masked()), "after its records were counted"),
     (lambda run: run.nodes[0].aggregation.take(None), "after this node's own table"),
     (lambda run: run.nodes[0].aggregation.sign(), "not complete"),
+    (lambda run: run.nodes[0].aggregation.work_ahead(), "from the whole total"),
     (lambda run: run.nodes[0].release(), "not complete"),
     (lambda run: list(run.coordinator.aggregation.total()), "when all masked histograms"),
 ]
@@ -182,10 +212,13 @@ def told_apart(run: GridRun) -> list[bytes]:
     return [node.aggregation.sign() for node in run.nodes]
 
 
-def test_a_coordinator_that_tells_two_totals_is_named_by_every_node():
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_coordinator_that_tells_two_totals_is_named_by_every_node(ahead):
     run = a_run().prepare().count().send()
     signatures = told_apart(run)
     for node in run.nodes:
+        if ahead:
+            node.aggregation.work_ahead()
         with pytest.raises(RemoteProtocolError, match="has not signed the same total") as refusal:
             node.aggregation.confirm(signatures)
         assert_blamed(refusal, "coordinator")

@@ -30,7 +30,7 @@ from umpc.hub import server
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.dialling import connect
-from umpc.transport.hub import link, numbering, routes, session
+from umpc.transport.hub import connection, link, numbering, routes, session
 from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.asking import ask_status
 from umpc.transport.stream import RpcStream, as_received
@@ -82,7 +82,7 @@ def test_a_stream_carries_messages_of_every_size_both_ways_and_ends(site):
 
 
 def test_who_is_not_there_or_is_another_is_named(site, monkeypatch):
-    monkeypatch.setattr(link, "DIAL_SECONDS", 0.5)
+    monkeypatch.setattr(connection, "DIAL_SECONDS", 0.5)
 
     async def scenario():
         async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")):
@@ -125,8 +125,9 @@ def test_who_was_away_before_and_is_slow_now_is_waited_for(site, monkeypatch):
 
 
 def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, monkeypatch):
-    monkeypatch.setattr(link, "FIRST_PAUSE", 1.0)  # it comes back later than a caller waits at most
-    monkeypatch.setattr(link, "TICK_SECONDS", 0.01)
+    # it comes back later than a caller waits at most
+    monkeypatch.setattr(connection, "FIRST_PAUSE", 1.0)
+    monkeypatch.setattr(connection, "TICK_SECONDS", 0.01)
 
     async def scenario():
         hub = Hub(site("relay", "hub"))
@@ -134,13 +135,13 @@ def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, m
         async with echo_behind(hub, site("a")):
             (link_a,) = routes._here().values()
             await link_a.joined(5)
-            link_a._silent = 100.0  # the hub said nothing for so long: it dials again
+            link_a.connection._silent = 100.0  # the hub said nothing for so long: it dials again
             while hub.relay.seats:
                 await asyncio.sleep(0.01)
             channel = await connect(site("b"), "a", "node", hub.address, 0.05)
             await channel.close()
             while ("node", "a") not in hub.relay._away:
-                link_a._silent = 100.0
+                link_a.connection._silent = 100.0
                 await asyncio.sleep(0.01)
             for seat in list(hub.relay._away.values()):
                 hub.relay.expire(seat)
@@ -191,7 +192,7 @@ def test_a_connect_goes_on_while_the_hub_is_started_again(site):
             while link_b.is_up:
                 await asyncio.sleep(0.01)
             assert not link_b.lacks("node", "a"), "the hub has its grace time"
-            link_b._down = hub.grace + 1.0
+            link_b.connection.down = hub.grace + 1.0
             assert link_b.lacks("node", "a")
             await hub.start()
 
@@ -206,11 +207,11 @@ def test_a_member_that_breaks_the_form_is_told_and_loses_its_connection(site):
             link_b.refuse(pb.HubEnvelope(target=target, session=b"short"))
             while link_b.is_up:
                 await asyncio.sleep(0.01)
-            assert "b sent an envelope of a wrong form" in link_b._why.message
+            assert "b sent an envelope of a wrong form" in link_b.connection.why.message
             await link_b.joined(30)
-            for _ in range(link.MOST_CONTROL + 9):
+            for _ in range(connection.MOST_CONTROL + 9):
                 link_b.refuse(pb.HubEnvelope(target=target, session=bytes(16)))
-            assert len(link_b._control) <= link.MOST_CONTROL
+            assert len(link_b.connection._control) <= connection.MOST_CONTROL
 
     run(scenario())
 
@@ -235,9 +236,9 @@ def test_a_member_whose_certificate_is_revoked_loses_its_connection_and_nobody_e
             with pytest.raises(PeerLost, match="it left hub 'relay'") as caught:
                 await stream.next("open")
             assert caught.value.culprit == "a"
-            while not isinstance(links["a"]._why, CertificateError):
+            while not isinstance(links["a"].connection.why, CertificateError):
                 await asyncio.sleep(0.01)
-            assert "the certificate of node 'a' was revoked" in links["a"]._why.message
+            assert "the certificate of node 'a' was revoked" in links["a"].connection.why.message
             channel = await connect(b, "c", "node", hub.address, 5)
             assert await channel.unary_unary(CALL)(b"hi", timeout=5) == b"b.node hi"
             with pytest.raises(PeerUnavailable):

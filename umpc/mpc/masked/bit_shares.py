@@ -7,14 +7,17 @@ and opens the shares. Masked places and opened bits are public to the edge's own
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.crypto.prg import FixedKeyHash
-from umpc.mpc.arrays import BitArray, WordArray
+from umpc.mpc.arrays import BitArray, PieceArray
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import evaluate
-from umpc.mpc.masked.masks import PlaceValues, bit_of, linear_value, modulus
+from umpc.mpc.masked.masks import PlaceValues, bit_of, linear_value, modulus, narrow_value
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
 from umpc.mpc.masked.one_hot import above_and_at, moved, piece_of
 from umpc.mpc.masked.plan import Plan
@@ -26,6 +29,7 @@ from umpc.mpc.masked.plan_items import (
     Local,
     Logic,
     LookupBit,
+    LookupTable,
     TopBit,
 )
 from umpc.ustat.local import evaluate_local
@@ -37,7 +41,7 @@ class BitShares:
     Args:
         material: the party's shares of products of masks.
         places: the masked value of each place that is known, (count,) uint64. It grows.
-        bits: each opened bit under its mask, (count,) uint8. It grows.
+        bits: each opened bit under its mask, (⌈count/8⌉,) uint8. It grows.
     """
 
     def __init__(
@@ -62,16 +66,15 @@ class BitShares:
         self.places = places
         self.bits = bits
         self._material = material
-        self._packed: dict[int, BitArray] = {}
-        self._differences: dict[Linear, WordArray] = {}
+        self._differences: dict[tuple[Linear, int], PieceArray] = {}
         self._compared_pieces: dict[int, tuple[BitArray, BitArray]] = {}
         self._compared: dict[int, tuple[BitArray, BitArray]] = {}
 
     def share(self, number: int) -> BitArray:
-        """This party's share of an opened bit, before it is masked: (count,) uint8."""
+        """This party's share of an opened bit, before it is masked: eight edges to a byte."""
         match self.plan.bits[number]:
             case Local(_, polynomial):
-                return evaluate_local(polynomial, self.inputs.records, self.count).astype(np.uint8)
+                return _packed(evaluate_local(polynomial, self.inputs.records, self.count))
             case Compared(gate, kind):
                 return self._comparison(gate)[0 if kind == "less" else 1]
             case LookupBit() as lookup:
@@ -85,7 +88,7 @@ class BitShares:
         """The share of a bit ⊕ msb(d̂), which party 0 adds."""
         if top is None or self.party > 0:
             return share
-        return share ^ bit_of(self._difference(top.difference), top.width - 1)
+        return share ^ _packed(bit_of(self._difference(top), top.width - 1))
 
     def _comparison(self, number: int) -> tuple[BitArray, BitArray]:
         """The shares of [d < 0] and of [d = 0], but for msb(r): Eval< of the party's key."""
@@ -95,56 +98,63 @@ class BitShares:
             side = gate.holders.index(self.party)
             keys = self.dealt.keys[number]
             roots = self.seeded.roots[number]
-            self._compared[number] = evaluate(side, keys, masked, roots, self.tree_hash)
+            less, equal = evaluate(side, keys, masked, roots, self.tree_hash)
+            self._compared[number] = _packed(less), _packed(equal)
         return self._compared[number]
 
-    def _piece(self, number: int, difference: Linear) -> WordArray:
-        """The bits of a masked difference that a table covers: (count,) uint64."""
-        return piece_of(self.plan.tables[number], self._difference(difference))
+    def _piece(self, number: int) -> PieceArray:
+        """The bits of a masked difference that a table covers: (count,)."""
+        table = self.plan.tables[number]
+        return piece_of(table, self._difference(table))
 
-    def _difference(self, form: Linear) -> WordArray:
-        """A masked difference modulo 2^64: (count,) uint64."""
-        if form not in self._differences:
-            self._differences[form] = linear_value(form, self.places)
-        return self._differences[form]
+    def _difference(self, read: LookupTable | TopBit) -> PieceArray:
+        """A masked difference, of which its w low bits are read: (count,)."""
+        key = read.difference, read.width
+        if key not in self._differences:
+            self._differences[key] = narrow_value(*key, self.places)
+        return self._differences[key]
 
     def _lookup_bit(self, lookup: LookupBit) -> BitArray:
         """The share of [d̂_i < r_i] or [d̂_i = r_i]."""
         number = lookup.table
         if number not in self._compared_pieces:
-            piece = self._piece(number, self.plan.tables[number].difference)
-            self._compared_pieces[number] = above_and_at(self._material.tables[number], piece)
+            piece = self._piece(number)
+            less, equal = above_and_at(self._material.tables[number], piece)
+            self._compared_pieces[number] = _packed(less), _packed(equal)
         return self._compared_pieces[number][0 if lookup.kind == "less" else 1]
 
     def _coin_bit(self, number: int, kind: str) -> BitArray:
         """The share of [u < c] or [u = c] for pieces of u = û ⊕ r and of the threshold c."""
         table = self.plan.tables[number]
-        masked = self._piece(number, table.difference)
+        masked = self._piece(number)
         threshold = piece_of(table, self.inputs.coins_of_noise().thresholds)
         # [u < c] is the parity of the places below c, in the order of u: all of them above ~u.
         backwards = (1 << table.size) - 1
         rows = moved(self._material.tables[number], table.size, masked ^ np.uint64(backwards))
         less, equal = above_and_at(rows, threshold ^ np.uint64(backwards))
-        return less if kind == "less" else equal
+        return _packed(less if kind == "less" else equal)
 
     def _logic(self, function: Logic) -> BitArray:
-        """The share of a function of bits b = m ⊕ s, with m public and s shared: (count,) uint8."""
+        """The share of a function of bits b = m ⊕ s, with m public and s shared."""
         size = (self.count + 7) // 8
-        total = np.full(size, 255 * (function.constant and self.party == 0), dtype=np.uint8)
-        for conjunction in function.conjunctions:
-            total ^= self._conjunction(conjunction, size)
-        return np.unpackbits(total, count=self.count, bitorder="little")
+        shares = [self._conjunction(conjunction, size) for conjunction in function.conjunctions]
+        total = reduce(np.bitwise_xor, shares)
+        return ~total if function.constant and self.party == 0 else total
 
     def _conjunction(self, conjunction: Conjunction, size: int) -> BitArray:
-        """The share of Π (m_i ⊕ s_i), eight edges to a byte.
+        """The share of Π (m_i ⊕ s_i).
 
         It begins with the shares of the products of every subset of the s_i. A step replaces one
         s_i by m_i ⊕ s_i in all products that have it, and drops those without it.
         """
         rows = self.plan.subset_rows[conjunction]
+        if len(conjunction) == 1:
+            share: BitArray = self._material.bits[rows[0]]
+            ((bits, inverted),) = ((each.bits, each.inverted) for each in conjunction)
+            return share if self.party else share ^ self._literal(bits, inverted)
         products = np.empty((len(rows) + 1, size), dtype=np.uint8)
         products[0] = 255 * (self.party == 0)
-        np.take(self._material.bits, rows, axis=0, out=products[1:], mode="clip")
+        self._material.bits.take(rows, axis=0, out=products[1:], mode="clip")
         for literal in reversed(conjunction):
             half = len(products) // 2
             with_it, without = products[half:], products[:half]
@@ -154,12 +164,16 @@ class BitShares:
         return found
 
     def _literal(self, bits: tuple[int, ...], inverted: bool) -> BitArray:
-        """A literal of masked bits, eight edges to a byte."""
-        value: BitArray | None = None
-        for bit in bits:
-            if bit not in self._packed:
-                self._packed[bit] = np.packbits(self.bits[bit], bitorder="little")
-            value = self._packed[bit] if value is None else value ^ self._packed[bit]
-        if value is None:
+        """A literal of masked bits. After the last edge it may have any bits."""
+        if len(bits) == 1:
+            value = self.bits[bits[0]]
+        elif bits:
+            value = reduce(np.bitwise_xor, [self.bits[bit] for bit in bits])
+        else:
             value = np.zeros((self.count + 7) // 8, dtype=np.uint8)
         return ~value if inverted else value
+
+
+def _packed(bits: NDArray[np.integer[Any]]) -> BitArray:
+    """Bits (n,), 0 or 1 each, with eight edges to a byte."""
+    return np.packbits(bits.astype(np.uint8, copy=False), bitorder="little")

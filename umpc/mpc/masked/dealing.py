@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
+from typing import TypeAlias
 
 import numpy as np
 
 from umpc.crypto.prg import FixedKeyHash
+from umpc.crypto.ring import packed_size
 from umpc.errors import LocalProtocolError
-from umpc.mpc.arrays import BitArray, RingArray, WordArray
+from umpc.mpc.arrays import BitArray, PieceArray, RingArray, WordArray
 from umpc.mpc.masked.dcf import ComparisonKeys, generate
 from umpc.mpc.masked.edge_layout import EdgeLayout
-from umpc.mpc.masked.masks import PlaceValues, linear_value, modulus, top_bit
+from umpc.mpc.masked.masks import PlaceValues, bit_of, linear_value, modulus, narrow_value
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
 from umpc.mpc.masked.one_hot import Rows, one_hot
 from umpc.mpc.masked.plan import Plan
+from umpc.mpc.masked.plan_items import Linear
+
+DifferenceMasks: TypeAlias = Mapping[tuple[Linear, int], PieceArray]
+"""For each difference and its width the mask, of which the low bits are read: (n,) or ()."""
 
 
 def deal_chunk(
@@ -57,7 +63,9 @@ def deal_chunks(
     ]
     masks = _all_masks(plan, record_masks, parts)
     keys = _keys(plan, masks, parts, tree_hash)
-    shares = _last_shares(plan, _bit_masks(plan, parts, masks, count), masks, parts, count)
+    differences = _difference_masks(plan, masks)
+    bit_masks = _bit_masks(plan, parts, differences, count)
+    shares = _last_shares(plan, bit_masks, differences, masks, parts, count)
     return [
         DealtPart(
             {number: keys[number] for number in plan.holds_keys(party)},
@@ -95,13 +103,14 @@ def _keys(
 def _last_shares(
     plan: Plan,
     bit_masks: BitArray,
+    differences: DifferenceMasks,
     masks: PlaceValues,
     parts: Sequence[SeededPart],
     count: int,
 ) -> Shares:
     """The last party's shares: the products of masks less all that the others expand."""
     elements = _products(plan, bit_masks, masks, count)
-    tables = one_hot_rows(plan, masks, count)
+    tables = one_hot_rows(plan, differences, count)
     bits = _bit_products(plan, bit_masks)
     for part in parts[:-1]:
         if part.shares is None:
@@ -113,28 +122,47 @@ def _last_shares(
     return Shares(elements, tuple(tables), bits)
 
 
-def _bit_masks(plan: Plan, parts: Sequence[SeededPart], masks: PlaceValues, count: int) -> BitArray:
-    """The mask under which each bit is opened: (bits, count) uint8.
+def _difference_masks(plan: Plan, masks: PlaceValues) -> DifferenceMasks:
+    """The masks of all differences of which tables or top bits are dealt."""
+    tops = (plan.top_bit(number) for number in range(len(plan.bits)))
+    read = {(top.difference, top.width) for top in tops if top is not None}
+    read |= {(table.difference, table.width) for table in plan.tables}
+    return {
+        (difference, width): narrow_value(difference.mask, width, masks)
+        for difference, width in read
+    }
+
+
+def _bit_masks(
+    plan: Plan, parts: Sequence[SeededPart], differences: DifferenceMasks, count: int
+) -> BitArray:
+    """The mask under which each bit is opened: (bits, ⌈count/8⌉) uint8, eight edges to a byte.
 
     A sign is opened under msb(r) as well.
     """
-    found = np.zeros((len(plan.bits), count), dtype=np.uint8)
+    found = np.empty((len(plan.bits), packed_size(count, 1)), dtype=np.uint8)
     for number, mask in enumerate(found):
-        for part in parts:
-            if number in part.bit_masks:
-                mask ^= part.bit_masks[number]
+        known = [part.bit_masks[number] for part in parts if number in part.bit_masks]
         top = plan.top_bit(number)
         if top is not None:
-            mask ^= top_bit(top.difference.mask, top.width, masks)
+            bit = bit_of(differences[top.difference, top.width], top.width - 1)
+            bit = np.broadcast_to(bit, (count,))
+            known.append(np.packbits(bit, bitorder="little"))
+        mask[:] = reduce(np.bitwise_xor, known)
     return found
 
 
 def _products(plan: Plan, bit_masks: BitArray, masks: PlaceValues, count: int) -> RingArray:
     """Every element's product of masks: (elements, count) of the ring."""
     kind = plan.ring.dtype
-    products = np.empty((len(plan.elements), count), dtype=kind)
-    for row, (bits, factors) in zip(products, plan.elements, strict=True):
-        row[:] = reduce(np.bitwise_and, [bit_masks[bit] for bit in bits]) if bits else 1
+    if not plan.elements:
+        return np.empty((0, count), dtype=kind)
+    packed = np.full((len(plan.elements), packed_size(count, 1)), 255, dtype=np.uint8)
+    for row, (bits, _) in zip(packed, plan.elements, strict=True):
+        if bits:
+            row[:] = reduce(np.bitwise_and, [bit_masks[bit] for bit in bits])
+    products = np.unpackbits(packed, axis=1, count=count, bitorder="little").astype(kind)
+    for row, (_, factors) in zip(products, plan.elements, strict=True):
         for form in factors:
             row *= linear_value(form, masks).astype(kind)
     return products
@@ -146,20 +174,18 @@ def _bit_products(plan: Plan, bit_masks: BitArray) -> BitArray:
     An element without its last literal is an element, too, and its row is multiplied by that
     literal's mask. The rows that end with the same literal are computed together.
     """
-    packed = np.packbits(bit_masks, axis=1, bitorder="little")
-    products = np.empty((len(plan.bit_elements), packed.shape[1]), dtype=np.uint8)
-    for literal, (rows, shorter) in plan.bit_element_steps.items():
-        mask = reduce(np.bitwise_xor, [packed[bit] for bit in literal])
-        products[rows] = mask
-        multiplied = shorter >= 0
-        products[rows[multiplied]] &= products[shorter[multiplied]]
+    products = np.empty((len(plan.bit_elements), bit_masks.shape[1]), dtype=np.uint8)
+    for literal, (alone, rows, shorter) in plan.bit_element_steps.items():
+        mask = reduce(np.bitwise_xor, [bit_masks[bit] for bit in literal])
+        if alone is not None:
+            products[alone] = mask
+        if len(rows):
+            products[rows] = products.take(shorter, axis=0) & mask
     return products
 
 
-def one_hot_rows(plan: Plan, masks: PlaceValues, count: int) -> list[Rows]:
+def one_hot_rows(plan: Plan, differences: DifferenceMasks, count: int) -> list[Rows]:
     """For each table (words, count): the one-hot row of the mask's piece (`one_hot.py`)."""
-    differences = {
-        difference: linear_value(difference.mask, masks)
-        for difference in {table.difference for table in plan.tables}
-    }
-    return [one_hot(table, differences[table.difference], count) for table in plan.tables]
+    return [
+        one_hot(table, differences[table.difference, table.width], count) for table in plan.tables
+    ]

@@ -13,6 +13,7 @@ A single chunk has the same order in both, so nothing is moved for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -25,6 +26,7 @@ from umpc.mpc.arrays import BitArray, IntArray, WordArray
 
 Buffer = bytes | memoryview
 Item = TypeVar("Item", bound=np.generic)
+Cuttable = TypeVar("Cuttable", bytes, memoryview)
 
 
 class EdgeLayout:
@@ -33,16 +35,24 @@ class EdgeLayout:
     def __init__(self, counts: Sequence[int]):
         self.counts = tuple(counts)
         self.total = sum(self.counts)
-        self._sizes = np.array(self.counts, dtype=np.int64)
-        self.firsts: IntArray = np.cumsum(self._sizes) - self._sizes
-        """The number of edges before each chunk."""
         self._indices: dict[int, IntArray] = {}
         self._used: dict[int, IntArray] = {}
 
-    @property
-    def is_single(self) -> bool:
+        self.is_single = len(self.counts) == 1
         """Whether there is one chunk only."""
-        return len(self.counts) == 1
+
+        self._fills_bytes = self.is_single and self.total % 8 == 0
+
+    @cached_property
+    def _sizes(self) -> IntArray:
+        """`counts` as an array. A single chunk has no use for it."""
+        return np.array(self.counts, dtype=np.int64)
+
+    @cached_property
+    def firsts(self) -> IntArray:
+        """The number of edges before each chunk."""
+        firsts: IntArray = np.cumsum(self._sizes) - self._sizes
+        return firsts
 
     # --- rows of whole items --------------------------------------------------------------------
 
@@ -76,14 +86,19 @@ class EdgeLayout:
 
         Where there is one chunk, the result is a view of its bytes.
         """
-        little = np.dtype(kind).newbyteorder("<")
-        values = np.frombuffer(_joined(parts), dtype=little).reshape(rows * self.total, *item)
-        return self.together(values, rows)
+        little = _little(kind)
+        values = np.frombuffer(_joined(parts), dtype=little)
+        if self.is_single:
+            return values.reshape(rows, self.total, *item)
+        return self.together(values.reshape(rows * self.total, *item), rows)
 
-    def cut(self, values: NDArray[Any]) -> list[bytes]:
-        """The inverse of `join`: the bytes of each chunk. Args: values: (rows, total, …)."""
-        moved = self.by_chunk(values)
-        raw = moved.astype(moved.dtype.newbyteorder("<"), copy=False).tobytes()
+    def cut(self, values: NDArray[Any]) -> list[memoryview]:
+        """The inverse of `join`: the bytes of each chunk, not copied where there is one chunk.
+
+        Args: values: (rows, total, …).
+        """
+        moved = np.ascontiguousarray(self.by_chunk(values), dtype=_little(values.dtype))
+        raw = moved.reshape(-1).view(np.uint8).data
         each = len(raw) // self.total if self.total else 0
         return _pieces(raw, (each * count for count in self.counts))
 
@@ -101,6 +116,27 @@ class EdgeLayout:
     def cut_bits(self, values: BitArray) -> list[bytes]:
         """The packed bits of each chunk. Args: values: (rows, total) uint8."""
         return self._packed(self.by_chunk(values), len(values))
+
+    def join_packed(self, parts: Sequence[Buffer], rows: int, *, padded: bool = True) -> BitArray:
+        """Packed bits of each chunk as (rows, ⌈total/8⌉) uint8, eight edges to a byte.
+
+        Args: padded: as of `join_bits`.
+        Raises: EncodingError on set padding bits, or where bits are missing.
+        """
+        if not self._fills_bytes:
+            loose = self.join_bits(parts, rows, padded=padded)
+            return np.packbits(loose, axis=1, bitorder="little")
+        (part,) = parts
+        return np.frombuffer(part, dtype=np.uint8).reshape(rows, self.total // 8)
+
+    def cut_packed(self, rows: Sequence[BitArray]) -> list[bytes]:
+        """The inverse of `join_packed`. Args: rows: (⌈total/8⌉,) uint8 each, contiguous."""
+        if self._fills_bytes:
+            return [b"".join(row.data for row in rows)]
+        if not rows:
+            return [b""] * len(self.counts)
+        loose = np.unpackbits(np.stack(rows), axis=1, count=self.total, bitorder="little")
+        return self.cut_bits(loose)
 
     def join_words(self, parts: Sequence[Buffer], width: int) -> WordArray:
         """Packed words of each chunk as (total,) uint64. Raises: EncodingError."""
@@ -149,11 +185,18 @@ class EdgeLayout:
         return self._used[each]
 
 
+@cache
+def _little(kind: Any) -> np.dtype[Any]:
+    """The little-endian type. Chunks ask for a few types over and over."""
+    little: np.dtype[Any] = np.dtype(kind).newbyteorder("<")
+    return little
+
+
 def _joined(parts: Sequence[Buffer]) -> Buffer:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _pieces(raw: bytes, sizes: Iterable[int], *, rest: bool = False) -> list[bytes]:
+def _pieces(raw: Cuttable, sizes: Iterable[int], *, rest: bool = False) -> list[Cuttable]:
     """Bytes cut into pieces of these sizes. Args: rest: all that is left is one more piece."""
     stops = [0]
     for size in sizes:

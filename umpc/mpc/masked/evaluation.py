@@ -15,7 +15,7 @@ up, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, TypeAlias, TypeVar
 
@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.prg import FixedKeyHash
-from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
@@ -43,10 +42,9 @@ from umpc.mpc.masked.plan_items import (
     SharedPolynomial,
     Term,
 )
+from umpc.mpc.masked.public_factors import PublicFactors
 from umpc.ustat.local import evaluate_local
 
-Kind: TypeAlias = np.dtype[np.integer[Any]]
-"""A type of integers."""
 NOTHING: Element = ((), ())
 """The product of no masks, which is public."""
 Result = TypeVar("Result")
@@ -182,7 +180,8 @@ class PartyChunk:
         self.places = dict(inputs.places)
         self.masks = {**inputs.masks, **seeded.place_masks}
         self.bits: dict[int, BitArray] = {}
-        self._factors: dict[tuple[int, bool], NDArray[np.int8]] = {}
+        """The opened bits under their masks, eight edges to a byte."""
+        self._factors = PublicFactors(self.bits, self.count)
         self._bit_shares = BitShares(
             party,
             plan,
@@ -252,24 +251,27 @@ class PartyChunk:
         A pair is (public, share), or (public, None) for a summand that is public itself. With
         b = m ⊕ s = m + (1 − 2m)s for every bit and X = X̂ − R for every linear form, a term is a sum
         over subsets of its bits and factors: public coefficient × product of masks. The products of
-        masks are shared. For one and two factors this is Beaver 1991. A public factor that only
-        bits make is small, and is computed in a narrow type.
+        masks are shared. For one and two factors this is Beaver 1991. `public_factors.py` has the
+        terms that only bits make.
         """
+        for bits, public in self._factors.of_bits(polynomial, self.plan.ring).items():
+            if bits:
+                yield public, self._element_share((bits, ()))
+            elif self.party == 0:
+                yield public, None
         values: dict[Linear, RingArray] = {}
         for form in {form for term in polynomial.terms for form in term.factors}:
             values[form] = linear_value(form, self.places).astype(self.plan.ring.dtype)
-        coefficients: dict[tuple[Element, Kind], NDArray[np.integer[Any]]] = {}
-        narrow = _narrowest(polynomial.terms, self.plan.ring)
+        coefficients: dict[Element, RingArray] = {}
         for term in polynomial.terms:
-            kind = self.plan.ring.dtype if term.factors else narrow
-            for element, public in self._publics(term, values, kind).items():
+            for element, public in self._publics(term, values).items() if term.factors else ():
                 if element == NOTHING:
                     if self.party == 0:
                         yield public, None
                     continue
-                known = coefficients.get((element, kind))
-                coefficients[element, kind] = public if known is None else known + public
-        for (element, _), public in coefficients.items():
+                known = coefficients.get(element)
+                coefficients[element] = public if known is None else known + public
+        for element, public in coefficients.items():
             yield public, self._element_share(element)
 
     def _element_share(self, element: Element) -> RingArray:
@@ -283,23 +285,18 @@ class PartyChunk:
         known = np.broadcast_to(linear_value(form, self.masks), (self.count,))
         return known.astype(self.plan.ring.dtype)
 
-    def _publics(
-        self, term: Term, values: Mapping[Linear, RingArray], kind: Kind
-    ) -> dict[Element, NDArray[np.integer[Any]]]:
-        """The public factor of every product of masks in a term: (count,) of a kind each.
+    def _publics(self, term: Term, values: Mapping[Linear, RingArray]) -> dict[Element, RingArray]:
+        """The public factor of every product of masks in a term with factors: (count,) each.
 
         Each bit and each factor doubles the products: its mask is in one half of them.
         """
         ring = self.plan.ring
-        coefficient = term.coefficient
-        if kind == ring.dtype:
-            coefficient = ring.encode(coefficient)
-        found: dict[Element, NDArray[np.integer[Any]]]
-        found = {NOTHING: np.full(self.count, coefficient, dtype=kind)}
+        found: dict[Element, RingArray]
+        found = {NOTHING: np.full(self.count, ring.encode(term.coefficient), dtype=ring.dtype)}
         for bit in term.bits:
             opened, sign = (
-                self._factor(bit, signed=signed).astype(kind, copy=False)
-                for signed in (False, True)
+                factor.astype(ring.dtype)
+                for factor in (self._factors.opened((bit,)), self._factors.signs((bit,)))
             )
             found = {each: public * opened for each, public in found.items()} | {
                 ((*bits, bit), forms): public * sign for (bits, forms), public in found.items()
@@ -310,22 +307,6 @@ class PartyChunk:
                 for (bits, forms), public in found.items()
             }
         return found
-
-    def _factor(self, bit: int, *, signed: bool) -> NDArray[np.int8]:
-        """An opened bit m, or 1 − 2m: (count,) int8."""
-        if (bit, signed) not in self._factors:
-            opened = self.bits[bit].view(np.int8)
-            self._factors[bit, signed] = 1 - 2 * opened if signed else opened
-        return self._factors[bit, signed]
-
-
-def _narrowest(terms: Iterable[Term], ring: Ring) -> Kind:
-    """A type of few bits that holds the public factors of terms without numbers, or the ring's."""
-    most = sum(abs(term.coefficient) for term in terms if not term.factors)
-    for kind in (np.dtype(np.int8), np.dtype(np.int16)):
-        if most <= np.iinfo(kind).max:
-            return kind
-    return ring.dtype
 
 
 def shares_of_products(dealt: DealtPart, seeded: SeededPart) -> Shares:

@@ -13,11 +13,14 @@ from typing import TypeAlias
 import numpy as np
 
 from umpc.crypto.prg import Stream, derive
-from umpc.mpc.arrays import BitArray, WordArray
+from umpc.mpc.arrays import BitArray, PieceArray, WordArray
 from umpc.mpc.masked.plan import Program
 from umpc.mpc.masked.plan_items import Linear
 from umpc.ustat.clear import Columns
 from umpc.ustat.local import evaluate_local
+
+NARROW = 32
+"""The most bits of a number that is computed with in words of 32 bits."""
 
 WireValues: TypeAlias = Sequence[WordArray]
 """For each wire of the program (n,) uint64, modulo 2^width of the wire."""
@@ -52,30 +55,43 @@ def modulus(width: int) -> np.uint64:
 def linear_value(form: Linear, places: PlaceValues) -> WordArray:
     """constant + Σ coefficient · place, modulo 2^64, over the places that are known.
 
-    The result has shape (n,), or () where no place of the form is known.
+    The result has shape (n,), or () where no place of the form is known. It may be the array of a
+    place itself, so nobody may write to it.
     """
-    total: WordArray = np.array(form.constant & (2**64 - 1), dtype=np.uint64)
+    total: WordArray | None = None
     for number, coefficient in form.terms:
         value = places.get(number)
         if value is None:
             continue
-        if coefficient == 1:
-            total = total + value
-        elif coefficient == -1:
-            total = total - value
+        if coefficient not in (1, -1):
+            value = value * np.uint64(coefficient & (2**64 - 1))
+        if total is None:
+            total = np.negative(value) if coefficient == -1 else value
         else:
-            total = total + value * np.uint64(coefficient & (2**64 - 1))
-    return total
+            total = total - value if coefficient == -1 else total + value
+    constant = np.array(form.constant & (2**64 - 1), dtype=np.uint64)
+    if total is None:
+        return constant
+    return total + constant if form.constant else total
 
 
 def top_bit(form: Linear, width: int, places: PlaceValues) -> BitArray:
     """Bit w − 1 of a form of masked values, or of masks: (n,) or () uint8."""
-    return bit_of(linear_value(form, places), width - 1)
+    return bit_of(narrow_value(form, width, places), width - 1)
 
 
-def bit_of(values: WordArray, number: int) -> BitArray:
+def bit_of(values: PieceArray, number: int) -> BitArray:
     """Bit `number` of each value, counted from 0: (n,) or () uint8."""
-    return (values >> np.uint64(number)).astype(np.uint8) & np.uint8(1)
+    return (values >> values.dtype.type(number)).astype(np.uint8) & np.uint8(1)
+
+
+def narrow_value(form: Linear, width: int, places: PlaceValues) -> PieceArray:
+    """`linear_value` where only the low w bits are read: uint32 if they fit, which is half as long.
+
+    The bits above w are any bits.
+    """
+    value = linear_value(form, places)
+    return value.astype(np.uint32) if width <= NARROW else value
 
 
 def joined(parts: Sequence[WordArray]) -> WordArray:

@@ -62,13 +62,13 @@ class Shares:
         bits = _expanded_bits(plan, seeds, layout)
         return cls(elements, _read_tables(plan, tables, layout), bits)
 
-    def encode_all(self, layout: EdgeLayout) -> list[list[bytes]]:
+    def encode_all(self, layout: EdgeLayout) -> list[Sequence[Buffer]]:
         """The bytes on the wire: elements, tables, then bits packed; for each part, every chunk's.
 
         The rows of bits follow each other without padding.
         """
         arrays = (self.elements, *self.tables)
-        return [*(layout.cut(array) for array in arrays), _cut_bits(self.bits, layout)]
+        return [*(layout.cut(array) for array in arrays), layout.cut_packed([*self.bits])]
 
     @classmethod
     def read(cls, plan: Plan, reader: _Reader, layout: EdgeLayout) -> Shares:
@@ -76,7 +76,8 @@ class Shares:
         rows = len(plan.elements)
         elements = layout.join(reader.next(rows * plan.ring.bytes), rows, plan.ring.dtype)
         tables = _read_tables(plan, reader, layout)
-        return cls(elements, tables, _join_bits(reader.rest(), len(plan.bit_elements), layout))
+        bits = layout.join_packed(reader.rest(), len(plan.bit_elements))
+        return cls(elements, tables, bits)
 
 
 def _table_bits(plan: Plan) -> int:
@@ -113,26 +114,12 @@ def _expanded_bits(plan: Plan, seeds: Sequence[bytes], layout: EdgeLayout) -> Bi
     return np.packbits(np.concatenate(loose, axis=1), axis=1, bitorder="little")
 
 
-def _cut_bits(bits: BitArray, layout: EdgeLayout) -> list[bytes]:
-    if layout.is_single and layout.total % 8 == 0:
-        return [bits.tobytes()]
-    return layout.cut_bits(np.unpackbits(bits, axis=1, count=layout.total, bitorder="little"))
-
-
-def _join_bits(parts: Sequence[Buffer], rows: int, layout: EdgeLayout) -> BitArray:
-    """The inverse of `_cut_bits`. Raises: EncodingError on set padding bits."""
-    if layout.is_single and layout.total % 8 == 0:
-        (part,) = parts
-        return np.frombuffer(part, dtype=np.uint8).reshape(rows, layout.total // 8)
-    return np.packbits(layout.join_bits(parts, rows), axis=1, bitorder="little")
-
-
 @dataclass(frozen=True)
 class SeededPart:
     """Everything that a party expands from its chunk seed.
 
     roots: for each comparison of which it holds a key, (n, 2) uint64.
-    bit_masks: for each bit that it opens, (n,) uint8.
+    bit_masks: for each bit that it opens, (⌈n/8⌉,) uint8, eight edges to a byte.
     place_masks: for each place that it opens, (n,) uint64 below 2^width.
     shares: None for the last party, which gets its shares from the dealer.
     """
@@ -163,7 +150,7 @@ class SeededPart:
         sigma = _streams(seeds, "sigma", len(bits), layout)
         words = _streams(seeds, "places", 64 * len(places), layout)
         root_rows = layout.join(roots, len(gates), "u8", (2,))
-        bit_rows = layout.join_bits(sigma, len(bits), padded=False)
+        bit_rows = layout.join_packed(sigma, len(bits), padded=False)
         place_rows = layout.join(words, len(places), "u8")
         is_last = party == plan.parties - 1
         return cls(
@@ -204,7 +191,7 @@ class DealtPart:
 
     def encode_all(self, layout: EdgeLayout) -> list[bytes]:
         """The bytes on the wire of each of several chunks."""
-        parts: list[list[bytes]] = []
+        parts: list[Sequence[Buffer]] = []
         for keys in self.keys.values():
             parts.append(layout.cut(keys.corrections))
             parts.append(layout.cut(keys.leaves[None]))

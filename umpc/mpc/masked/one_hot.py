@@ -13,19 +13,20 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.mpc.arrays import BitArray, WordArray
+from umpc.mpc.arrays import BitArray, PieceArray, WordArray
 from umpc.mpc.masked.plan_items import LookupTable
 
 Rows: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """A table's rows, or shares of them: (words, n) of the table's type."""
 
 WORD_BITS = 64
+_TYPES = {bits: np.dtype(f"<u{bits // 8}") for bits in (8, 16, 32, WORD_BITS)}
 _PARITIES = np.array([number.bit_count() & 1 for number in range(256)], dtype=np.uint8)
 
 
 def row_type(table: LookupTable) -> np.dtype[np.unsignedinteger[Any]]:
     """The numpy type of a table's words."""
-    return np.dtype(f"<u{min(table.bits, WORD_BITS) // 8}")
+    return _TYPES[min(table.bits, WORD_BITS)]
 
 
 def row_words(table: LookupTable) -> int:
@@ -33,38 +34,47 @@ def row_words(table: LookupTable) -> int:
     return -(-table.bits // WORD_BITS)
 
 
-def one_hot(table: LookupTable, mask: WordArray, count: int) -> Rows:
-    """The rows of the masks' pieces. Args: mask: (count,) or () uint64."""
+def one_hot(table: LookupTable, mask: PieceArray, count: int) -> Rows:
+    """The rows of the masks' pieces. Args: mask: (count,) or ()."""
     kind, words = row_type(table), row_words(table)
-    piece = np.broadcast_to(piece_of(table, mask), (count,))
-    place = piece & np.uint64(WORD_BITS - 1) if words > 1 else piece
-    rows: list[NDArray[np.unsignedinteger[Any]]]
-    rows = [np.left_shift(kind.type(1), place.astype(kind, copy=False))]
+    piece = piece_of(table, mask)
+    if not piece.ndim:
+        piece = np.full(count, piece)
+    rows = np.empty((words, count), dtype=kind)
+    place = piece
+    if words > 1:
+        piece = piece.astype(np.uint64, copy=False)
+        place = piece & np.uint64(WORD_BITS - 1)
+    np.left_shift(kind.type(1), place.astype(kind, copy=False), out=rows[0])
     for number in range(6, table.size):
         # a bit of the piece puts the place into the lower or the higher half of the words
         mask = (piece >> np.uint64(number)) & np.uint64(1)
         np.subtract(np.uint64(0), mask, out=mask)
-        higher = [row & mask for row in rows]
-        rows = [row ^ above for row, above in zip(rows, higher, strict=True)] + higher
-    return np.stack(rows)
+        half = 1 << (number - 6)
+        lower, higher = rows[:half], rows[half : 2 * half]
+        np.bitwise_and(lower, mask, out=higher)
+        lower ^= higher
+    return rows
 
 
-def piece_of(table: LookupTable, values: WordArray) -> WordArray:
-    """The bits of these numbers that a table covers."""
-    piece: WordArray = (values >> np.uint64(table.low)) & np.uint64((1 << table.size) - 1)
-    return piece
+def piece_of(table: LookupTable, values: PieceArray) -> PieceArray:
+    """The bits of these numbers that a table covers, in the type of the numbers."""
+    kind = values.dtype.type
+    shifted = values >> kind(table.low) if table.low else values
+    return shifted & kind((1 << table.size) - 1)
 
 
-def above_and_at(rows: Rows, piece: WordArray) -> tuple[BitArray, BitArray]:
+def above_and_at(rows: Rows, piece: PieceArray) -> tuple[BitArray, BitArray]:
     """The parity of each row's bits above a place, and the bit at the place: two (n,) uint8.
 
-    Args: piece: (n,) uint64 below the length of a row.
+    Args: piece: (n,) uint32 or uint64, below the length of a row.
     """
     kind = rows.dtype
     if len(rows) == 1:
         shifted = rows[0] >> piece.astype(kind, copy=False)
         higher = None
     else:
+        piece = piece.astype(np.uint64, copy=False)
         chosen, higher = _chosen(rows, piece)
         shifted = np.bitwise_and(piece, np.uint64(WORD_BITS - 1))
         np.right_shift(chosen, shifted, out=shifted)

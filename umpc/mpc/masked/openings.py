@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from umpc.crypto.ring import packed_size
 from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError
@@ -20,7 +18,10 @@ from umpc.mpc.masked.plan import Plan
 
 @dataclass(frozen=True)
 class LayerShares:
-    """A party's masked shares in one layer: for each bit (n,) uint8, for each place (n,) uint64."""
+    """A party's masked shares in one layer.
+
+    bits: for each bit (⌈n/8⌉,) uint8, eight edges to a byte. places: for each place (n,) uint64.
+    """
 
     bits: dict[int, BitArray]
     places: dict[int, WordArray]
@@ -39,8 +40,7 @@ def open_messages(
     plan: Plan, layer: int, party: int, shares: LayerShares, layout: EdgeLayout
 ) -> list[Message]:
     """Each chunk's message of one round: bit after bit, then place after place."""
-    bits = np.stack([*shares.bits.values()]) if shares.bits else np.empty((0, layout.total), "u1")
-    parts = [layout.cut_bits(bits)]
+    parts = [layout.cut_packed([*shares.bits.values()])]
     for number, values in shares.places.items():
         parts.append(layout.cut_words(values, plan.place_width(number)))
     width = plan.open_width(layer, party)
@@ -72,7 +72,7 @@ def read_opens(
             raise EncodingError(
                 f"{message!r} must take {due} bytes, and it has {len(message.payload)}"
             )
-    rows = layout.join_bits(parts[0], len(bits))
+    rows = layout.join_packed(parts[0], len(bits))
     places = plan.opened_places(layer, party)
     return LayerShares(
         dict(zip(bits, rows, strict=True)),

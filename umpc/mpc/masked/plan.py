@@ -85,16 +85,38 @@ class Plan:
 
     def opened_bits(self, layer: int, party: int) -> tuple[int, ...]:
         """The bits of a layer of which a party sends a share."""
-        return tuple(bit for bit in self.layers[layer].bits if party in self.contributors(bit))
+        return self._opened_bits[layer][party]
+
+    @cached_property
+    def _opened_bits(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """`opened_bits` of each layer and party. Every chunk asks for it, several times."""
+        return tuple(
+            tuple(
+                tuple(bit for bit in layer.bits if party in self.contributors(bit))
+                for party in self.everybody
+            )
+            for layer in self.layers
+        )
 
     def opened_places(self, layer: int, party: int) -> tuple[int, ...]:
         """The places of a layer of which a party sends a share."""
-        places = ((number, self.places[number]) for number in self.layers[layer].places)
+        return self._opened_places[layer][party]
+
+    @cached_property
+    def _opened_places(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """`opened_places` of each layer and party."""
         return tuple(
-            number
-            for number, place in places
-            if not isinstance(place, EdgePlace) or place.party == party
+            tuple(
+                tuple(number for number in layer.places if self._sends(party, number))
+                for party in self.everybody
+            )
+            for layer in self.layers
         )
+
+    def _sends(self, party: int, place: int) -> bool:
+        """Whether a party sends a share of an opened place."""
+        item = self.places[place]
+        return not isinstance(item, EdgePlace) or item.party == party
 
     def place_width(self, number: int) -> int:
         """The bits of an opened place.
@@ -181,8 +203,15 @@ class Plan:
 
     def holds_keys(self, party: int) -> tuple[int, ...]:
         """The comparisons of which a party gets a key."""
+        return self._held_keys[party]
+
+    @cached_property
+    def _held_keys(self) -> tuple[tuple[int, ...], ...]:
+        """`holds_keys` of each party."""
+        gates = tuple(enumerate(self.comparisons))
         return tuple(
-            number for number, gate in enumerate(self.comparisons) if party in gate.holders
+            tuple(number for number, gate in gates if party in gate.holders)
+            for party in self.everybody
         )
 
     @cached_property
@@ -224,9 +253,19 @@ class Plan:
 
     def open_width(self, layer: int, party: int) -> int:
         """Bits an edge that a party sends in a layer."""
-        places = self.opened_places(layer, party)
-        words = sum(self.place_width(number) for number in places)
-        return len(self.opened_bits(layer, party)) + words
+        return self._open_widths[layer][party]
+
+    @cached_property
+    def _open_widths(self) -> tuple[tuple[int, ...], ...]:
+        """`open_width` of each layer and party."""
+        return tuple(
+            tuple(
+                len(self.opened_bits(layer, party))
+                + sum(map(self.place_width, self.opened_places(layer, party)))
+                for party in self.everybody
+            )
+            for layer in range(len(self.layers))
+        )
 
     @property
     def rounds(self) -> int:

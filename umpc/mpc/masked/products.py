@@ -19,8 +19,9 @@ from umpc.mpc.masked.plan_items import (
     WordPlace,
 )
 
-ProductStep: TypeAlias = tuple[IndexArray, IndexArray]
-"""The rows of elements that end with a literal; their rows without it, where −1 stands for none."""
+ProductStep: TypeAlias = tuple[int | None, IndexArray, IndexArray]
+"""The row of a literal alone, if there is one; the rows of longer elements that end with it; their
+rows without it."""
 
 
 def expanded(
@@ -73,9 +74,13 @@ def product_steps(rows: Mapping[BitElement, int]) -> dict[tuple[int, ...], Produ
 
     An element without its last literal is an element, too, and ends with an earlier literal.
     """
-    found: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    longer: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     for element, row in rows.items():
-        shorter = rows[element[:-1]] if len(element) > 1 else -1
-        found.setdefault(element[-1], []).append((row, shorter))
-    steps = {bits: np.array(pairs) for bits, pairs in sorted(found.items())}
-    return {bits: (pairs[:, 0], pairs[:, 1]) for bits, pairs in steps.items()}
+        pairs = longer.setdefault(element[-1], [])
+        if len(element) > 1:
+            pairs.append((row, rows[element[:-1]]))
+    steps = {bits: np.array(pairs, dtype=np.intp).reshape(-1, 2) for bits, pairs in longer.items()}
+    return {
+        bits: (rows.get((bits,)), pairs[:, 0].copy(), pairs[:, 1].copy())
+        for bits, pairs in sorted(steps.items())
+    }

@@ -25,6 +25,7 @@
 | `replay.py` | a study that was released before: the stored bytes are sent again |
 | `rounds.py` | the protocols' rounds, driven over links with the dealer's material |
 | `running_chunks.py` | the chunks on their way: when, in which batches, computed where |
+| `field_rounds.py` | round 1: masked records, with all peers at once |
 | `batch_rounds.py` | the rounds of small chunks that are computed together |
 | `links.py` | links between nodes: dialling and waiting |
 | `next_channels.py` | channels of transfers that wait for the next study |

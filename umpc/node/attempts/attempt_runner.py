@@ -139,7 +139,7 @@ class AttemptRunner:
         attempt, channels = mesh.attempt, self.channels.of_use(self.site, mesh)
         await self.links.connect(self.site, mesh, attempt.study, attempt.id, channels)
         self.channels.count_set_up(mesh)
-        await together(rounds.set_up(peer) for peer in mesh.peers)
+        await rounds.set_up(*mesh.peers)
         failpoint("after-set-up")
         if not self.channels.take_coins(mesh):
             await rounds.toss()
@@ -212,7 +212,7 @@ class AttemptRunner:
     def work_ahead(self) -> None:
         """Begin work on no data in the thread; later computations there wait for it."""
         mesh = self.side.mesh
-        if isinstance(mesh, WorksAhead):
+        if isinstance(mesh, WorksAhead) and mesh.has_work_ahead:
             self._ahead = asyncio.create_task(self.compute.in_thread(mesh.work_ahead))
 
     async def evaluate(self, signatures: Sequence[bytes]) -> None:
@@ -228,7 +228,7 @@ class AttemptRunner:
             if side.mesh is not None and self._rounds is not None:
                 rounds = self._rounds
                 rounds.begin_step("evaluate")
-                await together(rounds.exchange_fields(peer) for peer in side.mesh.peers)
+                await rounds.exchange_fields(*side.mesh.peers)
                 failpoint("after-fields")
                 await evaluate_chunks(rounds, self._chunks)
             steps = side.own_steps()

@@ -37,10 +37,12 @@ from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.transport.structured_concurrency import task_group
+from umpc.transport.structured_concurrency import cancelled, task_group
 
 log = logging.getLogger("umpc.node")
 
+TURNS_TO_ASK = 4
+"""Turns of the event loop until a request leaves over a connection that was kept."""
 RECORDS = {
     True: "other records than the last study of the same fields and condition: the table changed",
     False: "no other records than the last study of the same fields and condition, if any",
@@ -90,34 +92,53 @@ class AttemptSteps:
             if ahead:
                 await self._park(delta)
             else:
-                await self._finish(side)
+                self.runner.work_ahead()
+                await self._finish(side, await self.stream.expect(m.Evaluate))
         finally:
             if self.parked is None:
                 ledger.cancel(charged_as)
 
     async def run_parked(self, parked: PreparedAttempt) -> None:
-        """The run of what was prepared, with the same messages; whatever happens, it is used up."""
+        """The run of what was prepared; whatever happens, it is used up.
+
+        The node answers *propose* with all that it said in the preparation. Where every node does,
+        the next message is the order to evaluate; else all of them agree again.
+        """
         study = self.stream.study
         try:
             await asyncio.to_thread(self._permit, study, parked)
             self.runner.meet_again(parked, study)
             caller = self.stream.coordinator
             log.info("study %s of %s goes on as it was prepared", self.stream.label, caller)
-            await self.stream.send(m.Accepted(study.hash, parked.side.accept()))
-            agree = await self.stream.expect(m.Agree)
-            side = parked.side
-            await self.stream.send(m.Opened(parked.agree(agree.members), side.sign_members()))
-            begin = await self.stream.expect(m.Begin)
-            self.stream.step = "prepare"
-            await self.runner.compute.for_nodes(side.check_agreed, begin.signatures)
-            attempt = parked.begin(begin.openings)
-            failpoint("before-resume")
-            await self.runner.resume(parked, study)
-            signature = side.sign_attempt()
-            await self.stream.send(m.Prepared(attempt.id, parked.bytes_offline, True, signature))
-            await self._finish(parked.side)
+            await self.stream.send(m.Accepted(study.hash, parked.side.accept(), parked.waiting()))
+            resuming = asyncio.create_task(self.runner.resume(parked, study))
+            try:
+                asked: m.Agree | m.Evaluate = await self.stream.expect((m.Agree, m.Evaluate))
+                if isinstance(asked, m.Agree):  # some node does not have it any more
+                    await self._agree_again(parked, asked)
+                self.stream.step = "prepare"
+                failpoint("before-resume")
+                await resuming
+            finally:
+                await cancelled(resuming)
+            self.runner.work_ahead()
+            if isinstance(asked, m.Agree):
+                await self.stream.send(parked.waiting().prepared)
+                asked = await self.stream.expect(m.Evaluate)
+            await self._finish(parked.side, asked)
         finally:
             self.settle(parked)
+
+    async def _agree_again(self, parked: PreparedAttempt, agree: m.Agree) -> None:
+        """Hear members and openings once more, with the same answers.
+
+        Raises: PreparationLost where another node's have changed; RemoteProtocolError.
+        """
+        side = parked.side
+        await self.stream.send(m.Opened(parked.agree(agree.members), side.sign_members()))
+        begin = await self.stream.expect(m.Begin)
+        await self.runner.compute.for_nodes(side.check_agreed, begin.signatures)
+        parked.begin(begin.openings)
 
     def settle(self, parked: PreparedAttempt) -> None:
         """End a parked attempt that was taken: its material, and its reservation if not held."""
@@ -178,6 +199,8 @@ class AttemptSteps:
         """Derive the attempt while the dealer, which is asked, does so. Returns: as `_begin`."""
         async with task_group() as group:
             group.create_task(self.runner.material.ask_dealer(self.site, side, begin.openings))
+            for _ in range(TURNS_TO_ASK):  # a busy thread would hold up the request
+                await asyncio.sleep(0)
             return await self.runner.compute.in_thread(self._begin, side, begin)
 
     def _begin(self, side: NodeSide, begin: m.Begin) -> Begun:
@@ -218,10 +241,8 @@ class AttemptSteps:
         self.site.permit(study, parked.side.records)
         self.site.permit_delta(parked.delta)
 
-    async def _finish(self, side: NodeSide) -> None:
+    async def _finish(self, side: NodeSide, evaluate: m.Evaluate) -> None:
         """The steps on the data: evaluate, release, and the protocol's questions."""
-        self.runner.work_ahead()
-        evaluate = await self.stream.expect(m.Evaluate)
         self.stream.step = "evaluate"
         failpoint("before-evaluate")
         runner, traffic = self.runner, self.runner.traffic

@@ -72,7 +72,7 @@ class BatchRounds:
         failpoint("during-rounds")
         due = self._due(round_number)
         chunks = list(zip(self._batch, self._others, due, strict=True))
-        came = await _all(
+        came = await all_of(
             [
                 link.ask(frame_of(shape, chunk.place, chunk.number).key)
                 for chunk, others, shapes in chunks
@@ -104,7 +104,7 @@ class BatchRounds:
         ]
 
 
-async def _all(asked: Sequence[Asked]) -> list[Frame]:
+async def all_of(asked: Sequence[Asked]) -> list[Frame]:
     """Wait for all of these. Raises: the first failure, as soon as it is there."""
     coming = [each for each in asked if isinstance(each, asyncio.Future)]
     try:

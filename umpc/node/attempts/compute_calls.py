@@ -66,14 +66,14 @@ class ComputeCalls:
         """In the thread: compute these calls, and tell their results now and then."""
         done: list[Done] = []
         told = time.perf_counter()
-        for function, future in calls:
+        for place, (function, future) in enumerate(calls, 1):
             if future.cancelled():
                 continue
             try:
                 done.append((future, function(), None))
             except BaseException as error:  # it belongs to the caller, whatever it is
                 done.append((future, None, error))
-            if time.perf_counter() - told >= TELL_SECONDS:
+            if place < len(calls) and time.perf_counter() - told >= TELL_SECONDS:
                 self._tell(done)
                 done, told = [], time.perf_counter()
         self._tell(done, is_last=True)

@@ -20,6 +20,7 @@ from umpc.crypto.rounds import Protocol
 from umpc.errors import RemoteProtocolError, UmpcError
 from umpc.mpc.transfers.chained_set_up import chain_receiver, chain_sender
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, fresh_delta
+from umpc.node.attempts.field_rounds import blaming
 from umpc.node.attempts.next_channels import (
     MAKE_SECONDS,
     Chain,
@@ -29,7 +30,7 @@ from umpc.node.attempts.next_channels import (
     TossedCoins,
 )
 from umpc.node.attempts.peers import PeerLink
-from umpc.node.attempts.rounds import blaming, drive
+from umpc.node.attempts.rounds import drive
 from umpc.protocols.base.node import TakesChannels
 from umpc.transport.patience import time_limit
 

@@ -19,6 +19,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame, Key, round_of
 from umpc.transport.status import lost
 from umpc.transport.stream import RpcStream, as_received
+from umpc.transport.stream_reader import StreamReader
 
 MAX_WAITING = 96 << 20
 """Bytes that may wait in a mailbox before they are asked for. An honest peer stays far below."""
@@ -54,7 +55,6 @@ class Mailbox:
         self._seen: dict[Key, bytes] = {}
         self._bytes = 0
         self._failure: UmpcError | None = None
-        self._changed = asyncio.Event()
 
     def put(self, frame: Frame) -> None:
         """Keep a frame, or hand it to the caller that waits for it.
@@ -91,19 +91,15 @@ class Mailbox:
         if key in self._waiting:
             frame = self._waiting.pop(key)
             self._bytes -= len(frame.payload) + FRAME_BYTES
-            self._changed.set()
             return frame
         if self._failure is not None:
             raise self._failure
-        self._changed.set()
         self._wanted[key] = asyncio.get_running_loop().create_future()
         return self._wanted[key]
 
-    async def has_room(self, window: int) -> None:
-        """Wait until fewer than `window` bytes wait, or a caller waits for a missing frame."""
-        while self._bytes >= window and not self.is_awaited and self._failure is None:
-            self._changed.clear()
-            await self._changed.wait()
+    def has_room(self, window: int) -> bool:
+        """Whether fewer than `window` bytes wait, or a caller waits for a missing frame."""
+        return self._bytes < window or self.is_awaited or self._failure is not None
 
     @property
     def is_awaited(self) -> bool:
@@ -118,7 +114,6 @@ class Mailbox:
     def fail(self, error: UmpcError) -> None:
         """End all waiting with this error, unless another error came first."""
         self._failure = self._failure or error
-        self._changed.set()
         for wanted in self._wanted.values():
             if not wanted.done():
                 wanted.set_exception(self._failure)
@@ -135,7 +130,7 @@ class Mailbox:
 class PeerLink:
     """The link to one peer, over a stream that either of the two has begun.
 
-    Its `pump` moves frames from the stream to the mailbox and must run while the link is used.
+    Its `pump` ends with the stream. While it runs, each frame goes to the mailbox as it comes.
     """
 
     def __init__(self, stream: PeerStream):
@@ -149,6 +144,7 @@ class PeerLink:
         """While so many bytes wait, nothing is read, unless a caller waits for a missing frame."""
         self._mailbox = Mailbox(stream.peer)
         self._stream = stream
+        self._reader: StreamReader[pb.PeerMessage] | None = None
         self._writing = 0
         self._alarm: Callable[[MpcError], None] | None = None
 
@@ -183,14 +179,21 @@ class PeerLink:
 
     async def receive(self, key: Key) -> Message:
         """Return the peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
-        frame = await self._mailbox.get(key)
+        asked = self._asked(key)
+        frame = await asked if isinstance(asked, asyncio.Future) else asked
         self.rounds_used.add(frame.round_of_study)
         return frame.message
 
     def ask(self, key: Key) -> Frame | asyncio.Future[Frame]:
         """The peer's message of a round, or a future of it. Raises: as `receive`."""
         self.rounds_used.add(round_of(key[0], key[1]))
-        return self._mailbox.ask(key)
+        return self._asked(key)
+
+    def _asked(self, key: Key) -> Frame | asyncio.Future[Frame]:
+        asked = self._mailbox.ask(key)
+        if self.window is not None and self._reader is not None:
+            self._reader.want()
+        return asked
 
     @property
     def bytes_sent(self) -> int:
@@ -230,20 +233,19 @@ class PeerLink:
 
         With a `window`, a message is read only once there is room: a faster peer has to wait.
         """
-        error: UmpcError | None = None
+        reader = self._reader = self._stream.feed(self._put, self._takes)
         try:
-            while True:
-                if self.window is not None:
-                    await self._mailbox.has_room(self.window)
-                message = await self._stream.next(self.step)
-                if message.WhichOneof("body") != "frame":
-                    raise EncodingError("something that is no frame came")
-                self._mailbox.put(frame_codec.decode_frame(message.frame))
-        except EncodingError as failure:
-            error = self._stream.violation(failure.message)
-        except UmpcError as failure:
-            error = failure
+            await reader.has_ended.wait()
         finally:
-            self.fail(error or lost(self.peer, self.step))
+            self.fail(reader.failure or lost(self.peer, self.step))
             if self._alarm is not None and self._mailbox.violation is not None:
                 self._alarm(self._mailbox.violation)
+
+    def _takes(self) -> bool:
+        return self.window is None or self._mailbox.has_room(self.window)
+
+    def _put(self, message: pb.PeerMessage) -> None:
+        """Take one message of the peer. Raises: EncodingError, RemoteProtocolError."""
+        if message.WhichOneof("body") != "frame":
+            raise EncodingError("something that is no frame came")
+        self._mailbox.put(frame_codec.decode_frame(message.frame))

@@ -27,6 +27,7 @@ from umpc.node.attempts.next_channels import Chain
 from umpc.node.attempts.spool import Spool
 from umpc.node.budget.ledger import Ledger
 from umpc.protocols.base.node import NodeSide
+from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.sizes import Member
 
@@ -58,6 +59,16 @@ class PreparedAttempt:
     @property
     def attempt(self) -> Attempt:
         return self.side.attempt
+
+    def waiting(self) -> m.WaitingAttempt:
+        """What this node said in the preparation, for the coordinator that led it.
+
+        No node goes on with these openings and other members, so it may hear them at once.
+        """
+        opened = m.Opened(self.openings[self.side.index], self.side.sign_members())
+        signature = self.side.sign_attempt()
+        prepared = m.Prepared(self.attempt.id, self.bytes_offline, True, signature)
+        return m.WaitingAttempt(opened, prepared)
 
     def agree(self, members: Sequence[Member]) -> bytes:
         """Its opening again, where all members are those of the preparation.

@@ -8,25 +8,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from umpc.compute.executor import Executor, GivenRounds
 from umpc.crypto.mesh import Outgoing
 from umpc.crypto.rounds import Finished, Message, check_reply
-from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.errors import LocalProtocolError
 from umpc.failpoints import failpoint
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.plan import Program as MaskedProgram
 from umpc.mpc.masked.tasks import Heard
 from umpc.mpc.masked.tasks import Said as TaskSaid
+from umpc.node.attempts.field_rounds import exchange_fields
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.spool import Spool
 from umpc.protocols.base.node import MeshSide, TakesChannels
-from umpc.study.frames import Frame, frame_of
-from umpc.transport.structured_concurrency import task_group
+from umpc.study.frames import frame_of
+from umpc.transport.structured_concurrency import task_group, together
 
 log = logging.getLogger("umpc.node")
 T = TypeVar("T")
@@ -90,19 +90,22 @@ class Rounds:
         for link in self.links.values():
             link.step = step
 
-    async def set_up(self, peer: int) -> None:
-        """Do the rounds between this node and one peer that come before all data.
+    async def set_up(self, *peers: int) -> None:
+        """Do the rounds between this node and these peers that come before all data.
 
         In each of these rounds, one of the two nodes is silent.
         """
-        link = self.links[peer]
-        if link.channel is not None and isinstance(self.session, TakesChannels):
-            self.session.take_up(peer, link.channel.channel)
-            log.debug("the channel to %s is from after an earlier study", link.peer)
-            return
-        protocol = self.session.set_up(peer)
-        if protocol is not None:
-            await drive(link, protocol, self._link(peer), self.in_thread)
+        begun = []
+        for peer in peers:
+            link = self.links[peer]
+            if link.channel is not None and isinstance(self.session, TakesChannels):
+                self.session.take_up(peer, link.channel.channel)
+                log.debug("the channel to %s is from after an earlier study", link.peer)
+                continue
+            protocol = self.session.set_up(peer)
+            if protocol is not None:
+                begun.append(drive(link, protocol, self.owners(peer), self.in_thread))
+        await together(begun)
 
     async def toss(self) -> None:
         """Draw the committee's noise, where its coins come from transfers.
@@ -131,36 +134,13 @@ class Rounds:
                     replies[number] = await self.links[committee[number]].receive(frame.key)
             messages, _ = await compute(resume, protocol, replies)
 
-    def _link(self, peer: int) -> tuple[int, int]:
+    def owners(self, peer: int) -> tuple[int, int]:
+        """This node and a peer, in the study's order."""
         return min(self.session.index, peer), max(self.session.index, peer)
 
-    async def exchange_fields(self, peer: int) -> None:
-        """Do round 1 with one peer.
-
-        Each side sends its own records, so the two messages differ in count.
-        """
-        link = self.links[peer]
-        owners = self._link(peer)
-        messages = await self.briefly(self.session.fields_for, peer)
-        frames = [frame_of(message, owners, number) for number, message in enumerate(messages)]
-        # Send while receiving: two nodes that first sent everything would fill both mailboxes.
-        sending = asyncio.create_task(_send_all(link, frames))
-        try:
-            replies = await self._receive_fields(peer, owners)
-            await sending
-        finally:
-            sending.cancel()
-        with blaming(link.peer, self.step):
-            await self.briefly(self.session.receive_fields, peer, replies)
-
-    async def _receive_fields(self, peer: int, owners: tuple[int, int]) -> list[Message]:
-        link = self.links[peer]
-        replies = []
-        for number, due in enumerate(self.session.due_fields(peer)):
-            reply = await link.receive(frame_of(due, owners, number).key)
-            check_reply(reply, due, link.peer)
-            replies.append(reply)
-        return replies
+    async def exchange_fields(self, *peers: int) -> None:
+        """Do round 1 with these peers, with all at once."""
+        await exchange_fields(self, peers)
 
     async def make_ahead(self, chunks: Sequence[Chunk], spool: Spool) -> None:
         """Do the rounds of these chunks that need no data; their results wait on the disk.
@@ -275,11 +255,6 @@ async def drive(
     return made
 
 
-async def _send_all(link: PeerLink, frames: Sequence[Frame]) -> None:
-    for frame in frames:
-        await link.send(frame)
-
-
 def resume(protocol: Generator[Out, In, T], replies: In | None) -> tuple[Out | None, T | None]:
     """Return a protocol's next message or its result; the other of the two is None.
 
@@ -291,14 +266,3 @@ def resume(protocol: Generator[Out, In, T], replies: In | None) -> tuple[Out | N
         return message, None
     except StopIteration as stop:
         return None, stop.value
-
-
-@contextmanager
-def blaming(culprit: str, step: str) -> Iterator[None]:
-    """Turn an EncodingError into the sender's violation. Raises: RemoteProtocolError."""
-    try:
-        yield
-    except EncodingError as error:
-        raise RemoteProtocolError(
-            f"{culprit}: {error.message}", culprit=culprit, step=step
-        ) from error

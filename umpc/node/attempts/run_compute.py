@@ -18,7 +18,8 @@ Result = TypeVar("Result")
 FEW_NODES = 8
 """The most nodes whose signatures the event loop checks itself: a millisecond's work."""
 SMALL_STUDY = 1 << 15
-"""The most edges and records of a study whose brief computations the event loop does itself."""
+"""The largest study whose brief computations the event loop does itself: its edges, its records,
+or its cells as if they were edges."""
 
 
 class RunCompute:
@@ -28,7 +29,7 @@ class RunCompute:
         self.study = b""
         """The study's hash, once it is proposed."""
         self.is_small = False
-        """The attempt with other nodes has at most SMALL_STUDY edges and records."""
+        """The attempt with other nodes has a size of at most SMALL_STUDY."""
         self._thread: ThreadPoolExecutor | None = None
         self._calls: ComputeCalls | None = None
         self._is_closed = False
@@ -53,7 +54,7 @@ class RunCompute:
         *arguments: Arguments.args,
         **named: Arguments.kwargs,
     ) -> Result:
-        """Computation in proportion to the records and edges: in place where these are few.
+        """Computation in proportion to the attempt's size: in place where that is small.
 
         A change of threads and back takes longer than a millisecond's work on a busy machine, and
         a small study has dozens. Never while another computation of this run goes on.
@@ -84,5 +85,5 @@ class RunCompute:
 
 
 def is_small(attempt: SharedAttempt) -> bool:
-    """Whether work in proportion to the attempt's records and edges takes a moment only."""
-    return max(attempt.sizes.edges, attempt.sizes.records) <= SMALL_STUDY
+    """Whether work in proportion to the attempt's records, edges or cells takes a moment only."""
+    return attempt.size <= SMALL_STUDY

@@ -14,8 +14,9 @@ from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import Heard, OwnerBatch, OwnerTask, Said
 from umpc.mpc.waves import in_batches
 from umpc.node.attempts.batch_rounds import BatchRounds
+from umpc.node.attempts.field_rounds import blaming
 from umpc.node.attempts.material import MaterialReader
-from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds, Step, blaming
+from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds, Step
 from umpc.node.attempts.spool import Spool
 from umpc.protocols.base.node import GivesTasks
 from umpc.transport.structured_concurrency import task_group

@@ -24,8 +24,9 @@ async def add_up(
 
     Raises: RemoteProtocolError, StepTimeout naming the coordinator.
     """
+    compute = runner.compute.briefly
     frames = aggregation.masked()
-    while (frame := await runner.compute.in_thread(_next, frames)) is not None:
+    while (frame := await compute(_next, frames)) is not None:
         await stream.send(m.Part(frame))
         runner.traffic.count_with_coordinator(frame)
         failpoint("during-histogram")
@@ -34,12 +35,13 @@ async def add_up(
     while not is_complete:
         part = await stream.expect(m.Part)
         runner.traffic.count_with_coordinator(part.frame)
-        is_complete = await runner.compute.in_thread(aggregation.take, part.frame)
+        is_complete = await compute(aggregation.take, part.frame)
         failpoint("during-total")
-    await stream.send(m.TotalSigned(await runner.compute.in_thread(aggregation.sign)))
+    await stream.send(m.TotalSigned(await compute(aggregation.sign)))
     failpoint("after-total")
+    await compute(aggregation.work_ahead)
     confirmed = await stream.expect(m.TotalConfirmed)
-    await runner.compute.in_thread(aggregation.confirm, confirmed.signatures)
+    await compute(aggregation.confirm, confirmed.signatures)
 
 
 def _next(frames: Iterator[Frame]) -> Frame | None:

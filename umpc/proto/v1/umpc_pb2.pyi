@@ -256,12 +256,22 @@ class Member(_message.Message):
     def __init__(self, name: _Optional[str] = ..., records: _Optional[int] = ..., commitment: _Optional[bytes] = ..., public_key: _Optional[bytes] = ..., first_class: _Optional[int] = ..., certificate: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
 class Accepted(_message.Message):
-    __slots__ = ("study_hash", "member")
+    __slots__ = ("study_hash", "member", "waiting")
     STUDY_HASH_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
     study_hash: bytes
     member: Member
-    def __init__(self, study_hash: _Optional[bytes] = ..., member: _Optional[_Union[Member, _Mapping]] = ...) -> None: ...
+    waiting: WaitingAttempt
+    def __init__(self, study_hash: _Optional[bytes] = ..., member: _Optional[_Union[Member, _Mapping]] = ..., waiting: _Optional[_Union[WaitingAttempt, _Mapping]] = ...) -> None: ...
+
+class WaitingAttempt(_message.Message):
+    __slots__ = ("opened", "prepared")
+    OPENED_FIELD_NUMBER: _ClassVar[int]
+    PREPARED_FIELD_NUMBER: _ClassVar[int]
+    opened: Opened
+    prepared: Prepared
+    def __init__(self, opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ...) -> None: ...
 
 class Released(_message.Message):
     __slots__ = ("attempt", "share", "records", "first_class", "sent", "missing")

@@ -9,8 +9,10 @@ It is a part of *evaluate*, for protocols whose sides have one:
 | TotalSigned | every node | coordinator: the node's signature of the attempt and the total |
 | TotalConfirmed | coordinator | every node: all signatures |
 
-A node goes on only if all nodes have signed the total that it was told. So nothing is computed from
-two different totals, and the coordinator that told them is named before anything is charged.
+A node goes on only if all nodes have signed the total that it was told. So nothing leaves a node
+that was computed from two different totals, and the coordinator that told them is named before
+anything is charged. While a node waits for the signatures it may compute ahead: what it computes
+stays in its memory, and is dropped if they are not right.
 """
 
 from __future__ import annotations
@@ -39,6 +41,13 @@ class NodeAggregation(Protocol):
         """The node's signature of the attempt and the total."""
         ...
 
+    def work_ahead(self) -> None:
+        """Compute what follows from the total that was signed, while signatures are on their way.
+
+        It stays in this process, and is of use after `confirm` only.
+        """
+        ...
+
     def confirm(self, signatures: Sequence[bytes]) -> None:
         """Check that all nodes were told one total, and compute what follows from it.
 
@@ -59,6 +68,10 @@ class CoordinatorAggregation(Protocol):
 
     def total(self) -> Iterator[Frame]:
         """The total, once all vectors are added."""
+        ...
+
+    def work_ahead(self) -> None:
+        """Compute what the nodes sign, while they do."""
         ...
 
     def check_signed(self, signatures: Sequence[bytes]) -> None:

@@ -3,6 +3,7 @@
     side.propose()                    propose
     side.standing(answers)            is there an attempt to finish, to drop, or to show again?
     agree = side.agree(answers)       agree: everybody's members, or None for a replay
+    prepared = side.resume(answers)   … or all of them have prepared one, and evaluate comes next
     begin = side.begin(opened)        prepare: everybody's openings
     side.check_prepared(prepared)     all nodes derived the same attempt, and signed it
     evaluate = side.evaluate()        evaluate: everybody's signatures of the attempt
@@ -161,6 +162,31 @@ class CoordinatorSide(ABC):
         self.check_sizes(members)
         self._members = members
         return m.Agree(members)
+
+    def resume(self, answers: Sequence[Proposed]) -> list[m.Prepared] | None:
+        """Take up the attempt that every node has prepared, so that data may be used next.
+
+        Returns: what each node prepared; None where some node has none, or has another attempt:
+            then all of them agree again.
+        Raises: as `agree`, `begin` and `check_prepared`.
+        """
+        accepted = [answer for answer in answers if isinstance(answer, m.Accepted)]
+        waiting = [answer.waiting for answer in accepted if answer.waiting is not None]
+        if len(waiting) < len(self.names):
+            return None
+        members = [answer.member for answer in accepted]
+        openings = [each.opened.opening for each in waiting]
+        if [member.name for member in members] != self.names:
+            return None
+        own = Attempt(self.study, members, openings).id
+        if any(each.prepared.attempt != own for each in waiting):
+            return None
+        if self.agree(answers) is None:
+            return None
+        self.begin([each.opened for each in waiting])
+        prepared = [each.prepared for each in waiting]
+        self.check_prepared(prepared)
+        return prepared
 
     @abstractmethod
     def check_sizes(self, members: Sequence[Member]) -> None:

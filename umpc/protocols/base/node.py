@@ -162,6 +162,11 @@ class AsksEarly(Protocol):
 class WorksAhead(Protocol):
     """A `MeshSide` with work on no data that may be done before *evaluate*."""
 
+    @property
+    def has_work_ahead(self) -> bool:
+        """Whether there is some in this attempt."""
+        ...
+
     def work_ahead(self) -> None:
         """Do it, once, after all set-ups."""
         ...

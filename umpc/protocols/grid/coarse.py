@@ -96,16 +96,18 @@ def _bins_of_field(field: FieldSchema, bins: FieldBins) -> Bins:
 def cut_points(study: Study) -> Mapping[str, Sequence[Fraction | int]]:
     """The cut points of the study's bins, in the fields' own numbers. Raises: StudyError."""
     settings = study.settings_as(GridSettings)
-    return {
-        bins.field: _in_own_numbers(_bins_of(study, bins), study.schema[bins.field].resolution)
-        for bins in settings.bins
-    }
+    return {bins.field: _cuts_of_field(study.schema[bins.field], bins) for bins in settings.bins}
 
 
-def _in_own_numbers(bins: Bins, resolution: Fraction) -> tuple[Fraction | int, ...]:
-    """The cut points: whole numbers where they can be, because fractions take long."""
+@lru_cache(maxsize=KEPT)
+def _cuts_of_field(field: FieldSchema, bins: FieldBins) -> tuple[Fraction | int, ...]:
+    """The cut points: whole numbers where they can be, because fractions take long.
+
+    Raises: StudyError.
+    """
+    resolution = field.resolution
     step = resolution.numerator if resolution.denominator == 1 else resolution
-    return tuple(cut * step for cut in bins.cuts)
+    return tuple(cut * step for cut in _bins_of_field(field, bins).cuts)
 
 
 def described(study: Study) -> Iterator[tuple[str, str]]:

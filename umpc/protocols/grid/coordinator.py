@@ -45,6 +45,7 @@ class TotalOfTables:
         self._keys = keys
         self._total = np.zeros(attempt.layout.cells, dtype=attempt.ring.dtype)
         self._came = [0] * len(attempt.members)
+        self._digest = b""
 
     def add(self, node: int, frame: Frame) -> bool:
         """Add a node's next frame. Returns: whether it was the last one.
@@ -71,12 +72,18 @@ class TotalOfTables:
         for start, stop in layout.ranges:
             yield layout.frame(TOTAL, start, self._total[start:stop])
 
-    def check_signed(self, signatures: Sequence[bytes]) -> None:
-        """Every node must have signed this total. Raises: RemoteProtocolError naming the node."""
+    def work_ahead(self) -> None:
+        """Hash the total, which is complete."""
         state = hashlib.sha256()
         for frame in self.total():
             state.update(frame.payload)
-        statement = total_statement(self.attempt.id, state.digest())
+        self._digest = state.digest()
+
+    def check_signed(self, signatures: Sequence[bytes]) -> None:
+        """Every node must have signed this total. Raises: RemoteProtocolError naming the node."""
+        if not self._digest:
+            self.work_ahead()
+        statement = total_statement(self.attempt.id, self._digest)
         check_signed(statement, self.attempt.members, self._keys, signatures, None)
 
 

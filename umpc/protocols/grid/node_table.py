@@ -58,6 +58,7 @@ class NodeTable:
         self._total: Elements | None = None
         self._came = 0
         self._hash = hashlib.sha256()
+        self._of_total: list[int] | None = None
         self._shares: list[int] | None = None
         self._numbers: list[int] = []
         self._vectors: dict[int, Elements] = {}
@@ -93,8 +94,8 @@ class NodeTable:
         stream = mask_stream(self._seed, self.attempt.id)
         for start, stop in layout.ranges:
             mask: Elements = stream.words(stop - start, layout.ring.dtype)
-            values = mask + table[start:stop].astype(layout.ring.dtype)
-            yield layout.frame(HISTOGRAM, start, values)
+            mask += table[start:stop].astype(layout.ring.dtype)
+            yield layout.frame(HISTOGRAM, start, mask)
 
     def take(self, frame: Frame) -> bool:
         """The next frame of the total. Returns: whether it was the last one.
@@ -129,6 +130,20 @@ class NodeTable:
         """The node's signature of the total."""
         return self._own.sign(self._statement)
 
+    def work_ahead(self) -> None:
+        """Compute what depends on the total that this node has signed, once.
+
+        It is part of no share before `confirm`.
+        """
+        total = self._total
+        if total is None or self._came != self.attempt.layout.frames:
+            raise LocalProtocolError("shares are made once, from the whole total")
+        forms = enumerate(masked_forms(self.attempt.grid))
+        self._of_total = [self._share(total, place, form) for place, form in forms]
+        self._total = None
+        self._vectors.clear()
+        self._seed = b""
+
     def confirm(self, signatures: Sequence[bytes]) -> None:
         """Make the node's share of each sum, once all nodes have signed this total.
 
@@ -136,16 +151,13 @@ class NodeTable:
         """
         relay = self.attempt.study.coordinator
         check_signed(self._statement, self.attempt.members, self._keys, signatures, relay)
-        total = self._total
-        if total is None or self._shares is not None:
+        if self._of_total is None:
+            self.work_ahead()
+        of_total, self._of_total = self._of_total, None
+        if of_total is None or self._shares is not None:
             raise LocalProtocolError("shares are made once, from the total")
-        parts = zip(self._numbers, self._own_parts, strict=True)
-        constant = [number + own for number, own in parts]
-        forms = enumerate(masked_forms(self.attempt.grid))
-        self._shares = [constant[place] + self._share(total, place, form) for place, form in forms]
-        self._total = None
-        self._vectors.clear()
-        self._seed = b""
+        parts = zip(self._numbers, self._own_parts, of_total, strict=True)
+        self._shares = [number + own + part for number, own, part in parts]
 
     def _share(self, total: Elements, place: int, form: MaskedForm) -> int:
         """The part of a node's share that depends on the total."""

@@ -58,6 +58,11 @@ class DealerlessAttempt(GridAttempt):
         return {pair.nodes: pair for pair in cross_pairs(self.members)}
 
     @property
+    def size(self) -> int:
+        """The number of sets: transfers take longer than anything brief."""
+        return self.sizes.edges
+
+    @property
     def needs_dealer(self) -> bool:
         return False
 

@@ -237,6 +237,11 @@ class UMpcNode(NodeSide):
 
     # --- evaluate ------------------------------------------------------------------------------
 
+    @property
+    def has_work_ahead(self) -> bool:
+        """Whether `work_ahead` does anything."""
+        return isinstance(self._cells, GarbledCells)
+
     def work_ahead(self) -> None:
         """Do what *evaluate* needs and depends on no record, while the coordinator is awaited."""
         if isinstance(self._cells, GarbledCells):

@@ -11,14 +11,19 @@ have the methods of gRPC's calls, so the sessions above are the same as over dir
 | `address.py` | the address of a process behind a hub |
 | `sealing.py` | the keys of a session, and its sealed envelopes |
 | `numbering.py` | numbered, acknowledged records: what is sent again, and what is refused |
-| `session.py` | one session: it carries one call, and outlives its connection |
+| `session.py` | one session: sealed and numbered, it outlives its connection |
+| `session_call.py` | the one call that a session carries at a time |
 | `resting.py` | sessions that rest between two calls, which need no new handshake |
-| `link.py` | this process's connection to a hub, which it dials again when it breaks |
+| `connection.py` | this process's connection to a hub, which it dials again when it breaks |
+| `link.py` | the sessions of this process at one hub: opened, taken, given what comes |
+| `link_errors.py` | the errors of sessions that were redirected or refused |
 | `routes.py` | the hubs at which this process is, and the way to another process |
 | `batches.py` | several frames in one message |
 | `inside.py` | sessions between members of one process, which need no hub |
-| `calls.py` | a channel and its calls, for the generated stubs |
+| `calls.py` | the client's end of one call |
+| `channel.py` | a channel with its calls, for the generated stubs |
 | `asking.py` | the question who is connected |
+| `context.py` | the server's end of one call |
 | `serving.py` | a server for the generated servicers |
 
 The hub itself is `umpc.hub`.

@@ -23,7 +23,9 @@ def gathered(take: Callable[[], pb.HubFrame | None]) -> pb.HubFrame | None:
         size += len(frame.envelope.body)
     if len(frames) < 2:
         return frames[0] if frames else None
-    return pb.HubFrame(batch=pb.HubBatch(frames=frames))
+    message = pb.HubFrame()
+    message.batch.frames.extend(frames)
+    return message
 
 
 def scattered(frame: pb.HubFrame) -> Sequence[pb.HubFrame]:

@@ -1,20 +1,15 @@
-"""The client's side: a channel through a hub, with the calls of a gRPC channel.
-
-The generated stubs take this channel for one of gRPC. Each call has a session of its own; the first
-call takes the one that `connect` opened.
-"""
+"""The client's end of one call through a hub, with the methods of gRPC's calls."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from umpc.errors import UmpcError
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.inside import InsideSession, WayInside
-from umpc.transport.hub.link import HubLink
+from umpc.transport.hub.inside import InsideSession
 from umpc.transport.hub.session import Session
 from umpc.transport.services import EOF
 from umpc.transport.status import LocalFailure
@@ -23,106 +18,28 @@ from umpc.transport.tls import grpc
 AnySession = Session | InsideSession
 Encode = Callable[[Any], bytes]
 Decode = Callable[[bytes], Any]
-CLOSE_SECONDS = 1.0
-"""Seconds that a channel waits for its last records to be received."""
 CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
 
-def _same(value: Any) -> Any:
+def same(value: Any) -> Any:
+    """Return a message as it is: it is bytes already."""
     return value
 
 
-class HubChannel:
-    """A channel to one process behind a hub.
+class Sessions(Protocol):
+    """The part of a `HubChannel` that its calls use."""
 
-    Args: link: opens further sessions. first: an open session with it. closed: called when the
-        channel is closed.
-    """
-
-    def __init__(
-        self,
-        link: HubLink | WayInside,
-        first: AnySession,
-        closed: Callable[[], Awaitable[None]] | None,
-    ):
-        self._closed = closed
-        self._link = link
-        self._first: AnySession | None = first
-        self._peer = first.other
-        self._calls: set[HubCall] = set()
+    def first_session(self) -> AnySession | None:
+        """Return an open session, if there is one."""
 
     async def session(self) -> AnySession:
         """Return a session for one call."""
-        first, self._first = self._first, None
-        if first is not None and first.failure is None:
-            return first
-        return await self._link.open_session(*self._peer)
 
     def rest(self, session: AnySession) -> bool:
-        """Keep the session of a call that ended well. Returns: False if it cannot stay."""
-        link = self._link
-        return isinstance(link, HubLink) and isinstance(session, Session) and link.rest(session)
-
-    async def close(self, grace: float | None = None) -> None:
-        """End all calls, and let their last records leave."""
-        if self._first is not None:
-            self._first.cancel()
-        calls = list(self._calls)
-        for call in calls:
-            call.cancel()
-        closed, self._closed = self._closed, None
-        try:
-            await asyncio.gather(*(call.left(CLOSE_SECONDS) for call in calls))
-        finally:
-            if closed is not None:
-                await closed()
-
-    # ---- the calls of a stub -----------------------------------------------------------------
-
-    def unary_unary(
-        self,
-        method: str,
-        request_serializer: Encode | None = None,
-        response_deserializer: Decode | None = None,
-        _registered_method: bool = False,
-    ) -> Callable[..., HubCall]:
-        """Return the call of a method with one request and one reply: await it."""
-        return self._method(method, request_serializer, response_deserializer, has_request=True)
-
-    def unary_stream(
-        self,
-        method: str,
-        request_serializer: Encode | None = None,
-        response_deserializer: Decode | None = None,
-        _registered_method: bool = False,
-    ) -> Callable[..., HubCall]:
-        """Return the call of a method with one request and many replies: read it."""
-        return self._method(method, request_serializer, response_deserializer, has_request=True)
-
-    def stream_stream(
-        self,
-        method: str,
-        request_serializer: Encode | None = None,
-        response_deserializer: Decode | None = None,
-        _registered_method: bool = False,
-    ) -> Callable[..., HubCall]:
-        """Return the call of a method with many requests and replies: write and read it."""
-        return self._method(method, request_serializer, response_deserializer, has_request=False)
-
-    def _method(
-        self, method: str, encode: Encode | None, decode: Decode | None, *, has_request: bool
-    ) -> Callable[..., HubCall]:
-        def begin(request: Any = None, *, timeout: float | None = None) -> HubCall:
-            call = HubCall(self, method, encode or _same, decode or _same, timeout)
-            self._calls.add(call)
-            call.begin([(encode or _same)(request)] if has_request else None)
-            return call
-
-        return begin
+        """Keep the session of a call that ended well."""
 
     def ended(self, call: HubCall) -> None:
         """Forget a call that has left."""
-        self._calls.discard(call)
 
 
 class HubCall:
@@ -130,7 +47,7 @@ class HubCall:
 
     def __init__(
         self,
-        channel: HubChannel,
+        channel: Sessions,
         method: str,
         encode: Encode,
         decode: Decode,
@@ -147,16 +64,34 @@ class HubCall:
         self._has_rested = False
         self._is_done = False
         self._begun: asyncio.Task[AnySession] | None = None
+        self._has_begun = False
+        self._number = 0
+        self._tells: Callable[[], None] | None = None
 
     def begin(self, requests: list[bytes] | None) -> None:
-        """Begin the call. Args: requests: all there are, or None if `write` brings them."""
+        """Begin the call. Args: requests: all there are, or None if `write` brings them.
+
+        With an open session it begins at the first use, or a moment later: `lasts` is not set yet.
+        """
+        first = self._channel.first_session() if requests is None else None
+        if first is not None:
+            self._session = first
+            asyncio.get_running_loop().call_soon(self._begin_now, first)
+            return
         self._begun = asyncio.create_task(self._begin(requests))
-        self._begun.add_done_callback(_note)
+        self._begun.add_done_callback(self._note)
+
+    def _begin_now(self, session: AnySession) -> None:
+        if not self._has_begun and not self._is_done:
+            self._has_begun = True
+            self._number = session.call
+            session.begin_call(self._method, lasts=self.lasts)
+            session.tell(self._tells)
 
     async def _begin(self, requests: list[bytes] | None) -> AnySession:
         session = await self._channel.session()
         self._session = session
-        session.begin_call(self._method, lasts=self.lasts)
+        self._begin_now(session)
         if requests is not None:
             with suppress(EOFError):  # the call has ended already, and `read` says how
                 for request in requests:
@@ -164,10 +99,62 @@ class HubCall:
             session.send(n.HALF_CLOSE)
         return session
 
+    def _note(self, task: asyncio.Task[AnySession]) -> None:
+        """Take note of a failed beginning; `read` and `write` raise it."""
+        with suppress(asyncio.CancelledError):
+            task.exception()
+        if self._tells is not None:
+            self._tells()
+
     async def _open(self) -> AnySession:
-        if self._begun is None:
+        if self._begun is not None:
+            return await asyncio.shield(self._begun)
+        if self._session is None:
             raise asyncio.InvalidStateError("the call was used before it began")
-        return await asyncio.shield(self._begun)
+        self._begin_now(self._session)
+        return self._session
+
+    def tell(self, changed: Callable[[], None] | None, /) -> None:
+        """Call this whenever `poll` may have something new."""
+        self._tells = changed
+        if self._has_begun and self._session is not None and not self._has_rested:
+            self._session.tell(changed)
+
+    def poll(self) -> Any:
+        """Return the next reply, EOF at the end, or None. Raises: AioRpcError."""
+        if self._has_rested:
+            raise _cancelled()
+        session = self._session
+        if session is None or not self._has_begun:
+            self._raise_not_begun()
+            return None
+        message = session.poll()
+        if message is not None:
+            return self._decode(message)
+        if session.has_ended(self._number):
+            return self._ended(session)
+        if session.failure is not None:
+            self._is_done = True
+            raise LocalFailure(session.failure)
+        return None
+
+    def _raise_not_begun(self) -> None:
+        """Raise why the call did not begin, if that is known."""
+        if self._is_done:
+            raise _cancelled()
+        if self._begun is not None and self._begun.done() and not self._begun.cancelled():
+            error = self._begun.exception()
+            if error is not None:
+                self._is_done = True
+                raise LocalFailure(error) if isinstance(error, UmpcError) else error
+
+    def write_now(self, request: Any, /) -> bool:
+        """Write one request if nothing has to be waited for. Returns: whether it was written."""
+        session = self._session
+        if self._has_rested or self._begun is not None or session is None:
+            return False
+        self._begin_now(session)
+        return self._has_begun and session.write_now(self._encode(request))
 
     async def read(self) -> Any:
         """Return the next reply, or EOF at the end. Raises: AioRpcError."""
@@ -185,6 +172,10 @@ class HubCall:
             raise
         if message is not None:
             return self._decode(message)
+        return self._ended(session)
+
+    def _ended(self, session: AnySession) -> object:
+        """Return EOF for a call that ended well. Raises: AioRpcError."""
         self._is_done = True
         if not self.lasts:
             self._leave()
@@ -222,6 +213,7 @@ class HubCall:
         if not self.lasts or session is None or not self._channel.rest(session):
             self.cancel()
             return
+        session.tell(None)
         self.lasts, self._is_done, self._has_rested = False, True, True
         self._channel.ended(self)
 
@@ -274,12 +266,6 @@ class HubCall:
         if reply is EOF:
             raise _rpc_error(grpc.StatusCode.INTERNAL, "the call ended without a reply")
         return reply
-
-
-def _note(task: asyncio.Task[AnySession]) -> None:
-    """Take note of a failed beginning; `read` and `write` raise it."""
-    with suppress(asyncio.CancelledError):
-        task.exception()
 
 
 def _rpc_error(

@@ -47,6 +47,8 @@ class InsideSession:
         self.called: Callable[[str], None] | None = None
         self.cancelled: Callable[[], None] | None = None
         self.end: pb.HubEnd | None = None
+        self.call = 0
+        self._tells: Callable[[], None] | None = None
         self._peer: InsideSession | None = None
         self._inbox: deque[bytes] = deque()
         self._waiting = 0
@@ -61,14 +63,36 @@ class InsideSession:
 
     async def read(self) -> bytes | None:
         """Return the next message, or None after the last one."""
-        while not self._inbox:
-            if self.end is not None or self._is_half_closed or self._is_over:
+        while (message := self.poll()) is None:
+            if self.has_ended(self.call):
                 return None
             await self._until_changed()
+        return message
+
+    def poll(self) -> bytes | None:
+        """Return the next message, or None if there is none yet."""
+        if not self._inbox:
+            return None
         message = self._inbox.popleft()
         self._waiting -= len(message) + n.RECORD_BYTES
         self._joined._changed.set()
         return message
+
+    def has_ended(self, call: int) -> bool:
+        """Return whether no further message comes. Args: call: always this session's only one."""
+        return self.end is not None or self._is_half_closed or self._is_over
+
+    def tell(self, changed: Callable[[], None] | None) -> None:
+        """Call this whenever something changed for a reader, in place of what was there before."""
+        self._tells = changed
+
+    def write_now(self, message: bytes) -> bool:
+        """Give the other side a short message if it has room. Returns: whether it has it."""
+        size = len(message)
+        if size > n.PART_BYTES or not self._is_open or not self._joined._has_room(size):
+            return False
+        self.send(n.MESSAGE, message)
+        return True
 
     async def write(self, message: bytes) -> None:
         """Give the other side a message, as soon as its window has room.
@@ -101,7 +125,7 @@ class InsideSession:
         """Let the session go. The other side has everything already."""
         self._is_over = True
         self.cancelled = None
-        self._changed.set()
+        self._note_change()
         self._joined._changed.set()
 
     async def settled(self, seconds: float) -> None:
@@ -119,6 +143,11 @@ class InsideSession:
 
     def _has_room(self, size: int) -> bool:
         return not self._waiting or self._waiting + size + n.RECORD_BYTES <= n.WINDOW
+
+    def _note_change(self) -> None:
+        self._changed.set()
+        if self._tells is not None:
+            self._tells()
 
     async def _until_changed(self) -> None:
         self._changed.clear()
@@ -141,7 +170,7 @@ class InsideSession:
             self._is_over = True
             if self.cancelled is not None:
                 self.cancelled()
-        self._changed.set()
+        self._note_change()
 
 
 class WayInside:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from umpc.errors import RemoteProtocolError
 
@@ -54,8 +54,7 @@ HEADER = struct.Struct(">BQQQ")  # kind, record's number, records received, byte
 TOKENS = struct.Struct(">QQ")  # a question, and the question that this answers; 0 for none
 
 
-@dataclass(frozen=True)
-class HubRecord:
+class HubRecord(NamedTuple):
     """One record of the other side."""
 
     kind: int
@@ -148,6 +147,15 @@ class Numbering:
     def owes_any(self) -> bool:
         """Something came, or was taken, since the last envelope."""
         return self._told != (self._received, self._taken_here)
+
+    @property
+    def is_due(self) -> bool:
+        """Something waits to be sent."""
+        if self._asks or self._answer:
+            return True
+        if self._question:
+            return False
+        return self._pointer < self._next or self._probes or self._acks or self._owes()
 
     def _owes(self) -> bool:
         records, size = self._told

@@ -22,6 +22,7 @@ from typing import ClassVar
 
 from umpc.crypto.signing import Credentials
 from umpc.errors import CertificateError
+from umpc.transport.hub.sealing import End
 from umpc.transport.hub.session import RESTING_SECONDS, Session
 
 KEPT_SECONDS = RESTING_SECONDS / 2
@@ -39,6 +40,8 @@ class RestingSessions:
 
     def __init__(self) -> None:
         self._since: dict[Session, float] = {}
+        self._to: dict[End, dict[Session, None]] = {}
+        """The same sessions by their other end, the one that rested last is the last one."""
 
     def __len__(self) -> int:
         return len(self._since)
@@ -48,24 +51,29 @@ class RestingSessions:
         if RestingSessions._in_process >= MOST_RESTING or not session.rest():
             return False
         self._since[session] = _now()
+        self._to.setdefault(session.other, {})[session] = None
         RestingSessions._in_process += 1
         return True
 
     def take(self, role: str, name: str, own: Credentials) -> Session | None:
         """Return a session with a process that may begin another call, or None."""
-        for session in reversed(self._since):
-            if session.other == (role, name) and session.is_usable:
+        for session in reversed(list(self._to.get(End(role, name), ()))):
+            if session.is_usable:
                 self.forget(session)
                 if _is_young(session) and _counts(session, own):
                     return session
                 session.cancel()
-                return self.take(role, name, own)
         return None
 
     def forget(self, session: Session) -> None:
         """Drop a session that has ended, or that has a call again."""
-        if self._since.pop(session, None) is not None:
-            RestingSessions._in_process -= 1
+        if self._since.pop(session, None) is None:
+            return
+        RestingSessions._in_process -= 1
+        others = self._to[session.other]
+        del others[session]
+        if not others:
+            del self._to[session.other]
 
     def expire(self) -> None:
         """End the sessions whose time is up."""

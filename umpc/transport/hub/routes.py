@@ -12,7 +12,7 @@ from typing import cast
 from weakref import WeakKeyDictionary
 
 from umpc.transport.hub.address import parse_hub
-from umpc.transport.hub.calls import HubChannel
+from umpc.transport.hub.channel import HubChannel
 from umpc.transport.hub.inside import Hosted, WayInside
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.session import Session

@@ -11,19 +11,17 @@ import asyncio
 import inspect
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from ssl import DER_cert_to_PEM_cert
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from umpc.errors import PeerUnavailable, RemoteProtocolError, UmpcError
+from umpc.errors import PeerUnavailable, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_STREAMS
 from umpc.transport.credentials import credentials_of
 from umpc.transport.heartbeat import Calls
-from umpc.transport.hub import numbering as n
 from umpc.transport.hub.address import HubAddress
+from umpc.transport.hub.context import AnySession, HubContext
 from umpc.transport.hub.inside import InsideSession
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.routes import host, register, unhost, unregister
@@ -32,7 +30,6 @@ from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
 from umpc.transport.role_guard import Allowed, RoleGuard
 from umpc.transport.services import EOF
-from umpc.transport.status import LocalFailure
 from umpc.transport.tls import grpc
 
 log = logging.getLogger("umpc.hub")
@@ -44,8 +41,6 @@ WAIT_SECONDS = 25.0
 counts as alive at the hub for less than this."""
 LATER_SECONDS = 0.5
 """Seconds between the failure of a session, which its reader sees, and the end of its handler."""
-Metadata = Sequence[tuple[str, str]]
-AnySession = Session | InsideSession
 if TYPE_CHECKING:
     Handlers = grpc.GenericRpcHandler[Any, Any]
 
@@ -73,6 +68,7 @@ class ServerBehindHub:
         self.inside = inside
         self._guard = RoleGuard(identity, allowed, Calls())
         self._handlers: list[Handlers] = []
+        self._guarded: dict[str, Any] = {}
         self._link: HubLink | None = None
         self._answers: dict[tuple[str, str, bytes], tuple[bytes, bytes]] = {}
         self._former: OrderedDict[tuple[str, str, bytes], None] = OrderedDict()
@@ -178,10 +174,7 @@ class ServerBehindHub:
         """Answer one call, and send its status."""
         context = HubContext(session)
         try:
-            handler = await self._guard.intercept_service(
-                self._find,
-                details,  # type: ignore[arg-type]  # the part of it that is used
-            )
+            handler = await self._handler(details)
             if handler is None:
                 context.end(grpc.StatusCode.UNIMPLEMENTED, f"{details.method} is unknown")
                 return
@@ -200,6 +193,25 @@ class ServerBehindHub:
             context.end(grpc.StatusCode.UNKNOWN, f"Unexpected {type(error).__name__}")
         finally:
             session.close()
+
+    async def _handler(self, details: Details) -> Any:
+        """Return the method's handler behind the guard's check, which is made at each call."""
+        found = self._guarded.get(details.method)
+        if found is None:
+            found = await self._guard.intercept_service(
+                self._find,
+                details,  # type: ignore[arg-type]  # the part of it that is used
+            )
+            if found is not None and self._is_known(details):
+                self._guarded[details.method] = found
+        return found
+
+    def _is_known(self, details: Details) -> bool:
+        """Return whether a method exists: a caller may name any, and few are kept."""
+        return any(
+            each.service(details) is not None  # type: ignore[arg-type]  # as above
+            for each in self._handlers
+        )
 
     async def _find(self, details: Any) -> Any:
         for each in self._handlers:
@@ -229,67 +241,3 @@ async def _answer(handler: Any, context: HubContext) -> None:
             await context.write(reply)
     finally:
         await replies.aclose()
-
-
-class HubContext:
-    """The server's end of one call, with the methods of `services.Context`."""
-
-    def __init__(self, session: AnySession):
-        self._session = session
-        self._has_ended = False
-        self.decode: Callable[[bytes], Any] = _same
-        self.encode: Callable[[Any], bytes] = _same
-
-    async def read(self) -> Any:
-        """Return the next request, or EOF after the last one. Raises: AioRpcError."""
-        if self._has_ended:
-            return EOF  # the session may have another call
-        try:
-            message = await self._session.read()
-        except UmpcError as error:
-            raise LocalFailure(error) from error
-        return EOF if message is None else self.decode(message)
-
-    async def requests(self) -> AsyncIterator[Any]:
-        """Yield all requests."""
-        while (request := await self.read()) is not EOF:
-            yield request
-
-    async def write(self, message: Any, /) -> None:
-        """Write one reply. Raises: BaseError if the call has ended."""
-        if self._has_ended:
-            raise grpc.aio.BaseError("the call has ended")
-        try:
-            await self._session.write(self.encode(message))
-        except (UmpcError, EOFError) as error:
-            raise grpc.aio.BaseError(str(error)) from error
-
-    async def abort(
-        self, code: grpc.StatusCode, details: str = "", metadata: Metadata = (), /
-    ) -> NoReturn:
-        """End the call with a status."""
-        self.end(code, details, metadata)
-        raise grpc.aio.AbortError(details)
-
-    def end(self, code: grpc.StatusCode, details: str, metadata: Metadata = ()) -> None:
-        """Send the status of the call, unless it has one."""
-        if self._has_ended:
-            return
-        self._has_ended = True
-        words = [pb.HubWord(key=key, text=text) for key, text in metadata]
-        end = pb.HubEnd(code=code.value[0], details=details, words=words)
-        with suppress(UmpcError):
-            self._session.send(n.END, end.SerializeToString())
-
-    def peer(self) -> str:
-        """Return the caller's place, where gRPC has its address."""
-        return f"hub:{self._session.parties.hub}/{self._session.other}"
-
-    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
-        """Return the caller's certificate where gRPC has it."""
-        pem = DER_cert_to_PEM_cert(self._session.certificate)
-        return {"x509_pem_cert": [pem.encode()]}
-
-
-def _same(value: Any) -> Any:
-    return value

@@ -2,10 +2,6 @@
 
 A session outlives the connection to the hub. `link.py` gives it the envelopes that come, asks it
 for the next one to send, and lets its time pass. `calls.py` and `serving.py` read and write it.
-
-A session that *lasts* is idle after its call, and may carry another one (`resting.py`). The caller
-says REST when it is done, and the called side says END, in either order. The caller begins another
-call only after that END, so every record belongs to one call: an idle session drops all others.
 """
 
 from __future__ import annotations
@@ -13,17 +9,13 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
-from collections import deque
-from collections.abc import Callable
 from typing import Protocol
-
-from google.protobuf.message import DecodeError
 
 from umpc.errors import LocalProtocolError, PeerLost, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.sealing import End, Opening, Parties, Seal
+from umpc.transport.hub.session_call import SessionCall
 
 OPEN_SECONDS = 10.0
 """Seconds until an opening without an answer is sent again, in case its envelope was dropped.
@@ -43,15 +35,16 @@ IDLE_SECONDS = 60.0
 RESTING_SECONDS = 120.0
 """Seconds that the called side of an idle session waits for another call. The caller begins none
 after half of it (`resting.py`)."""
-WELL = (0, 1)
-"""The codes of calls that ended well: OK, and CANCELLED by the caller's own REST."""
 
 
 class Connection(Protocol):
     """The part of a link that a session uses."""
 
-    is_up: bool
-    grace: float
+    @property
+    def is_up(self) -> bool: ...
+
+    @property
+    def grace(self) -> float: ...
 
     def ready(self, session: Session) -> None: ...
 
@@ -60,7 +53,7 @@ class Connection(Protocol):
     def refuse(self, envelope: pb.HubEnvelope) -> None: ...
 
 
-class Session:
+class Session(SessionCall):
     """One end of a session.
 
     Args:
@@ -78,23 +71,16 @@ class Session:
         seal: Seal | None = None,
         opening: Opening | None = None,
     ):
-        self.parties = parties
+        other = End(peer.role, peer.name)
+        super().__init__(
+            parties, other, n.Numbering(str(other), lambda: secrets.randbits(64) | 1, self._dropped)
+        )
         self.peer = peer
-        self.other = End(peer.role, peer.name)
-        """The other side."""
         self.certificate = b""
-        self.failure: UmpcError | None = None
         self.opened = asyncio.Event()
-        self.called: Callable[[str], None] | None = None
-        self.cancelled: Callable[[], None] | None = None
-        self.end: pb.HubEnd | None = None
         self.is_absent = False
         self.may_return = False
         """The other side was connected a moment ago, so another opening may reach it."""
-        self.lasts = False
-        """The session may stay after the call that it has now."""
-        self.is_idle = False
-        """A call has ended well, and another one may begin."""
         self.own_certificate = b""
         self.begun = 0.0
         """The caller's certificate, and its event loop's time, at the handshake."""
@@ -102,22 +88,11 @@ class Session:
         self._seal = seal
         self._opening = opening
         self._opens = opening is not None
-        self._numbering = n.Numbering(str(self.other), _token, self._dropped)
-        self._inbox: deque[tuple[bytes, int]] = deque()
-        self._parts: list[bytes] = []
-        self._parts_bytes = 0
-        self._is_half_closed = False
-        self._has_called = False
-        self._is_over = False
-        self._rests = False
-        self._former_calls = 0
-        self._is_gone = False
         self._waited = 0.0
         self._repeats = 0
         """Repetitions of an opening, question or probe without any answer."""
         self._quiet = 0.0
         self._owing = 0.0
-        self._changed = asyncio.Event()
 
     @property
     def key(self) -> tuple[str, str, bytes]:
@@ -129,125 +104,10 @@ class Session:
             raise LocalProtocolError("a record came before the handshake")
         return self._seal.fault("is missing, the hub dropped it or changed its order")
 
-    # ---- the application's side --------------------------------------------------------------
-
-    async def read(self) -> bytes | None:
-        """Return the next message, or None after the last one. Raises: the session's failure."""
-        call = self._former_calls
-        while not self._inbox:
-            ended = self.end is not None or self._is_half_closed or self._is_over
-            if ended or call != self._former_calls:
-                return None
-            self._raise_failure()
-            await self._until_changed()
-        message, records = self._inbox.popleft()
-        self._numbering.consume(len(message), records)
-        self._link.ready(self)
-        return message
-
-    async def write(self, message: bytes) -> None:
-        """Add a message to what is sent, as soon as the window has room.
-
-        Raises: the session's failure, or EOFError after the call has ended.
-        """
-        if len(message) > MAX_MESSAGE:
-            raise LocalProtocolError(f"a message of {len(message)} bytes exceeds {MAX_MESSAGE}")
-        call = self._former_calls
-        for start in range(0, max(1, len(message)), n.PART_BYTES):
-            part = message[start : start + n.PART_BYTES]
-            is_last = start + n.PART_BYTES >= len(message)
-            while self._is_open(call) and not self._numbering.has_room(len(part)):
-                await self._until_changed()
-            self._raise_failure()
-            if not self._is_open(call):
-                raise EOFError("the call has ended")
-            self.send(n.MESSAGE if is_last else n.PART, part)
-
-    def send(self, kind: int, payload: bytes = b"") -> None:
-        """Add a record that needs no room in the window."""
-        if self.failure is None:
-            self._numbering.append(kind, payload)
-            self._link.ready(self)
-
-    def _is_open(self, call: int) -> bool:
-        is_over = self._is_over or self.end is not None or call != self._former_calls
-        return self.failure is None and not is_over
-
-    async def _until_changed(self) -> None:
-        self._changed.clear()
-        await self._changed.wait()
-
-    def _raise_failure(self) -> None:
-        if self.failure is not None:
-            raise self.failure
-
-    def begin_call(self, method: str, *, lasts: bool) -> None:
-        """Begin a call. Args: lasts: `rest` or `cancel` ends it, and says if the session stays."""
-        self.lasts, self.is_idle = lasts, False
-        self.send(n.LASTING if lasts else n.CALL, method.encode())
-
-    def rest(self) -> bool:
-        """End the caller's call, and keep the session. Returns: False where it cannot stay."""
-        ended_badly = self.end is not None and self.end.code not in WELL
-        if not self.lasts or self._is_gone or self.failure is not None or ended_badly:
-            return False
-        if self.end is not None:
-            self._become_idle()
-        else:
-            self._rests = True
-            self.send(n.REST)
-        return True
-
-    def _become_idle(self) -> None:
-        """Forget all of a call that has ended, but not the numbers of its records."""
-        for message, records in self._inbox:
-            self._numbering.consume(len(message), records)
-        self._numbering.consume(self._parts_bytes, len(self._parts))
-        self._inbox.clear()
-        self._parts, self._parts_bytes = [], 0
-        self._former_calls += 1
-        self.end = self.cancelled = None
-        self._is_half_closed = self._has_called = self._is_over = self._rests = False
-        self.lasts, self.is_idle = False, True
-        self._quiet = self._waited = 0.0
-        self._changed.set()
-
     @property
     def is_usable(self) -> bool:
         """Another call may begin: the former one has ended, and nothing is known to be missing."""
         return self.is_idle and not self.is_absent and not self._numbering.is_asking
-
-    def cancel(self) -> None:
-        """End the caller's call or rest, and let the session go."""
-        if self.end is None or self.lasts:
-            self.send(n.CANCEL)
-        self.close()
-
-    def close(self) -> None:
-        """Let the session go as soon as the other side has received everything.
-
-        The called side of a session that lasts keeps it, unless the caller has cancelled.
-        """
-        if self.called is not None and self.lasts and self.failure is None:
-            self._become_idle()
-            return
-        self.lasts = self.is_idle = False
-        self._is_over = True
-        self.cancelled = None
-        self._changed.set()
-        if self._seal is None or self.failure is not None:
-            self._go()
-        else:
-            self._link.ready(self)
-
-    async def settled(self, seconds: float) -> None:
-        """Wait until the other side has received everything, or the time is up."""
-        try:
-            async with asyncio.timeout(seconds):
-                while not (self._is_gone or self.is_idle or self._numbering.is_settled):
-                    await self._until_changed()
-        except TimeoutError:
-            pass
 
     def fail(self, error: UmpcError, *, tell: bool = True) -> None:
         """End the session with this failure, unless another came first.
@@ -267,9 +127,19 @@ class Session:
         if self.cancelled is not None:
             self.cancelled()
 
+    def _ready(self) -> None:
+        self._link.ready(self)
+
+    @property
+    def _is_sealed(self) -> bool:
+        return self._seal is not None
+
+    def _rest_began(self) -> None:
+        self._quiet = self._waited = 0.0
+
     def _go(self) -> None:
         self._is_gone = True
-        self._changed.set()
+        self._note_change()
         self._link.forget(self)
 
     # ---- the link's side ---------------------------------------------------------------------
@@ -332,70 +202,8 @@ class Session:
             return
         if not self._numbering.is_asking:
             self.is_absent = False
-        self._changed.set()
-        self._link.ready(self)
-
-    def _handle(self, record: n.HubRecord) -> None:
-        if record.kind in n.SIZED:
-            if self.is_idle or self._rests:
-                self._numbering.consume(len(record.payload), 1)  # of a call that is over
-            else:
-                self._assemble(record)
-        elif record.kind == n.HALF_CLOSE:
-            self._is_half_closed = not self.is_idle
-        elif record.kind in (n.CALL, n.LASTING):
-            self._begin(record.payload, lasts=record.kind == n.LASTING)
-        elif record.kind == n.END:
-            self._ended(record.payload)
-        elif record.kind == n.CANCEL:
-            self._numbering.settle()
-            self.lasts = self.is_idle = False
-            self._stop()
-        elif not self.is_idle:  # REST; where the call has ended already, it says nothing new
-            self._stop()
-
-    def _stop(self) -> None:
-        """End the call because the caller said so."""
-        self._is_over = True
-        if self.cancelled is not None:
-            self.cancelled()
-
-    def _ended(self, payload: bytes) -> None:
-        try:
-            self.end = pb.HubEnd.FromString(payload)
-        except DecodeError:
-            raise RemoteProtocolError(
-                f"{self.other} ended its call with bytes that are no status",
-                culprit=self.other.name,
-            ) from None
-        if self._rests and self.end.code in WELL:
-            self._become_idle()  # the next call acknowledges, or the next tick that is due
-        elif self._rests:
-            self._rests = False
-            self.cancel()
-        elif not self.lasts:
-            self._numbering.settle()  # otherwise REST follows, and acknowledges
-
-    def _assemble(self, record: n.HubRecord) -> None:
-        self._parts.append(record.payload)
-        self._parts_bytes += len(record.payload)
-        if self._parts_bytes > MAX_MESSAGE:
-            raise RemoteProtocolError(
-                f"{self.other} sent a message of more than {MAX_MESSAGE} bytes",
-                culprit=self.other.name,
-            )
-        if record.kind == n.MESSAGE:
-            self._inbox.append((b"".join(self._parts), len(self._parts)))
-            self._parts, self._parts_bytes = [], 0
-
-    def _begin(self, method: bytes, *, lasts: bool) -> None:
-        if self.called is None or self._has_called or len(method) > 200:
-            raise RemoteProtocolError(
-                f"{self.other} began a call where none was due", culprit=self.other.name
-            )
-        self._has_called = True
-        self.lasts, self.is_idle = lasts, False
-        self.called(method.decode("ascii", "replace"))
+        self._note_change()
+        self._send_if_due()
 
     # ---- the connection, and time --------------------------------------------------------------
 
@@ -427,13 +235,13 @@ class Session:
                 self._opens = self._opening is not None
                 self._link.ready(self)
             return  # the owner has its own limit
+        if self.is_idle and self.called is None and not self._numbering.is_asking:
+            return  # the caller's session rests, and nothing is known to be missing
         self._acknowledge(seconds)
         if self.is_idle and self.called is not None:
             self._quiet += seconds
             if self._quiet > RESTING_SECONDS:
                 self.fail(self._lost())
-            return
-        if self.is_idle and not self._numbering.is_asking:
             return
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
@@ -488,7 +296,3 @@ class Session:
             f"back within {grace:g} s; see that it runs, then run the study again",
             culprit=self.other.name,
         )
-
-
-def _token() -> int:
-    return secrets.randbits(64) | 1

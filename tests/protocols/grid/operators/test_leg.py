@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from tests.protocols.grid.operators.sums import inner, random_words
 from tests.support.mpc_studies import make_schema
-from umpc.protocols.grid.operators import compile_grid
+from umpc.protocols.grid.operators import compile_grid, leg
 from umpc.protocols.grid.operators.factoring import grouped
 from umpc.protocols.grid.operators.form import PairForm
 from umpc.protocols.grid.operators.leg import Leg, Piece, word
 from umpc.protocols.grid.operators.splitting import terms_of
 from umpc.protocols.grid.operators.symmetry import is_symmetric, symmetric_matrix
+from umpc.ustat.blocks import CORES
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.tracing import trace
@@ -98,6 +100,26 @@ def test_a_product_takes_little_more_than_its_result(sizes):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < image.nbytes + (16 << 20)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 7, 16, 30, 31])
+@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+def test_sums_of_rows_are_those_of_numpy(rows, kind):
+    values = random_words(RNG, 40 * rows).astype(kind).reshape(rows, 40)[:, 3:8]
+    sums = leg._prefix_sums(values, 0)
+    assert not sums[0].any() and (sums[1:] == np.cumsum(values, axis=0, dtype=kind)).all()
+
+
+@pytest.mark.parametrize("sizes", [(64, 40), (40, 64), (1, 300), (300, 1)])
+def test_many_threads_make_the_same_product(monkeypatch, sizes):
+    form = kendall(*sizes)
+    vector = random_words(RNG, sizes[0] * sizes[1])
+    alone = form.apply(vector)
+    with ThreadPoolExecutor(2) as threads:
+        monkeypatch.setattr(CORES, "threads", threads)
+        monkeypatch.setattr(CORES, "count", 3)
+        monkeypatch.setattr(leg, "CHUNK", 100)
+        assert (form.apply(vector) == alone).all()
 
 
 def test_a_diagonal_of_zeros_is_zeros():

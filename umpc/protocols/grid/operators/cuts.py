@@ -52,6 +52,17 @@ class Cuts:
         """The schema of the cut fields: numbers from 0 to the number of cut points."""
         return Schema(self._coarse(field) for field in self.schema)
 
+    @cached_property
+    def _steps(self) -> Mapping[str, Integers]:
+        """For each cut field, (points,) int64: its cut points in steps of its resolution."""
+        return {
+            name: np.array(
+                [_steps_to(point, self.schema[name].resolution) for point in points],
+                dtype=np.int64,
+            )
+            for name, points in self.points.items()
+        }
+
     def kernel(self, kernel: Kernel) -> Kernel:
         """The kernel over the cut fields, in the same units.
 
@@ -78,9 +89,7 @@ class Cuts:
         return FieldSchema(field.name, Fraction(0), last, Fraction(1))
 
     def _numbers(self, column: Integers, name: str) -> Integers:
-        step = self.schema[name].resolution
-        points = self.points[name]
-        steps = np.array([_steps(point, step) for point in points], dtype=np.int64)
+        steps = self._steps[name]
         field = self.schema[name]
         low, high = field.lower_units, field.upper_units
         inside = len(column) > high - low and column.min() >= low and column.max() <= high
@@ -92,7 +101,7 @@ class Cuts:
         return numbers[column - low]
 
 
-def _steps(point: Fraction | int, resolution: Fraction) -> int:
+def _steps_to(point: Fraction | int, resolution: Fraction) -> int:
     """The least number of steps of the resolution that reaches a point."""
     if resolution == 1 and isinstance(point, int):
         return point

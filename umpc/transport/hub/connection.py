@@ -1,0 +1,284 @@
+"""The one connection of this process to a hub, which it dials again whenever it breaks.
+
+The connection is a gRPC stream over mutual TLS 1.3 that this process dials. The writer asks the
+member for one frame after the other. gRPC's flow control holds the writer back, so no session fills
+the memory of this process or delays the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+from collections import deque
+from contextlib import suppress
+from typing import Protocol
+
+from umpc.errors import (
+    CertificateError,
+    ConfigError,
+    PeerLost,
+    PeerUnavailable,
+    RemoteProtocolError,
+    UmpcError,
+)
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.channels import LATE_SECONDS, connect
+from umpc.transport.hub.address import HubAddress
+from umpc.transport.hub.batches import gathered, scattered
+from umpc.transport.hub.sealing import SESSION_BYTES
+from umpc.transport.identity import Identity
+from umpc.transport.patience import processor_share, time_limit
+from umpc.transport.services import Call, grpc, hub_stub, read
+from umpc.transport.status import error_of
+
+log = logging.getLogger("umpc.hub")
+
+GRACE_SECONDS = 30
+"""Seconds that a lost connection may take to come back, until the hub names its own number."""
+MOST_GRACE = 600
+TICK_SECONDS = 1.0
+PULSE_TICKS = 5
+"""Ticks in which nothing was sent, after which a sign of life goes to the hub."""
+SILENT_SECONDS = 20
+"""Seconds without any sign of life from the hub, after which the link dials again."""
+DIAL_SECONDS = 5
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
+"""Seconds between two attempts to reach the hub: the first, the longest."""
+FAREWELL_SECONDS = 5.0
+"""Seconds for a word of farewell. Without it, all peers ask for the process for the grace time."""
+MOST_CONTROL = 4096
+"""Frames that wait here and are repeated on demand. More come only from a peer that lies."""
+BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError, EOFError)
+
+
+class Member(Protocol):
+    """The user of a connection, who has the sessions."""
+
+    def next_frame(self) -> pb.HubFrame | None:
+        """Return the next frame to send, or None if none is due."""
+
+    def take(self, frame: pb.HubFrame) -> None:
+        """Take a frame that came."""
+
+    def came_up(self) -> None:
+        """Take note that the connection stands, perhaps again."""
+
+    def went_down(self) -> None:
+        """Take note that the connection broke, and is dialled again."""
+
+    def passed(self, seconds: float, counted: float) -> None:
+        """Let time pass. Args: counted: less than `seconds` where this machine is busy."""
+
+
+class HubConnection:
+    """This process's connection to one hub. Args: listens: others may open sessions with it."""
+
+    def __init__(self, identity: Identity, hub: HubAddress, member: Member, *, listens: bool):
+        self.identity = identity
+        self.hub = hub
+        self.grace: float = GRACE_SECONDS
+        self.is_up = False
+        self.down = 0.0
+        """Seconds since the connection broke."""
+        self.returned = -math.inf
+        """The event loop's time when the connection came back."""
+        self.why: UmpcError | None = None
+        """What the last attempt to connect met."""
+        self._member = member
+        self._listens = listens
+        self._instance = os.urandom(SESSION_BYTES)
+        self._control: deque[pb.HubFrame] = deque()
+        self._wanted = asyncio.Event()
+        self._joined = asyncio.Event()
+        self._silent = 0.0
+        self._quiet_ticks = 0
+        self._call: Call[pb.HubFrame, pb.HubFrame] | None = None
+        self._is_leaving = False
+        self._tasks = [asyncio.create_task(self._stay()), asyncio.create_task(self._tick())]
+
+    # ---- the member's side -------------------------------------------------------------------
+
+    async def joined(self, seconds: float) -> None:
+        """Wait until the hub has let this process in.
+
+        After `seconds`, an attempt that has not failed is still waited for: a machine is busy.
+
+        Raises: PeerUnavailable, AddressInUse or what else the last attempt met; a CertificateError
+            or ConfigError at once, since waiting does not mend it.
+        """
+        clock = asyncio.get_running_loop().time
+        start = clock()
+        while not self._joined.is_set():
+            waited = clock() - start
+            hopeless = isinstance(self.why, CertificateError | ConfigError)
+            late = waited > seconds and (self.why is not None or waited > LATE_SECONDS)
+            if hopeless or late:
+                raise self.why or self._silence()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FIRST_PAUSE):
+                    await self._joined.wait()
+
+    def _silence(self) -> PeerUnavailable:
+        return PeerUnavailable(
+            f"hub {self.hub.name!r} at {self.hub.address} did not answer in time; see that it runs",
+            culprit=self.hub.name,
+        )
+
+    def want(self) -> None:
+        """Note that the member may have a frame to send."""
+        self._wanted.set()
+
+    def control(self, frame: pb.HubFrame) -> None:
+        """Send a frame before those of the member, if the connection stands."""
+        if self.is_up and len(self._control) < MOST_CONTROL:
+            self._control.append(frame)
+            self._wanted.set()
+
+    def leave(self) -> None:
+        """Take the end of the connection from now on as meant."""
+        self._is_leaving = True
+
+    async def close(self, farewell_seconds: float) -> None:
+        """Leave the hub. Args: farewell_seconds: 0 for leaving without a word."""
+        call = self._call
+        if call is not None and self.is_up:
+            with suppress(*BROKEN, TimeoutError):
+                async with asyncio.timeout(farewell_seconds):
+                    await self._farewell(call)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _farewell(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
+        """Say that this process does not come back, after all that waits, and see it leave."""
+        self._control.append(pb.HubFrame(leave=pb.HubLeave()))
+        self._wanted.set()
+        while self.is_up and not call.done():
+            await asyncio.sleep(0.01)
+
+    # ---- the connection ----------------------------------------------------------------------
+
+    async def _stay(self) -> None:
+        """Stay connected for ever."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await self._once()
+                self.why = None
+            except UmpcError as error:
+                self.why = error
+            except BROKEN as error:
+                self.why = self._reason(error)
+            if self.is_up:
+                pause = FIRST_PAUSE
+                self._went_down()
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _reason(self, error: BaseException) -> UmpcError:
+        if isinstance(error, grpc.aio.AioRpcError):
+            return error_of(error, self.hub.name, "connect", self.identity.name)
+        return PeerLost(f"the connection to hub {self.hub.name!r} broke", culprit=self.hub.name)
+
+    def _went_down(self) -> None:
+        self.is_up = False
+        self._joined.clear()
+        self._control.clear()
+        if self._is_leaving:
+            return
+        reason = self.why.message if self.why is not None else "the hub ended it"
+        log.info("the connection to hub %r is lost and dialled again: %s", self.hub.name, reason)
+        self._member.went_down()
+
+    async def _once(self) -> None:
+        """Connect, join, and serve the connection until it ends."""
+        hub = self.hub
+        channel = await connect(self.identity, hub.name, "hub", hub.address, DIAL_SECONDS)
+        call = hub_stub(channel).Join()
+        writer: asyncio.Task[None] | None = None
+        try:
+            # A hub that greets all its members at once after a restart is late, and not gone.
+            async with time_limit(SILENT_SECONDS):
+                await self._join(call)
+            writer = asyncio.create_task(self._write(call))
+            reader = asyncio.create_task(self._read(call))
+            tasks = {writer, reader}
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                ended = reader if reader.done() else writer
+                if ended.cancelled():  # with the call, by `_tick`
+                    raise self._silence()
+                await ended
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        except TimeoutError:
+            raise self._silence() from None
+        finally:
+            call.cancel()
+            await channel.close(None)
+
+    async def _join(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
+        join = pb.HubJoin(instance=self._instance, listens=self._listens)
+        await call.write(pb.HubFrame(join=join))
+        first = await read(call)
+        if first is None or first.WhichOneof("body") != "welcome":
+            raise RemoteProtocolError(
+                f"hub {self.hub.name!r} did not answer the greeting", culprit=self.hub.name
+            )
+        self.grace = min(max(1, first.welcome.grace_seconds), MOST_GRACE)
+        if self._call is not None:
+            self.returned = asyncio.get_running_loop().time()
+        self._silent = self.down = 0.0
+        self._call = call
+        self.why = None
+        self.is_up = True
+        self._joined.set()
+        self._member.came_up()
+
+    async def _write(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
+        """Send control frames first, then one envelope of each session in turn."""
+        while True:
+            frame = gathered(self._next)
+            if frame is None:
+                self._wanted.clear()
+                await self._wanted.wait()
+            else:
+                self._quiet_ticks = 0
+                await call.write(frame)
+
+    def _next(self) -> pb.HubFrame | None:
+        """Return the next frame to send, or None if none is due."""
+        return self._control.popleft() if self._control else self._member.next_frame()
+
+    async def _read(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
+        while (message := await read(call)) is not None:
+            self._silent = 0.0
+            for frame in scattered(message):
+                self._member.take(frame)
+
+    # ---- time --------------------------------------------------------------------------------
+
+    async def _tick(self) -> None:
+        """Let time pass. A late tick counts as one, so starvation ends nothing.
+
+        Silence and absence count less on a busy machine, as for a heartbeat.
+        """
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            counted = TICK_SECONDS * processor_share()
+            self._member.passed(TICK_SECONDS, counted)
+            if not self.is_up:
+                self.down += counted
+                continue
+            self._silent += counted
+            self._quiet_ticks += 1
+            if self._quiet_ticks >= PULSE_TICKS:
+                self._quiet_ticks = 0
+                self._control.append(pb.HubFrame(pulse=pb.HubPulse()))
+                self._wanted.set()
+            if self._silent > SILENT_SECONDS and self._call is not None:
+                self._call.cancel()

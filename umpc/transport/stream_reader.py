@@ -1,0 +1,210 @@
+"""The messages of one stream as they come, and the reason why the stream ended.
+
+Cancelling a gRPC read cancels the whole call, and a cancelled call can no longer say why it failed.
+A task of the reader's own therefore reads a call of gRPC, and a caller that stops waiting cancels
+no read. A call through a hub needs no task: its session tells the reader that something came, and
+the reader takes it at once (`Told`).
+
+Messages wait in an inbox until `next` asks for them. After `feed`, each goes straight to a sink.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from umpc.errors import MpcError, UmpcError
+from umpc.transport.services import EOF, Readable, Told, grpc, read
+
+Reply = TypeVar("Reply")
+log = logging.getLogger("umpc.transport")
+
+
+class StreamReader(Generic[Reply]):
+    """The reader of one stream.
+
+    Args:
+        source: the call to read; one with the methods of `Told` is read without a task.
+        decode: turns a message of the wire into a `Reply`.
+        ahead: number of messages that are taken before `next` asks for them; None: no limit.
+        reason: the error for what ended the stream: an exception, or None for the peer's own end.
+            It may have none for the latter.
+        lost: the error for a stream that ended without another reason.
+    """
+
+    def __init__(
+        self,
+        source: Readable[Any] | Told,
+        decode: Callable[[Any], Reply],
+        ahead: int | None,
+        reason: Callable[[BaseException | None], UmpcError | None],
+        lost: Callable[[], UmpcError],
+    ):
+        self.failure: UmpcError | None = None
+        """Why the stream ended. What came before may still wait in the inbox."""
+        self.has_ended = asyncio.Event()
+        self._told = source if isinstance(source, Told) else None
+        self._decode = decode
+        self._ahead = ahead
+        self._reason = reason
+        self._lost = lost
+        self._inbox: deque[Reply] = deque()
+        self._waiting = 0
+        self._arrived = asyncio.Event()
+        self._wanted = asyncio.Event()
+        self._sink: Callable[[Reply], None] | None = None
+        self._takes: Callable[[], bool] = lambda: True
+        self._is_pulling = False
+        self._task: asyncio.Task[None] | None = None
+        if isinstance(source, Told):
+            source.tell(self._pull)
+            asyncio.get_running_loop().call_soon(self._pull)
+        else:
+            self._task = asyncio.create_task(self._read(source))
+
+    # ---- the user's side ---------------------------------------------------------------------
+
+    async def next(self) -> Reply:
+        """Return the next message. Raises: the reason why the stream ended."""
+        self._waiting += 1
+        self.want()
+        try:
+            while not self._inbox:
+                self.raise_failure()
+                self._arrived.clear()
+                await self._arrived.wait()
+            self._raise_violation()
+            return self._inbox.popleft()
+        finally:
+            self._waiting -= 1
+            if self._ahead:
+                self.want()
+
+    def early(self) -> Reply | None:
+        """Return a message that waits, if there is one. Raises: as `next`."""
+        self._raise_violation()
+        if self._inbox:
+            return self._inbox.popleft()
+        self.raise_failure()
+        return None
+
+    def feed(self, sink: Callable[[Reply], None], takes: Callable[[], bool]) -> None:
+        """Give each message to a sink from now on; `has_ended` then says when there are no more.
+
+        Args:
+            sink: takes a message. An UmpcError that it raises ends the stream.
+            takes: whether the sink takes one more now. `want` asks again.
+        """
+        self._sink, self._takes = sink, takes
+        self.want()
+
+    def want(self) -> None:
+        """Go on to read, if there is room now."""
+        if self._told is not None:
+            self._pull()
+        else:
+            self._wanted.set()
+
+    def raise_failure(self) -> None:
+        """Raise the reason why the stream ended, if it has."""
+        if self.failure is not None:
+            raise self.failure
+
+    def _raise_violation(self) -> None:
+        """A peer that broke the protocol is not heard, whatever of its messages still waits."""
+        if isinstance(self.failure, MpcError):
+            raise self.failure
+
+    def end(self, failure: UmpcError) -> None:
+        """End the stream for a reason of this side's, unless it has ended."""
+        self.failure = self.failure or failure
+        self._arrived.set()
+
+    async def ended_within(self, seconds: float) -> None:
+        """Wait until the stream has ended, or the time is up."""
+        if not self.has_ended.is_set():
+            waiting = asyncio.create_task(self.has_ended.wait())
+            await asyncio.wait({waiting}, timeout=seconds)
+            waiting.cancel()
+
+    async def stop(self) -> None:
+        """Read no more."""
+        self.let_go()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    def let_go(self) -> bool:
+        """End a reader without a task at once. Returns: False for one with a task."""
+        if self._told is not None:
+            self._told.tell(None)
+            self._finish(None, told=False)
+        return self._task is None
+
+    # ---- the stream's side -------------------------------------------------------------------
+
+    def _has_room(self) -> bool:
+        if self._sink is not None:
+            return self._takes()
+        return self._ahead is None or len(self._inbox) < self._ahead + self._waiting
+
+    def _keep(self, message: Any) -> None:
+        reply = self._decode(message)
+        if self._sink is not None:
+            self._sink(reply)
+        else:
+            self._inbox.append(reply)
+            self._arrived.set()
+
+    async def _read(self, source: Readable[Any]) -> None:
+        """Read until the stream ends."""
+        error: BaseException | None = None
+        is_told = False
+        try:
+            while True:
+                while not self._has_room():
+                    self._wanted.clear()
+                    await self._wanted.wait()
+                message = await read(source)
+                if message is None:
+                    is_told = True
+                    return
+                self._keep(message)
+        except (UmpcError, grpc.aio.AioRpcError, grpc.aio.BaseError) as failure:
+            error = failure
+        finally:
+            self._finish(error, told=is_told)
+
+    def _pull(self) -> None:
+        """Take what has come, as far as there is room."""
+        if self._is_pulling or self._told is None:
+            return
+        self._is_pulling = True
+        try:
+            while not self.has_ended.is_set() and self._has_room():
+                message = self._told.poll()
+                if message is None:
+                    return
+                if message is EOF:
+                    self._finish(None, told=True)
+                else:
+                    self._keep(message)
+        except Exception as error:
+            # Whatever a peer sent: it ends this stream, and not the connection with all others.
+            if not isinstance(error, UmpcError | grpc.aio.AioRpcError | grpc.aio.BaseError):
+                log.warning("a message could not be read: %r", error)
+            self._finish(error, told=False)
+        finally:
+            self._is_pulling = False
+
+    def _finish(self, error: BaseException | None, *, told: bool) -> None:
+        """Keep the reason. Args: told: the peer itself ended the stream."""
+        if self.has_ended.is_set():
+            return
+        found = self._reason(error) if told or error is not None else None
+        self.failure = found or self.failure or self._lost()
+        self.has_ended.set()
+        self._arrived.set()
