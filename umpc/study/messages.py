@@ -160,7 +160,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class WaitingAttempt:
-    """What a node said in the preparation of a study that it now runs: an attempt waits there."""
+    """A node's words in the preparation of a study that it now runs: an attempt waits there."""
 
     opened: Opened
     prepared: Prepared

@@ -32,7 +32,7 @@ def changed(node: int, **changes) -> list[m.Accepted]:
 
 
 def waiting(**changes) -> m.WaitingAttempt:
-    """What waits at the second node, changed."""
+    """Change the attempt that waits at the second node."""
     known = answers()[1].waiting
     assert known is not None
     parts = {"opened": known.opened, "prepared": known.prepared}

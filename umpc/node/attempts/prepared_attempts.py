@@ -61,7 +61,7 @@ class PreparedAttempt:
         return self.side.attempt
 
     def waiting(self) -> m.WaitingAttempt:
-        """What this node said in the preparation, for the coordinator that led it.
+        """This node's words in the preparation, for the coordinator that led it.
 
         No node goes on with these openings and other members, so it may hear them at once.
         """

@@ -53,7 +53,7 @@ MOST_CONTROL = 4096
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError, EOFError)
 
 
-class Member(Protocol):
+class JoinedMember(Protocol):
     """The user of a connection, who has the sessions."""
 
     def next_frame(self) -> pb.HubFrame | None:
@@ -75,7 +75,7 @@ class Member(Protocol):
 class HubConnection:
     """This process's connection to one hub. Args: listens: others may open sessions with it."""
 
-    def __init__(self, identity: Identity, hub: HubAddress, member: Member, *, listens: bool):
+    def __init__(self, identity: Identity, hub: HubAddress, member: JoinedMember, *, listens: bool):
         self.identity = identity
         self.hub = hub
         self.grace: float = GRACE_SECONDS
@@ -85,7 +85,7 @@ class HubConnection:
         self.returned = -math.inf
         """The event loop's time when the connection came back."""
         self.why: UmpcError | None = None
-        """What the last attempt to connect met."""
+        """The failure of the last attempt to connect, if it failed."""
         self._member = member
         self._listens = listens
         self._instance = os.urandom(SESSION_BYTES)
