@@ -44,7 +44,7 @@ class StreamReader(Generic[Reply]):
         lost: Callable[[], UmpcError],
     ):
         self.failure: UmpcError | None = None
-        """Why the stream ended. What came before may still wait in the inbox."""
+        """Why the stream ended. Earlier messages may still wait in the inbox."""
         self.has_ended = asyncio.Event()
         self._told = source if isinstance(source, Told) else None
         self._decode = decode

@@ -87,7 +87,7 @@ class HubConnection:
         self.returned = -math.inf
         """The event loop's time when the connection came back."""
         self.why: UmpcError | None = None
-        """What the last attempt to connect met."""
+        """The failure of the last attempt to connect, if it failed."""
         self._member = member
         self._listens = listens
         self._instance = os.urandom(SESSION_BYTES)

@@ -41,7 +41,7 @@ class RestingSessions:
     def __init__(self) -> None:
         self._since: dict[Session, float] = {}
         self._to: dict[End, dict[Session, None]] = {}
-        """The same sessions by their other end, the one that rested last is the last one."""
+        """These sessions by their other end, the one that rested last is the last one."""
 
     def __len__(self) -> int:
         return len(self._since)
