@@ -1,4 +1,4 @@
-"""umpc.coordinator.conductor: the run of a study that every node has prepared.
+"""umpc.coordinator.conductor: the run of a prepared study, and totals that nodes sign.
 
 docs/decisions/0090-fewer-rounds-of-a-prepared-run.md.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -93,3 +94,39 @@ def test_a_false_word_in_place_of_a_preparation_names_its_node_before_data_are_u
     asked, error = conduct(lie)
     assert isinstance(error, RemoteProtocolError) and error.culprit == MEMBERS[2].name
     assert list(asked) == ["propose"]
+
+
+@pytest.mark.parametrize("few", [8, 2])
+def test_a_total_that_a_node_did_not_sign_is_confirmed_to_nobody(few, monkeypatch):
+    """The nodes would notice, too, and name the coordinator."""
+    monkeypatch.setattr(conductor, "FEW_NODES", few)
+    asked: list[m.CoordinatorMessage] = []
+
+    def check_signed(signatures: Any) -> None:
+        assert signatures == (b"0", b"1", b"2")
+        raise RemoteProtocolError("node-1 signed another total", culprit="node-1")
+
+    def link(place: int) -> Any:
+        async def collect(*_: Any) -> None:
+            """All frames have come."""
+
+        async def deliver(*_: Any) -> m.TotalSigned:
+            return m.TotalSigned(str(place).encode())
+
+        async def ask(step: str, message: m.CoordinatorMessage, *_: Any) -> None:
+            asked.append(message)
+
+        node = STUDY.nodes[place]
+        return SimpleNamespace(node=node, collect=collect, deliver=deliver, ask=ask)
+
+    aggregation = SimpleNamespace(
+        add=print, total=lambda: iter(()), work_ahead=lambda: None, check_signed=check_signed
+    )
+    side: Any = SimpleNamespace(
+        study=STUDY, aggregation=aggregation, evaluate=lambda: m.Evaluate(())
+    )
+    links = [link(place) for place in range(3)]
+    run = Conductor(side, links, silent, 0.0, [], expect_nothing, Losses(STUDY))
+    with pytest.raises(RemoteProtocolError, match="signed another total"):
+        asyncio.run(run._evaluate())
+    assert asked == []
