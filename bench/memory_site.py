@@ -15,7 +15,9 @@ from umpc.errors import UmpcError
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.study.frames import Frame
+from umpc.transport.services import EOF
 from umpc.transport.status import lost
+from umpc.transport.stream_reader import StreamReader
 
 
 class MemoryStream:
@@ -33,11 +35,17 @@ class MemoryStream:
         self._arrived()
         self.other._inbox.put_nowait(message)
 
-    async def next(self, step: str) -> Any:
+    async def read(self) -> Any:
         message = await self._inbox.get()
-        if message is None:
-            raise lost(self.peer, step)
-        return message
+        return EOF if message is None else message
+
+    def feed(self, sink: Callable[[Any], None], takes: Callable[[], bool]) -> StreamReader[Any]:
+        """Give each message to a sink, as `RpcStream.feed` does."""
+        reader: StreamReader[Any] = StreamReader(
+            self, lambda message: message, None, lambda _: None, lambda: lost(self.peer, self.step)
+        )
+        reader.feed(sink, takes)
+        return reader
 
     def violation(self, action: str) -> UmpcError:
         raise AssertionError(action)

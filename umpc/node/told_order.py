@@ -14,10 +14,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from umpc.mpc.arrays import IndexArray, IntArray
+if TYPE_CHECKING:  # a light node reads `describe` before it loads numpy
+    from umpc.mpc.arrays import IndexArray, IntArray
 
 VARIABLE = "UMPC_ORDER_FILE"
 
@@ -37,6 +37,8 @@ def orders_told(tables: Iterable[Path]) -> dict[str, dict[str, str]]:
 
 def tell_order(order: IndexArray) -> None:
     """Write the order of the latest attempt, if the environment names a file for it."""
+    import numpy as np
+
     path = os.environ.get(VARIABLE)
     if not path:
         return
@@ -48,6 +50,8 @@ def tell_order(order: IndexArray) -> None:
 
 def as_told(columns: Mapping[str, IntArray], table: Path) -> Mapping[str, IntArray]:
     """Return a table's columns, (records,) int64 each, in the order that its node told last."""
+    import numpy as np
+
     place = order_beside(table)
     if not place.exists():
         return columns
