@@ -105,6 +105,7 @@ def test_a_study_that_only_some_released_and_another_lost_is_not_run_again(lab):
     here = lab(2, {"node-2": {"UMPC_FAILPOINT": "before-charge:kill"}}).start()
     assert here.run().code == PeerLost.exit_code
     here.wait_for_log("node-1", "charged, the share leaves")
+    here.served["node-2"].process.wait(60)
     here.disarm()
     with closing(sqlite3.connect(here.folder / "node-2-ledger.sqlite")) as ledger, ledger:
         assert ledger.execute("DELETE FROM held").rowcount == 1

@@ -139,6 +139,8 @@ def test_a_node_that_dies_at_the_release_leaves_no_result_until_it_is_back(lab, 
     if point == "after-charge":
         for name in SHUFFLERS:
             assert "is shuffled" not in here.wait_for_log(name, "ended: PeerLost")
+    # its connections are closed before the kernel has unlocked its ledger
+    assert here.served["node-2"].process.wait(60) == -signal.SIGKILL
     here.disarm()
     here.deployment.start_node("node-2", here.table("node-2"), "10")
     here.served.update(here.deployment.wait_until_ready())
