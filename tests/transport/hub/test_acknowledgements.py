@@ -219,6 +219,25 @@ def test_a_call_that_has_ended_leaves_nothing_behind_although_no_time_passes(end
     run(scenario)
 
 
+def test_a_last_record_that_crosses_the_end_of_the_call_is_acknowledged_at_once():
+    """A process that leaves waits until its records are received, for a second in every study."""
+
+    def scenario() -> None:
+        pair = begun()
+        pair.south.send(n.END, pb.HubEnd(code=0).SerializeToString())
+        pair.south.close()
+        end = pair.south.pull()
+        pair.north.send(n.HALF_CLOSE)
+        half_close = pair.north.pull()
+        pair.north.take(end)
+        pair.north.close()
+        pair.south.take(half_close)
+        pair.exchange()
+        assert pair.is_forgotten
+
+    run(scenario)
+
+
 def test_whoever_was_answered_late_waits_no_longer_the_next_time():
     """Each wait without any answer is twice as long as the one before it."""
 

@@ -224,6 +224,8 @@ class SessionCall(ABC):
     # ---- the records that come ---------------------------------------------------------------
 
     def _handle(self, record: n.HubRecord) -> None:
+        if self._is_over:
+            self._numbering.settle()  # the other side has ended, too, and waits for this to leave
         if record.kind in n.SIZED:
             if self.is_idle or self._rests:
                 self._numbering.consume(len(record.payload), 1)  # of a call that is over
