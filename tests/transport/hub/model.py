@@ -145,7 +145,7 @@ class Model:
         is_idle = all(end.is_idle for end in self.ends)
         return is_done and (is_idle or all(line.is_gone for line in self.lines))
 
-    # ---- what may happen -------------------------------------------------------------------------
+    # ---- what may happen --------------------------------------------------------------
 
     def actions(self) -> list[tuple]:
         found = [("caller",)] if self._caller_can() else []
@@ -245,7 +245,7 @@ class Model:
             if not line.is_gone:
                 end.tick(1.0)
 
-    # ---- the users ---------------------------------------------------------------------------------
+    # ---- the users ---------------------------------------------------------------------
 
     def _caller_can(self):
         if self.at == len(self.script.caller):
