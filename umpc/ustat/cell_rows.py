@@ -65,7 +65,8 @@ class CellRows:
 
     @cached_property
     def _is_shared(self) -> NDArray[np.bool_]:
-        return self.first_places[:, 1:].any(axis=1)
+        owned: NDArray[np.intp] = self.first_places.sum(axis=1)
+        return owned > 1
 
     @cached_property
     def shared(self) -> NDArray[np.intp]:
