@@ -195,7 +195,7 @@ class HubLink:
             del self._ready[session]
             envelope = session.pull()
             if envelope is not None:
-                if session.failure is None:
+                if session.has_more:
                     self._ready[session] = None  # at the end of the queue
                 return pb.HubFrame(envelope=envelope)
         return None

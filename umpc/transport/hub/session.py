@@ -161,6 +161,11 @@ class Session(SessionCall):
         number, body = self._seal.close(kind, due[1])
         return self.envelope(kind, body, number)
 
+    @property
+    def has_more(self) -> bool:
+        """Whether `pull` has something to do once more, without another word to the link."""
+        return self.failure is None and (self._is_over or self._numbering.is_due)
+
     def envelope(self, kind: pb.HubKind, body: bytes, number: int = 0) -> pb.HubEnvelope:
         """Return an envelope to the other side."""
         return pb.HubEnvelope(
