@@ -193,11 +193,11 @@ class HubLink:
         while self._ready:
             session = next(iter(self._ready))
             del self._ready[session]
-            envelope = session.pull()
-            if envelope is not None:
+            frame = session.next_frame()
+            if frame is not None:
                 if session.has_more:
                     self._ready[session] = None  # at the end of the queue
-                return pb.HubFrame(envelope=envelope)
+                return frame
         return None
 
     def came_up(self) -> None:
