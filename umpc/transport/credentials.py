@@ -79,7 +79,7 @@ class _Verifier:
         return Holder(*names, _point(der))
 
     def as_of_now(self) -> Verify:
-        """The same check with the time and the list of now: it reads neither again."""
+        """Return this check with the time and the list of now: it reads neither again."""
         return _Verifier(self._identity.latest(), clock())
 
     def basis(self) -> Hashable:
