@@ -1,0 +1,330 @@
+"""One owner's computation for one chunk as programs of the compiled kernel.
+
+It gives the messages and sums of `evaluation.py`. Each layer is one program, and the sums are one
+more. A party that expands its shares of products from its seed does so where they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+
+from umpc.crypto.prg import derive
+from umpc.crypto.ring import packed_size
+from umpc.crypto.rounds import Message, Protocol
+from umpc.errors import EncodingError
+from umpc.mpc.arrays import BitArray
+from umpc.mpc.masked.chunk_inputs import ChunkInputs
+from umpc.mpc.masked.edge_layout import EdgeLayout
+from umpc.mpc.masked.evaluation import check_alone
+from umpc.mpc.masked.kernel_rows import (
+    Rows,
+    opening_masks,
+    piece_number,
+    place_sources,
+    table_bytes,
+    table_rows,
+)
+from umpc.mpc.masked.material import dealt_bytes, opened_bits
+from umpc.mpc.masked.plan import Plan
+from umpc.mpc.masked.plan_items import (
+    Conjunction,
+    Local,
+    Logic,
+    LookupBit,
+    SharedPolynomial,
+    TopBit,
+)
+from umpc.native.programs import NOTHING, Code, KeyStream, Program, Source
+from umpc.ustat.local import evaluate_local
+
+OWN = ("masks", "elements", "tables", "products", "local", "opened", "sent", "mine")
+"""The sources of a program, besides places and messages. masks: of what this party opens. elements,
+tables, products: its shares of products of masks. local: bits of its own records. opened: all that
+was opened. sent: this party's shares in the layer before. mine: its shares in this layer."""
+
+
+def evaluate_compiled(
+    party: int, plan: Plan, inputs: ChunkInputs, material: bytes, seed: bytes
+) -> Protocol[list[int]]:
+    """One owner's share of each kernel's sum over a chunk of a plan that the kernel serves.
+
+    Raises: EncodingError on malformed material, at once.
+    """
+    return _rounds(_Owner(party, plan, inputs, material, seed))
+
+
+class _Owner:
+    """One party's state of a chunk."""
+
+    def __init__(
+        self, party: int, plan: Plan, inputs: ChunkInputs, material: bytes, seed: bytes
+    ):
+        due = dealt_bytes(plan, party, inputs.count)
+        if len(material) != due:
+            raise EncodingError(
+                f"material of {inputs.count} edges takes {due} bytes, and {len(material)} came"
+            )
+        self.party = party
+        self.plan = plan
+        self.inputs = inputs
+        self.layout = EdgeLayout([inputs.count])
+        self._size = packed_size(inputs.count, 1)
+        self._masks = opening_masks(plan, seed, party, self.layout)
+        self._shares = self._dealt(material) if material else _expanded(seed)
+        self._opened = np.empty((len(plan.bits), self._size), dtype=np.uint8)
+
+    def __repr__(self) -> str:
+        return f"_Owner({self.inputs.count} edges, <redacted>)"
+
+    def _dealt(self, material: bytes) -> list[Source]:
+        """The last party's shares. Raises: EncodingError."""
+        plan, count = self.plan, self.inputs.count
+        octets = np.frombuffer(material, dtype=np.uint8)
+        elements = plan.ring.bytes * len(plan.elements) * count
+        words = elements + table_bytes(plan) * count
+        packed = self.layout.join_packed([octets[words:].data], len(plan.bit_elements))
+        return [octets[:elements], octets[elements:words], packed]
+
+    def shares(self, layer: int, sent: BitArray, heard: Sequence[BitArray]) -> BitArray:
+        """Open the layer before, and return this party's masked shares of a layer.
+
+        Args: sent, heard: everybody's shares in the layer before; none before the first layer.
+        """
+        numbers = self.plan.opened_bits(layer, self.party)
+        mine = np.empty((len(numbers), self._size), dtype=np.uint8)
+        name = f"layer {layer} of {self.party}"
+        program = self.plan.remembered(name, partial(_layer_program, self.party, layer))
+        program.run(self.inputs.count, self._sources(layer, sent, heard, mine))
+        return mine
+
+    def sums(self, sent: BitArray, heard: Sequence[BitArray]) -> list[int]:
+        """Open the last layer, and return this party's share of each output's sum."""
+        plan, count = self.plan, self.inputs.count
+        program = plan.remembered(f"sums of {self.party}", partial(_sum_program, self.party))
+        nothing = np.empty((0, self._size), dtype=np.uint8)
+        found = program.run(count, self._sources(None, sent, heard, nothing))
+        for number, output in enumerate(plan.outputs):
+            found[number] += self._own_sum(output)
+        return [plan.ring.encode(total) for total in found]
+
+    def _own_sum(self, output: SharedPolynomial) -> int:
+        """The sum of the summands that this party knows, without those of opened bits."""
+        local = output.local[self.party]
+        total = output.constant * self.inputs.count if self.party == 0 else 0
+        if local.terms:
+            kind = self.plan.ring.dtype
+            values = evaluate_local(local, self.inputs.records, self.inputs.count)
+            total += int(self.plan.ring.array(values).sum(dtype=kind))
+        return total
+
+    def _sources(
+        self, layer: int | None, sent: BitArray, heard: Sequence[BitArray], mine: BitArray
+    ) -> list[Source]:
+        places = [self.inputs.places[number] for number in range(len(self.plan.places))]
+        local = self._local_bits(layer) if layer is not None else b""
+        own = [self._masks, *self._shares, local, self._opened, sent, mine]
+        return [*places, *own, *heard]
+
+    def _local_bits(self, layer: int) -> Source:
+        """This party's own bits of a layer, in the clear."""
+        found = [
+            evaluate_local(bit.polynomial, self.inputs.records, self.inputs.count)
+            for bit in _own_bits(self.plan, self.party, layer).values()
+        ]
+        if not found:
+            return b""
+        return np.packbits(np.stack(found).astype(np.uint8), axis=1, bitorder="little")
+
+    def message(self, layer: int, mine: BitArray) -> Message:
+        """The message with this party's shares of a layer."""
+        (payload,) = self.layout.cut_packed([*mine])
+        width = self.plan.open_width(layer, self.party)
+        return Message("open", payload, self.inputs.count, width, layer + 1)
+
+    def read(self, layer: int, party: int, message: Message) -> BitArray:
+        """Another party's shares. Raises: RemoteProtocolError naming its sender."""
+        rows = len(self.plan.opened_bits(layer, party))
+        count = self.inputs.count
+        try:
+            if len(message.payload) != packed_size(count, rows):
+                raise EncodingError(f"{message!r} has a wrong length")
+            return self.layout.join_packed([message.payload], rows)
+        except EncodingError:
+            check_alone(self.plan, layer, party, message, self.inputs.names[party], count)
+            raise
+
+
+def _expanded(seed: bytes) -> list[Source]:
+    """The shares of a party other than the last."""
+    return [KeyStream(derive(seed, name)) for name in ("elements", "tables", "bits")]
+
+
+def _rounds(owner: _Owner) -> Protocol[list[int]]:
+    others = [party for party in owner.plan.everybody if party != owner.party]
+    sent: BitArray = np.empty((0, 0), dtype=np.uint8)
+    heard = [sent] * len(others)
+    for layer in range(len(owner.plan.layers)):
+        sent = owner.shares(layer, sent, heard)
+        theirs = yield owner.message(layer, sent)
+        heard = [
+            owner.read(layer, party, message)
+            for party, message in zip(others, theirs, strict=True)
+        ]
+    return owner.sums(sent, heard)
+
+
+# --- programs ----------------------------------------------------------------------------------
+
+
+def _own_bits(plan: Plan, party: int, layer: int) -> dict[int, Local]:
+    """The bits of a party's own records in a layer."""
+    bits = ((number, plan.bits[number]) for number in plan.opened_bits(layer, party))
+    return {number: bit for number, bit in bits if isinstance(bit, Local)}
+
+
+def _program(plan: Plan, party: int, sums: int = 0) -> Program:
+    heard = [f"heard {other}" for other in plan.everybody if other != party]
+    return Program([*place_sources(plan), *OWN, *heard], sums)
+
+
+def _layer_program(party: int, layer: int, plan: Plan) -> Program:
+    program = _program(plan, party)
+    shares = _Shares(program, plan, party)
+    if layer:
+        _add_opening(program, plan, party, layer - 1)
+    local = [*_own_bits(plan, party, layer)]
+    order = opened_bits(plan, party)
+    for at, number in enumerate(plan.opened_bits(layer, party)):
+        if number in local:
+            share = program.row("local", local.index(number))
+        else:
+            share = shares.of(number)
+        mask = program.row("masks", order.index(number))
+        program.add(Code.XOR_BITS, program.row("mine", at), share, mask)
+    return program
+
+
+def _add_opening(program: Program, plan: Plan, party: int, layer: int) -> None:
+    """Everybody's shares of a layer's bits, added up."""
+    sides = [("sent" if other == party else f"heard {other}", other) for other in plan.everybody]
+    for number in plan.layers[layer].bits:
+        shares = [
+            program.row(source, plan.opened_bits(layer, other).index(number))
+            for source, other in sides
+            if number in plan.opened_bits(layer, other)
+        ]
+        to = program.row("opened", number)
+        if len(shares) == 1:
+            program.add(Code.COPY, to, shares[0])
+        one = shares[0]
+        for share in shares[1:]:
+            one = program.add(Code.XOR_BITS, to, one, share)
+
+
+class _Shares:
+    """The steps for a party's shares of bits, as `bit_shares.py` has them."""
+
+    def __init__(self, program: Program, plan: Plan, party: int):
+        self._program = program
+        self._plan = plan
+        self._party = party
+        self._rows = Rows(program)
+        self._looked_up: dict[int, tuple[int, int]] = {}
+        self._products: dict[int, int] = {}
+
+    def of(self, number: int) -> int:
+        """The row of a bit's share, before it is masked."""
+        match self._plan.bits[number]:
+            case LookupBit(table, kind, top):
+                return self._with_top(self._lookup(table)[0 if kind == "less" else 1], top)
+            case Logic() as function:
+                return self._with_top(self._logic(function), function.top)
+            case _:
+                raise NotImplementedError("the plan is not served")
+
+    def _with_top(self, share: int, top: TopBit | None) -> int:
+        if top is None or self._party > 0:
+            return share
+        return self._rows.exclusive_or([share, self._rows.top(top.difference, top)])
+
+    def _lookup(self, number: int) -> tuple[int, int]:
+        """[d̂_i < r_i] and [d̂_i = r_i]."""
+        if number not in self._looked_up:
+            program, table = self._program, self._plan.tables[number]
+            difference = self._rows.difference(table.difference)
+            first, *_ = table_rows(self._plan, program, "tables", number, 0)
+            less, equal = program.new_rows(2)
+            program.add(Code.LOOK_UP, less, difference, first, piece_number(table))
+            self._looked_up[number] = less, equal
+        return self._looked_up[number]
+
+    def _logic(self, function: Logic) -> int:
+        parts = [self._conjunction(part) for part in function.conjunctions]
+        total = self._rows.exclusive_or(parts)
+        if function.constant and self._party == 0:
+            return self._program.add(Code.NOT_BITS, self._program.new(), total)
+        return total
+
+    def _conjunction(self, conjunction: Conjunction) -> int:
+        """Π (m_i ⊕ s_i), from the shares of the products of every subset of the s_i."""
+        program = self._program
+        # The product of nothing is 1, which party 0 holds: NOTHING stands for it.
+        products = [NOTHING, *map(self._product, self._plan.subset_rows[conjunction].tolist())]
+        for literal in reversed(conjunction):
+            half = len(products) // 2
+            value = self._literal(literal.bits, literal.inverted)
+            steps = zip(products[:half], products[half:], strict=True)
+            products = [self._replaced(without, with_it, value) for without, with_it in steps]
+        return products[0]
+
+    def _replaced(self, without: int, with_it: int, value: int) -> int:
+        if without == NOTHING:
+            added = value
+            if self._party:
+                return with_it
+        else:
+            added = self._rows.conjunction([without, value])
+        return self._rows.exclusive_or([with_it, added])
+
+    def _product(self, row: int) -> int:
+        """A share of a product of masks, read once."""
+        if row not in self._products:
+            share = self._program.row("products", row)
+            self._products[row] = self._program.add(Code.COPY, self._program.new(), share)
+        return self._products[row]
+
+    def _literal(self, bits: Sequence[int], inverted: bool) -> int:
+        value = self._rows.exclusive_or([self._program.row("opened", bit) for bit in bits])
+        if inverted:
+            return self._program.add(Code.NOT_BITS, self._program.new(), value)
+        return value
+
+
+def _sum_program(party: int, plan: Plan) -> Program:
+    """Σ over edges of all public factors times shares of products of masks."""
+    program = _program(plan, party, len(plan.outputs))
+    _add_opening(program, plan, party, len(plan.layers) - 1)
+    rows = Rows(program)
+    unit = plan.ring.bytes
+    factor = program.new(unit)
+    for number, output in enumerate(plan.outputs):
+        for masks, sums in output.of_bits.items():
+            if not masks and party:
+                continue
+            program.add(Code.FILL, factor, number=sums.get((), 0))
+            for bits, coefficient in sums.items():
+                if bits:
+                    product = rows.conjunction([program.row("opened", bit) for bit in bits])
+                    program.add(Code.ADD_IF, factor, product, number=coefficient)
+            share = NOTHING
+            if masks:
+                sign = rows.exclusive_or([program.row("opened", bit) for bit in masks])
+                program.add(Code.NEGATE_IF, factor, sign)
+                before = unit * plan.element_rows[masks, ()]
+                share = program.row("elements", before, unit)
+            program.add(Code.DOT, factor, factor, share, number)
+    return program

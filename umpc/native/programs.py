@@ -1,0 +1,195 @@
+"""Programs for a chunk's edges, which the compiled kernel runs in one call without Python's lock.
+
+A program is a list of steps over rows. A row has an item for each edge: a bit, eight edges to a
+byte, or a word of 1 to 8 bytes. The kernel takes some thousand edges at a time through all steps,
+so rows stay in the processor's cache. Key streams are computed where a step reads them. Programs
+are public: they follow from a plan, and no step's place depends on a value.
+
+| code | the row `to` becomes |
+|---|---|
+| XOR_BITS, AND_BITS | one ⊕ other; one & other. XOR_BITS also takes words |
+| NOT_BITS, COPY | ~one; one |
+| TOP_BIT | bit `number` of uint64 |
+| ONE_HOT | a word of the one-hot row of a piece of `one`, ⊕ other |
+| LOOK_UP | and the row after it: above a place and at it, of a table from `other` on |
+| ADD_IF, NEGATE_IF | to + number, or −to, where the bit of `one` is set |
+| DOT | not a row: sums[number] += Σ one · other, or Σ one |
+| FILL, ADD, ADD_TIMES, TIMES | number; to + one; to + one · number; to · one |
+| SUBTRACT | one − other |
+
+Words are little-endian and wrap. `one_hot.py` of `umpc/mpc/masked` says what tables are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum, auto
+
+import numpy as np
+
+from umpc.native.choice import CHOSEN
+from umpc.native.library import KINDS, LIBRARY, kinds
+
+SCRATCH = -1
+NOTHING = -1
+"""No operand."""
+TILE_EDGES = 1024
+"""Edges that go through all steps together: TILE_EDGES in native/kernel.c."""
+KEY_BYTES = 32
+
+
+class Code(IntEnum):
+    """What a step does, in the order of native/kernel.c."""
+
+    XOR_BITS = 0
+    AND_BITS = auto()
+    NOT_BITS = auto()
+    COPY = auto()
+    TOP_BIT = auto()
+    ONE_HOT = auto()
+    LOOK_UP = auto()
+    ADD_IF = auto()
+    NEGATE_IF = auto()
+    DOT = auto()
+    FILL = auto()
+    ADD = auto()
+    ADD_TIMES = auto()
+    TIMES = auto()
+    SUBTRACT = auto()
+
+
+def row_size(unit: int, edges: int) -> int:
+    """Bytes of a row. Args: unit: bytes of a word; 0 for bits."""
+    return unit * edges if unit else (edges + 7) // 8
+
+
+def piece(low: int, size: int, word: int = 0) -> int:
+    """The number of a step that reads bits [low, low + size). Args: word: of the one-hot row."""
+    return low | size << 8 | word << 16
+
+
+@dataclass(frozen=True)
+class KeyStream:
+    """A source that is the AES-256-CTR key stream of a seed."""
+
+    seed: bytes
+
+    def __repr__(self) -> str:
+        return "KeyStream(<redacted>)"
+
+
+Source = KeyStream | np.ndarray | bytes
+"""Rows that a program reads, or an array that it writes: contiguous."""
+
+
+@dataclass
+class Program:
+    """A program in the making, and its run. sources: their names, in order. sums: how many."""
+
+    sources: Sequence[str]
+    sums: int = 0
+    scratch: int = 0
+    _operands: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    _steps: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    _arrays: tuple[np.ndarray, np.ndarray] | None = None
+    _needs: list[tuple[int, int]] | None = None
+
+    def row(self, source: str, before: int, unit: int = 0) -> int:
+        """A row of a source.
+
+        Args:
+            before: rows of bits before it; for words, the bytes of each edge before it.
+            unit: bytes of a word; 0 for bits.
+        """
+        return self._operand(self.sources.index(source), before, unit)
+
+    def new(self, unit: int = 0) -> int:
+        """A row of the scratch, of any content."""
+        place = self.scratch
+        self.scratch += -(-row_size(unit, TILE_EDGES) // 64) * 64
+        return self._operand(SCRATCH, place, unit)
+
+    def new_rows(self, count: int) -> list[int]:
+        """Rows of bits of the scratch, whose numbers follow each other."""
+        return [self.new() for _ in range(count)]
+
+    def _operand(self, source: int, before: int, unit: int) -> int:
+        return self._operands.setdefault((source, before, unit), len(self._operands))
+
+    def add(
+        self, code: Code, to: int, one: int = NOTHING, other: int = NOTHING, number: int = 0
+    ) -> int:
+        """Add a step. Returns: its row."""
+        self._steps.append((code, to, one, other, number))
+        return to
+
+    def run(self, count: int, sources: Sequence[Source], kind: str | None = None) -> list[int]:
+        """Run the program over `count` edges. Returns: its sums, modulo 2^64.
+
+        Args:
+            sources: in the order of their names.
+            kind: one of `kinds()`; default: `CHOSEN`.
+
+        Raises: ValueError where a source is too short, or the kernel cannot run.
+        """
+        wanted = kind or CHOSEN
+        if LIBRARY is None or wanted not in kinds():
+            raise ValueError(f"the compiled kernel can run {kinds()} here, not {wanted}")
+        table = self._table(count, sources)
+        steps, operands = self._compiled()
+        sums = (ctypes.c_uint64 * (self.sums + 1))()
+        answer = LIBRARY.umpc_run(
+            KINDS[wanted],
+            steps.ctypes.data,
+            len(steps),
+            operands.ctypes.data,
+            table,
+            len(sources),
+            self.scratch,
+            count,
+            sums,
+        )
+        if answer:
+            raise ValueError(f"the compiled kernel refused a program of {wanted}: {answer}")
+        return list(sums[: self.sums])
+
+    def _compiled(self) -> tuple[np.ndarray, np.ndarray]:
+        """Steps and operands as arrays, made once."""
+        if self._arrays is None:
+            words = [[word & (1 << 64) - 1 for word in step] for step in self._steps]
+            steps = np.array(words, dtype=np.uint64).reshape(-1, 5)
+            operands = np.array(list(self._operands), dtype=np.int64).reshape(-1, 3)
+            self._arrays = steps, operands
+        return self._arrays
+
+    def _table(self, count: int, sources: Sequence[Source]) -> ctypes.Array[ctypes.c_uint64]:
+        """The address of each source, and whether it is a stream. Raises: ValueError."""
+        words = []
+        for source, (rows, each) in zip(sources, self._read(), strict=True):
+            if isinstance(source, KeyStream):
+                raw = np.frombuffer(source.seed, dtype=np.uint8)
+                due = KEY_BYTES
+            else:
+                raw = source if isinstance(source, np.ndarray) else np.frombuffer(source, np.uint8)
+                due = max(rows * row_size(0, count), each * count)
+            if raw.nbytes < due or not raw.flags.c_contiguous:
+                raise ValueError(f"a source has {raw.nbytes} bytes, and {due} are due, contiguous")
+            words += [raw.ctypes.data, isinstance(source, KeyStream)]
+        return (ctypes.c_uint64 * len(words))(*words)
+
+    def _read(self) -> list[tuple[int, int]]:
+        """The rows of bits, and the bytes of words for each edge, that are read of each source."""
+        if self._needs is None:
+            needs = [(0, 0)] * len(self.sources)
+            for source, before, unit in self._operands:
+                if source == SCRATCH:
+                    continue
+                rows, each = needs[source]
+                if unit:
+                    needs[source] = rows, max(each, before + unit)
+                else:
+                    needs[source] = max(rows, before + 1), each
+            self._needs = needs
+        return self._needs
