@@ -64,9 +64,8 @@ TARGET static uint8_t *NAME(row)(const NAME(tile) * tile, int64_t number, int ro
     size_t each = of->unit ? 1 : (tile->chunk->count + 7) / 8;
     size_t before = of->before * (of->unit ? tile->chunk->count : each);
     size_t offset = before + row_size(of->unit, tile->start);
-    const source *from = tile->chunk->sources + of->source;
-    if (!from->is_stream)
-        return from->address + offset;
+    if (!tile->chunk->are_streams[of->source])
+        return tile->chunk->sources[of->source] + offset;
     return NAME(key_stream)(tile->streams + 15 * of->source, offset,
                             row_size(of->unit, tile->edges), tile->rooms + room * ROOM);
 }
@@ -279,8 +278,8 @@ TARGET static int NAME(run)(const chunk *chunk, uint64_t *sums)
     VEC *streams = (VEC *)(rooms + 3 * ROOM);
     NAME(tile) tile = {chunk, streams, (uint8_t *)streams + keys, rooms, 0, 0};
     for (size_t i = 0; i < chunk->sources_count; i++)
-        if (chunk->sources[i].is_stream)
-            NAME(expand_long_key)(chunk->sources[i].address, streams + 15 * i);
+        if (chunk->are_streams[i] && chunk->sources[i] != NULL)
+            NAME(expand_long_key)(chunk->sources[i], streams + 15 * i);
     for (; tile.start < chunk->count; tile.start += TILE_EDGES) {
         size_t left = chunk->count - tile.start;
         tile.edges = left < TILE_EDGES ? left : TILE_EDGES;

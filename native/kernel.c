@@ -22,8 +22,8 @@ int umpc_evaluate(int kind, const uint8_t *key, int party, int width, size_t cou
 int umpc_generate(int kind, const uint8_t *key, int width, size_t count, const uint64_t *mask,
                   const void *roots, void *corrections, uint32_t *leaves);
 int umpc_run(int kind, const void *steps, size_t steps_count, const void *operands,
-             const void *sources, size_t sources_count, size_t scratch, size_t count,
-             uint64_t *sums);
+             uint8_t *const *sources, const uint8_t *are_streams, size_t sources_count,
+             size_t scratch, size_t count, uint64_t *sums);
 
 #define LEAF_BITS 5
 #define TILE 256 /* gates: 4 KiB of blocks */
@@ -54,17 +54,14 @@ typedef struct {
     int64_t source, before, unit;
 } operand;
 
-/* is_stream: the address is that of a key of 32 bytes. */
-typedef struct {
-    uint8_t *address;
-    uint64_t is_stream;
-} source;
-
+/* sources: addresses. are_streams: whether a source is a key of 32 bytes, and stands for its key
+ * stream. */
 typedef struct {
     const step *steps;
     size_t steps_count;
     const operand *operands;
-    const source *sources;
+    uint8_t *const *sources;
+    const uint8_t *are_streams;
     size_t sources_count, scratch, count;
 } chunk;
 
@@ -219,10 +216,11 @@ int umpc_generate(int kind, const uint8_t *key, int width, size_t count, const u
 
 /* Runs a program, which adds to its sums; -2 where there is no memory. */
 int umpc_run(int kind, const void *steps, size_t steps_count, const void *operands,
-             const void *sources, size_t sources_count, size_t scratch, size_t count,
-             uint64_t *sums)
+             uint8_t *const *sources, const uint8_t *are_streams, size_t sources_count,
+             size_t scratch, size_t count, uint64_t *sums)
 {
-    const chunk chunk = {steps, steps_count, operands, sources, sources_count, scratch, count};
+    const chunk chunk = {steps, steps_count, operands, sources, are_streams, sources_count,
+                         scratch, count};
     const gate *gate = gate_of(kind);
     return gate == NULL ? -1 : gate->run(&chunk, sums);
 }

@@ -26,8 +26,10 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.native.choice import CHOSEN
 from umpc.native.library import KINDS, LIBRARY, kinds
@@ -80,8 +82,45 @@ class KeyStream:
         return "KeyStream(<redacted>)"
 
 
-Source = KeyStream | np.ndarray | bytes
-"""Rows that a program reads, or an array that it writes: contiguous."""
+@dataclass(frozen=True)
+class Tail:
+    """A source that is all bytes from a place on."""
+
+    data: bytes
+    start: int
+
+    def __repr__(self) -> str:
+        return "Tail(<redacted>)"
+
+
+Source = KeyStream | Tail | NDArray[Any] | bytes
+"""Rows that a program reads, or an array that it writes. Arrays are contiguous."""
+
+_new_bytes = ctypes.pythonapi.PyBytes_FromStringAndSize
+_new_bytes.argtypes, _new_bytes.restype = [ctypes.c_char_p, ctypes.c_ssize_t], ctypes.py_object
+
+
+def bytes_to_fill(size: int) -> bytes:
+    """Bytes of any content, which a program fills before anybody else has them.
+
+    CPython makes such bytes for C code. So a frame of a megabyte is not copied under the lock.
+    """
+    made: bytes = _new_bytes(None, size)
+    return made
+
+
+def _place(source: Source) -> tuple[bytes | int, int]:
+    """Where a source begins, and its bytes. Raises: ValueError for an array with gaps."""
+    if isinstance(source, bytes):
+        return source, len(source)
+    if isinstance(source, KeyStream):
+        return source.seed, len(source.seed)
+    if isinstance(source, Tail):
+        first = ctypes.cast(source.data, ctypes.c_void_p).value or 0
+        return first + source.start, len(source.data) - source.start
+    if not source.flags.c_contiguous:
+        raise ValueError(f"a source has strides {source.strides}; it must be contiguous")
+    return source.ctypes.data, source.nbytes
 
 
 @dataclass
@@ -93,7 +132,7 @@ class Program:
     scratch: int = 0
     _operands: dict[tuple[int, int, int], int] = field(default_factory=dict)
     _steps: list[tuple[int, int, int, int, int]] = field(default_factory=list)
-    _arrays: tuple[np.ndarray, np.ndarray] | None = None
+    _arrays: tuple[bytes, bytes] | None = None
     _needs: list[tuple[int, int]] | None = None
 
     def row(self, source: str, before: int, unit: int = 0) -> int:
@@ -137,15 +176,16 @@ class Program:
         wanted = kind or CHOSEN
         if LIBRARY is None or wanted not in kinds():
             raise ValueError(f"the compiled kernel can run {kinds()} here, not {wanted}")
-        table = self._table(count, sources)
+        addresses = self._addresses(count, sources)
         steps, operands = self._compiled()
         sums = (ctypes.c_uint64 * (self.sums + 1))()
         answer = LIBRARY.umpc_run(
             KINDS[wanted],
-            steps.ctypes.data,
-            len(steps),
-            operands.ctypes.data,
-            table,
+            steps,
+            len(self._steps),
+            operands,
+            (ctypes.c_char_p * len(addresses))(*addresses),
+            bytes([isinstance(source, KeyStream) for source in sources]),
             len(sources),
             self.scratch,
             count,
@@ -155,29 +195,30 @@ class Program:
             raise ValueError(f"the compiled kernel refused a program of {wanted}: {answer}")
         return list(sums[: self.sums])
 
-    def _compiled(self) -> tuple[np.ndarray, np.ndarray]:
+    def _compiled(self) -> tuple[bytes, bytes]:
         """Steps and operands as arrays, made once."""
         if self._arrays is None:
             words = [[word & (1 << 64) - 1 for word in step] for step in self._steps]
             steps = np.array(words, dtype=np.uint64).reshape(-1, 5)
             operands = np.array(list(self._operands), dtype=np.int64).reshape(-1, 3)
-            self._arrays = steps, operands
+            self._arrays = steps.tobytes(), operands.tobytes()
         return self._arrays
 
-    def _table(self, count: int, sources: Sequence[Source]) -> ctypes.Array[ctypes.c_uint64]:
-        """The address of each source, and whether it is a stream. Raises: ValueError."""
-        words = []
+    def _addresses(self, count: int, sources: Sequence[Source]) -> list[bytes | int]:
+        """Where each source that is read begins; bytes stand for their address. Raises: ValueError."""
+        found: list[bytes | int] = []
         for source, (rows, each) in zip(sources, self._read(), strict=True):
+            due = max(rows * row_size(0, count), each * count)
+            if not due:
+                found.append(0)
+                continue
+            address, size = _place(source)
             if isinstance(source, KeyStream):
-                raw = np.frombuffer(source.seed, dtype=np.uint8)
                 due = KEY_BYTES
-            else:
-                raw = source if isinstance(source, np.ndarray) else np.frombuffer(source, np.uint8)
-                due = max(rows * row_size(0, count), each * count)
-            if raw.nbytes < due or not raw.flags.c_contiguous:
-                raise ValueError(f"a source has {raw.nbytes} bytes, and {due} are due, contiguous")
-            words += [raw.ctypes.data, isinstance(source, KeyStream)]
-        return (ctypes.c_uint64 * len(words))(*words)
+            if size < due:
+                raise ValueError(f"a source has {size} bytes, and {due} are due")
+            found.append(address)
+        return found
 
     def _read(self) -> list[tuple[int, int]]:
         """The rows of bits, and the bytes of words for each edge, that are read of each source."""

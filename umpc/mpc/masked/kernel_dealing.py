@@ -24,7 +24,7 @@ from umpc.mpc.masked.kernel_rows import (
 from umpc.mpc.masked.masks import PlaceValues
 from umpc.mpc.masked.material import opened_bits
 from umpc.mpc.masked.plan import Plan
-from umpc.native.programs import Code, KeyStream, Program, Source
+from umpc.native.programs import Code, KeyStream, Program, Source, Tail, bytes_to_fill
 
 
 def deal_compiled(
@@ -36,24 +36,21 @@ def deal_compiled(
     """
     layout = EdgeLayout([count])
     program = plan.remembered("dealing", _program)
-    each = plan.ring.bytes * len(plan.elements) + table_bytes(plan)
-    size = packed_size(count, 1) * len(plan.bit_elements)
-    material = np.empty(each * count + size, dtype=np.uint8)
-    words, packed = material[: each * count], material[each * count :]
+    words = (plan.ring.bytes * len(plan.elements) + table_bytes(plan)) * count
+    size = words + packed_size(count, 1) * len(plan.bit_elements)
+    material = bytes_to_fill(size)
     sources: list[Source] = [record_masks[number] for number in range(len(plan.places))]
     for party, seed in enumerate(seeds):
         sources.append(opening_masks(plan, seed, party, layout))
     for seed in seeds[:-1]:
         names = ("elements", "tables", "bits")
         sources += [KeyStream(derive(seed, name)) for name in names]
-    program.run(count, [*sources, words, packed])
+    program.run(count, [*sources, material, Tail(material, words)])
     if count % 8:
-        rows = packed.reshape(len(plan.bit_elements), -1)
-        (tail,) = layout.cut_packed([*rows])
-        last = words.tobytes() + tail
-    else:
-        last = material.tobytes()
-    return [*[b""] * (plan.parties - 1), last]
+        rows = np.frombuffer(material, np.uint8, offset=words)
+        (packed,) = layout.cut_packed([*rows.reshape(len(plan.bit_elements), -1)])
+        material = material[:words] + packed
+    return [*[b""] * (plan.parties - 1), material]
 
 
 def _program(plan: Plan) -> Program:

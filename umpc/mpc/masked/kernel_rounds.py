@@ -38,7 +38,7 @@ from umpc.mpc.masked.plan_items import (
     SharedPolynomial,
     TopBit,
 )
-from umpc.native.programs import NOTHING, Code, KeyStream, Program, Source
+from umpc.native.programs import NOTHING, Code, KeyStream, Program, Source, Tail
 from umpc.ustat.local import evaluate_local
 
 OWN = ("masks", "elements", "tables", "products", "local", "opened", "sent", "mine")
@@ -83,13 +83,15 @@ class _Owner:
     def _dealt(self, material: bytes) -> list[Source]:
         """The last party's shares. Raises: EncodingError."""
         plan, count = self.plan, self.inputs.count
-        octets = np.frombuffer(material, dtype=np.uint8)
         elements = plan.ring.bytes * len(plan.elements) * count
         words = elements + table_bytes(plan) * count
-        packed = self.layout.join_packed([octets[words:].data], len(plan.bit_elements))
-        return [octets[:elements], octets[elements:words], packed]
+        packed: Source = Tail(material, words)
+        if count % 8:
+            rest = memoryview(material)[words:]
+            packed = self.layout.join_packed([rest], len(plan.bit_elements))
+        return [material, Tail(material, elements), packed]
 
-    def shares(self, layer: int, sent: BitArray, heard: Sequence[BitArray]) -> BitArray:
+    def shares(self, layer: int, sent: Source, heard: Sequence[Source]) -> BitArray:
         """Open the layer before, and return this party's masked shares of a layer.
 
         Args: sent, heard: everybody's shares in the layer before; none before the first layer.
@@ -101,12 +103,11 @@ class _Owner:
         program.run(self.inputs.count, self._sources(layer, sent, heard, mine))
         return mine
 
-    def sums(self, sent: BitArray, heard: Sequence[BitArray]) -> list[int]:
+    def sums(self, sent: Source, heard: Sequence[Source]) -> list[int]:
         """Open the last layer, and return this party's share of each output's sum."""
         plan, count = self.plan, self.inputs.count
         program = plan.remembered(f"sums of {self.party}", partial(_sum_program, self.party))
-        nothing = np.empty((0, self._size), dtype=np.uint8)
-        found = program.run(count, self._sources(None, sent, heard, nothing))
+        found = program.run(count, self._sources(None, sent, heard, b""))
         for number, output in enumerate(plan.outputs):
             found[number] += self._own_sum(output)
         return [plan.ring.encode(total) for total in found]
@@ -122,7 +123,7 @@ class _Owner:
         return total
 
     def _sources(
-        self, layer: int | None, sent: BitArray, heard: Sequence[BitArray], mine: BitArray
+        self, layer: int | None, sent: Source, heard: Sequence[Source], mine: Source
     ) -> list[Source]:
         places = [self.inputs.places[number] for number in range(len(self.plan.places))]
         local = self._local_bits(layer) if layer is not None else b""
@@ -131,27 +132,34 @@ class _Owner:
 
     def _local_bits(self, layer: int) -> Source:
         """This party's own bits of a layer, in the clear."""
+        name = f"own bits of {self.party} in {layer}"
+        bits = self.plan.remembered(name, partial(_own_bits, self.party, layer))
+        if not bits:
+            return b""
         found = [
             evaluate_local(bit.polynomial, self.inputs.records, self.inputs.count)
-            for bit in _own_bits(self.plan, self.party, layer).values()
+            for bit in bits.values()
         ]
-        if not found:
-            return b""
         return np.packbits(np.stack(found).astype(np.uint8), axis=1, bitorder="little")
 
     def message(self, layer: int, mine: BitArray) -> Message:
         """The message with this party's shares of a layer."""
-        (payload,) = self.layout.cut_packed([*mine])
+        if self.inputs.count % 8:
+            (payload,) = self.layout.cut_packed([*mine])
+        else:
+            payload = mine.tobytes()
         width = self.plan.open_width(layer, self.party)
         return Message("open", payload, self.inputs.count, width, layer + 1)
 
-    def read(self, layer: int, party: int, message: Message) -> BitArray:
+    def read(self, layer: int, party: int, message: Message) -> Source:
         """Another party's shares. Raises: RemoteProtocolError naming its sender."""
         rows = len(self.plan.opened_bits(layer, party))
         count = self.inputs.count
         try:
             if len(message.payload) != packed_size(count, rows):
                 raise EncodingError(f"{message!r} has a wrong length")
+            if count % 8 == 0:
+                return message.payload
             return self.layout.join_packed([message.payload], rows)
         except EncodingError:
             check_alone(self.plan, layer, party, message, self.inputs.names[party], count)
@@ -165,11 +173,12 @@ def _expanded(seed: bytes) -> list[Source]:
 
 def _rounds(owner: _Owner) -> Protocol[list[int]]:
     others = [party for party in owner.plan.everybody if party != owner.party]
-    sent: BitArray = np.empty((0, 0), dtype=np.uint8)
-    heard = [sent] * len(others)
+    sent: Source = b""
+    heard: list[Source] = [sent] * len(others)
     for layer in range(len(owner.plan.layers)):
-        sent = owner.shares(layer, sent, heard)
-        theirs = yield owner.message(layer, sent)
+        mine = owner.shares(layer, sent, heard)
+        theirs = yield owner.message(layer, mine)
+        sent = mine
         heard = [
             owner.read(layer, party, message)
             for party, message in zip(others, theirs, strict=True)
@@ -180,7 +189,7 @@ def _rounds(owner: _Owner) -> Protocol[list[int]]:
 # --- programs ----------------------------------------------------------------------------------
 
 
-def _own_bits(plan: Plan, party: int, layer: int) -> dict[int, Local]:
+def _own_bits(party: int, layer: int, plan: Plan) -> dict[int, Local]:
     """The bits of a party's own records in a layer."""
     bits = ((number, plan.bits[number]) for number in plan.opened_bits(layer, party))
     return {number: bit for number, bit in bits if isinstance(bit, Local)}
@@ -196,7 +205,7 @@ def _layer_program(party: int, layer: int, plan: Plan) -> Program:
     shares = _Shares(program, plan, party)
     if layer:
         _add_opening(program, plan, party, layer - 1)
-    local = [*_own_bits(plan, party, layer)]
+    local = [*_own_bits(party, layer, plan)]
     order = opened_bits(plan, party)
     for at, number in enumerate(plan.opened_bits(layer, party)):
         if number in local:
