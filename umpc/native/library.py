@@ -37,8 +37,8 @@ def load(file: Path) -> ctypes.CDLL | None:
     arrays: list[Any] = 6 * [pointer]
     library.umpc_evaluate.argtypes = [number, ctypes.c_char_p, number, number, size, *arrays]
     library.umpc_generate.argtypes = [number, ctypes.c_char_p, number, size, *arrays[:4]]
-    text = ctypes.c_char_p
-    run = [number, text, size, text, pointer, text, size, size, size, pointer]
+    text: Any = ctypes.c_char_p
+    run: list[Any] = [number, text, size, text, pointer, text, size, size, size, pointer]
     library.umpc_run.argtypes = run
     return library
 

@@ -23,9 +23,10 @@ Words are little-endian and wrap. `one_hot.py` of `umpc/mpc/masked` says what ta
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum, auto
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -109,31 +110,33 @@ def bytes_to_fill(size: int) -> bytes:
     return made
 
 
-def _place(source: Source) -> tuple[bytes | int, int]:
+def _place(source: Source) -> tuple[Any, int]:
     """Where a source begins, and its bytes. Raises: ValueError for an array with gaps."""
+    if isinstance(source, np.ndarray):
+        flags, size = source.flags, source.nbytes
+        if not flags.c_contiguous:
+            raise ValueError(f"a source has strides {source.strides}; it must be contiguous")
+        if flags.writeable and size:
+            return ctypes.addressof(ctypes.c_char.from_buffer(source.data)), size  # the faster way
+        return source.ctypes.data, size
     if isinstance(source, bytes):
         return source, len(source)
     if isinstance(source, KeyStream):
         return source.seed, len(source.seed)
-    if isinstance(source, Tail):
-        first = ctypes.cast(source.data, ctypes.c_void_p).value or 0
-        return first + source.start, len(source.data) - source.start
-    if not source.flags.c_contiguous:
-        raise ValueError(f"a source has strides {source.strides}; it must be contiguous")
-    return source.ctypes.data, source.nbytes
+    first = ctypes.cast(ctypes.c_char_p(source.data), ctypes.c_void_p).value or 0
+    return first + source.start, len(source.data) - source.start
 
 
-@dataclass
 class Program:
-    """A program in the making, and its run. sources: their names, in order. sums: how many."""
+    """A program in the making, and its run. Args: sums: how many it has."""
 
-    sources: Sequence[str]
-    sums: int = 0
-    scratch: int = 0
-    _operands: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    _steps: list[tuple[int, int, int, int, int]] = field(default_factory=list)
-    _arrays: tuple[bytes, bytes] | None = None
-    _needs: list[tuple[int, int]] | None = None
+    def __init__(self, sums: int = 0):
+        self.sums = sums
+        self.scratch = 0
+        self._sources: dict[str, tuple[int, int]] = {}
+        """Of each source that is read or written, by name: its rows of bits, and bytes an edge."""
+        self._operands: dict[tuple[int, int, int], int] = {}
+        self._steps: list[tuple[int, int, int, int, int]] = []
 
     def row(self, source: str, before: int, unit: int = 0) -> int:
         """A row of a source.
@@ -142,17 +145,19 @@ class Program:
             before: rows of bits before it; for words, the bytes of each edge before it.
             unit: bytes of a word; 0 for bits.
         """
-        return self._operand(self.sources.index(source), before, unit)
+        rows, each = self._sources.get(source, (0, 0))
+        if unit:
+            each = max(each, before + unit)
+        else:
+            rows = max(rows, before + 1)
+        self._sources[source] = rows, each
+        return self._operand([*self._sources].index(source), before, unit)
 
     def new(self, unit: int = 0) -> int:
-        """A row of the scratch, of any content."""
+        """A row of the scratch, of any content. Rows that are made together follow each other."""
         place = self.scratch
         self.scratch += -(-row_size(unit, TILE_EDGES) // 64) * 64
         return self._operand(SCRATCH, place, unit)
-
-    def new_rows(self, count: int) -> list[int]:
-        """Rows of bits of the scratch, whose numbers follow each other."""
-        return [self.new() for _ in range(count)]
 
     def _operand(self, source: int, before: int, unit: int) -> int:
         return self._operands.setdefault((source, before, unit), len(self._operands))
@@ -164,11 +169,11 @@ class Program:
         self._steps.append((code, to, one, other, number))
         return to
 
-    def run(self, count: int, sources: Sequence[Source], kind: str | None = None) -> list[int]:
+    def run(self, count: int, sources: Mapping[str, Source], kind: str | None = None) -> list[int]:
         """Run the program over `count` edges. Returns: its sums, modulo 2^64.
 
         Args:
-            sources: in the order of their names.
+            sources: by name; those that no step reads or writes may be among them.
             kind: one of `kinds()`; default: `CHOSEN`.
 
         Raises: ValueError where a source is too short, or the kernel cannot run.
@@ -176,61 +181,44 @@ class Program:
         wanted = kind or CHOSEN
         if LIBRARY is None or wanted not in kinds():
             raise ValueError(f"the compiled kernel can run {kinds()} here, not {wanted}")
-        addresses = self._addresses(count, sources)
-        steps, operands = self._compiled()
+        steps, operands = self._compiled
+        used = [sources[name] for name in self._sources]
+        addresses = self._addresses(count, used)
         sums = (ctypes.c_uint64 * (self.sums + 1))()
         answer = LIBRARY.umpc_run(
             KINDS[wanted],
             steps,
             len(self._steps),
             operands,
-            (ctypes.c_char_p * len(addresses))(*addresses),
-            bytes([isinstance(source, KeyStream) for source in sources]),
-            len(sources),
+            (ctypes.c_char_p * len(used))(*addresses),
+            bytes([isinstance(source, KeyStream) for source in used]),
+            len(used),
             self.scratch,
             count,
             sums,
         )
         if answer:
             raise ValueError(f"the compiled kernel refused a program of {wanted}: {answer}")
-        return list(sums[: self.sums])
+        return sums[: self.sums]
 
+    @cached_property
     def _compiled(self) -> tuple[bytes, bytes]:
-        """Steps and operands as arrays, made once."""
-        if self._arrays is None:
-            words = [[word & (1 << 64) - 1 for word in step] for step in self._steps]
-            steps = np.array(words, dtype=np.uint64).reshape(-1, 5)
-            operands = np.array(list(self._operands), dtype=np.int64).reshape(-1, 3)
-            self._arrays = steps.tobytes(), operands.tobytes()
-        return self._arrays
+        """Steps and operands as the kernel reads them. The program is complete."""
+        words = [[word & (1 << 64) - 1 for word in step] for step in self._steps]
+        steps = np.array(words, dtype=np.uint64)
+        operands = np.array(list(self._operands), dtype=np.int64)
+        return steps.tobytes(), operands.tobytes()
 
-    def _addresses(self, count: int, sources: Sequence[Source]) -> list[bytes | int]:
-        """Where each source that is read begins; bytes stand for their address. Raises: ValueError."""
-        found: list[bytes | int] = []
-        for source, (rows, each) in zip(sources, self._read(), strict=True):
-            due = max(rows * row_size(0, count), each * count)
-            if not due:
-                found.append(0)
-                continue
+    def _addresses(self, count: int, sources: Sequence[Source]) -> list[Any]:
+        """Where each source begins; bytes stand for their address. Raises: ValueError."""
+        found: list[Any] = []
+        octets = row_size(0, count)
+        for source, (rows, each) in zip(sources, self._sources.values(), strict=True):
             address, size = _place(source)
+            due = max(rows * octets, each * count)
             if isinstance(source, KeyStream):
                 due = KEY_BYTES
             if size < due:
                 raise ValueError(f"a source has {size} bytes, and {due} are due")
             found.append(address)
         return found
-
-    def _read(self) -> list[tuple[int, int]]:
-        """The rows of bits, and the bytes of words for each edge, that are read of each source."""
-        if self._needs is None:
-            needs = [(0, 0)] * len(self.sources)
-            for source, before, unit in self._operands:
-                if source == SCRATCH:
-                    continue
-                rows, each = needs[source]
-                if unit:
-                    needs[source] = rows, max(each, before + unit)
-                else:
-                    needs[source] = max(rows, before + 1), each
-            self._needs = needs
-        return self._needs

@@ -14,6 +14,7 @@ from umpc.crypto.prg import derive
 from umpc.crypto.ring import packed_size
 from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.kernel_rows import (
+    SHARES,
     Rows,
     opening_masks,
     piece_number,
@@ -24,7 +25,7 @@ from umpc.mpc.masked.kernel_rows import (
 from umpc.mpc.masked.masks import PlaceValues
 from umpc.mpc.masked.material import opened_bits
 from umpc.mpc.masked.plan import Plan
-from umpc.native.programs import Code, KeyStream, Program, Source, Tail, bytes_to_fill
+from umpc.native.programs import Code, KeyStream, Program, Tail, bytes_to_fill
 
 
 def deal_compiled(
@@ -39,13 +40,14 @@ def deal_compiled(
     words = (plan.ring.bytes * len(plan.elements) + table_bytes(plan)) * count
     size = words + packed_size(count, 1) * len(plan.bit_elements)
     material = bytes_to_fill(size)
-    sources: list[Source] = [record_masks[number] for number in range(len(plan.places))]
+    sources = place_sources(record_masks)
+    sources |= {"words": material, "packed": Tail(material, words)}
     for party, seed in enumerate(seeds):
-        sources.append(opening_masks(plan, seed, party, layout))
-    for seed in seeds[:-1]:
-        names = ("elements", "tables", "bits")
-        sources += [KeyStream(derive(seed, name)) for name in names]
-    program.run(count, [*sources, material, Tail(material, words)])
+        sources[f"masks {party}"] = opening_masks(plan, seed, party, layout)
+    for party, seed in enumerate(seeds[:-1]):
+        for name, purpose in SHARES.items():
+            sources[f"{name} {party}"] = KeyStream(derive(seed, purpose))
+    program.run(count, sources)
     if count % 8:
         rows = np.frombuffer(material, np.uint8, offset=words)
         (packed,) = layout.cut_packed([*rows.reshape(len(plan.bit_elements), -1)])
@@ -54,10 +56,7 @@ def deal_compiled(
 
 
 def _program(plan: Plan) -> Program:
-    parties = range(plan.parties - 1)
-    known = [f"{name} {party}" for party in parties for name in ("elements", "tables", "products")]
-    sigma = [f"masks {party}" for party in plan.everybody]
-    program = Program([*place_sources(plan), *sigma, *known, "words", "packed"])
+    program = Program()
     rows = Rows(program)
     _add_tables(plan, program, rows)
     _add_bit_masks(plan, program, rows)

@@ -2,13 +2,22 @@
 
 It gives the messages and sums of `evaluation.py`. Each layer is one program, and the sums are one
 more. A party that expands its shares of products from its seed does so where they are read.
+
+| source | holds |
+|---|---|
+| place 0, place 1, … | masked values |
+| masks | the masks of all that this party opens |
+| elements, tables, products | its shares of products of masks |
+| local | bits of its own records in this layer |
+| opened | all bits that were opened, under their masks |
+| sent, heard 0, heard 1, … | everybody's shares in the layer before |
+| mine | this party's shares in this layer |
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
@@ -21,6 +30,7 @@ from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.evaluation import check_alone
 from umpc.mpc.masked.kernel_rows import (
+    SHARES,
     Rows,
     opening_masks,
     piece_number,
@@ -41,11 +51,6 @@ from umpc.mpc.masked.plan_items import (
 from umpc.native.programs import NOTHING, Code, KeyStream, Program, Source, Tail
 from umpc.ustat.local import evaluate_local
 
-OWN = ("masks", "elements", "tables", "products", "local", "opened", "sent", "mine")
-"""The sources of a program, besides places and messages. masks: of what this party opens. elements,
-tables, products: its shares of products of masks. local: bits of its own records. opened: all that
-was opened. sent: this party's shares in the layer before. mine: its shares in this layer."""
-
 
 def evaluate_compiled(
     party: int, plan: Plan, inputs: ChunkInputs, material: bytes, seed: bytes
@@ -60,9 +65,7 @@ def evaluate_compiled(
 class _Owner:
     """One party's state of a chunk."""
 
-    def __init__(
-        self, party: int, plan: Plan, inputs: ChunkInputs, material: bytes, seed: bytes
-    ):
+    def __init__(self, party: int, plan: Plan, inputs: ChunkInputs, material: bytes, seed: bytes):
         due = dealt_bytes(plan, party, inputs.count)
         if len(material) != due:
             raise EncodingError(
@@ -73,14 +76,17 @@ class _Owner:
         self.inputs = inputs
         self.layout = EdgeLayout([inputs.count])
         self._size = packed_size(inputs.count, 1)
-        self._masks = opening_masks(plan, seed, party, self.layout)
-        self._shares = self._dealt(material) if material else _expanded(seed)
-        self._opened = np.empty((len(plan.bits), self._size), dtype=np.uint8)
+        self._sources = {
+            **place_sources(inputs.places),
+            **(self._dealt(material) if material else _expanded(seed)),
+            "masks": opening_masks(plan, seed, party, self.layout),
+            "opened": np.empty((len(plan.bits), self._size), dtype=np.uint8),
+        }
 
     def __repr__(self) -> str:
         return f"_Owner({self.inputs.count} edges, <redacted>)"
 
-    def _dealt(self, material: bytes) -> list[Source]:
+    def _dealt(self, material: bytes) -> dict[str, Source]:
         """The last party's shares. Raises: EncodingError."""
         plan, count = self.plan, self.inputs.count
         elements = plan.ring.bytes * len(plan.elements) * count
@@ -89,28 +95,34 @@ class _Owner:
         if count % 8:
             rest = memoryview(material)[words:]
             packed = self.layout.join_packed([rest], len(plan.bit_elements))
-        return [material, Tail(material, elements), packed]
+        tables = Tail(material, elements)
+        return {"elements": material, "tables": tables, "products": packed}
 
-    def shares(self, layer: int, sent: Source, heard: Sequence[Source]) -> BitArray:
-        """Open the layer before, and return this party's masked shares of a layer.
-
-        Args: sent, heard: everybody's shares in the layer before; none before the first layer.
-        """
+    def shares(self, layer: int) -> BitArray:
+        """Open the layer before, if there is one, and return this party's shares of a layer."""
         numbers = self.plan.opened_bits(layer, self.party)
         mine = np.empty((len(numbers), self._size), dtype=np.uint8)
         name = f"layer {layer} of {self.party}"
         program = self.plan.remembered(name, partial(_layer_program, self.party, layer))
-        program.run(self.inputs.count, self._sources(layer, sent, heard, mine))
+        self._sources["local"] = self._local_bits(layer)
+        self._sources["mine"] = mine
+        program.run(self.inputs.count, self._sources)
+        self._sources["sent"] = mine
         return mine
 
-    def sums(self, sent: Source, heard: Sequence[Source]) -> list[int]:
+    def hear(self, layer: int, messages: Sequence[Message]) -> None:
+        """Take the others' shares of a layer. Raises: RemoteProtocolError naming a sender."""
+        others = (party for party in self.plan.everybody if party != self.party)
+        for party, message in zip(others, messages, strict=True):
+            self._sources[f"heard {party}"] = self._read(layer, party, message)
+
+    def sums(self) -> list[int]:
         """Open the last layer, and return this party's share of each output's sum."""
-        plan, count = self.plan, self.inputs.count
+        plan = self.plan
         program = plan.remembered(f"sums of {self.party}", partial(_sum_program, self.party))
-        found = program.run(count, self._sources(None, sent, heard, b""))
-        for number, output in enumerate(plan.outputs):
-            found[number] += self._own_sum(output)
-        return [plan.ring.encode(total) for total in found]
+        found = program.run(self.inputs.count, self._sources)
+        pairs = zip(plan.outputs, found, strict=True)
+        return [plan.ring.encode(total + self._own_sum(output)) for output, total in pairs]
 
     def _own_sum(self, output: SharedPolynomial) -> int:
         """The sum of the summands that this party knows, without those of opened bits."""
@@ -121,14 +133,6 @@ class _Owner:
             values = evaluate_local(local, self.inputs.records, self.inputs.count)
             total += int(self.plan.ring.array(values).sum(dtype=kind))
         return total
-
-    def _sources(
-        self, layer: int | None, sent: Source, heard: Sequence[Source], mine: Source
-    ) -> list[Source]:
-        places = [self.inputs.places[number] for number in range(len(self.plan.places))]
-        local = self._local_bits(layer) if layer is not None else b""
-        own = [self._masks, *self._shares, local, self._opened, sent, mine]
-        return [*places, *own, *heard]
 
     def _local_bits(self, layer: int) -> Source:
         """This party's own bits of a layer, in the clear."""
@@ -151,7 +155,7 @@ class _Owner:
         width = self.plan.open_width(layer, self.party)
         return Message("open", payload, self.inputs.count, width, layer + 1)
 
-    def read(self, layer: int, party: int, message: Message) -> Source:
+    def _read(self, layer: int, party: int, message: Message) -> Source:
         """Another party's shares. Raises: RemoteProtocolError naming its sender."""
         rows = len(self.plan.opened_bits(layer, party))
         count = self.inputs.count
@@ -166,24 +170,17 @@ class _Owner:
             raise
 
 
-def _expanded(seed: bytes) -> list[Source]:
+def _expanded(seed: bytes) -> dict[str, Source]:
     """The shares of a party other than the last."""
-    return [KeyStream(derive(seed, name)) for name in ("elements", "tables", "bits")]
+    return {name: KeyStream(derive(seed, purpose)) for name, purpose in SHARES.items()}
 
 
 def _rounds(owner: _Owner) -> Protocol[list[int]]:
-    others = [party for party in owner.plan.everybody if party != owner.party]
-    sent: Source = b""
-    heard: list[Source] = [sent] * len(others)
     for layer in range(len(owner.plan.layers)):
-        mine = owner.shares(layer, sent, heard)
+        mine = owner.shares(layer)
         theirs = yield owner.message(layer, mine)
-        sent = mine
-        heard = [
-            owner.read(layer, party, message)
-            for party, message in zip(others, theirs, strict=True)
-        ]
-    return owner.sums(sent, heard)
+        owner.hear(layer, theirs)
+    return owner.sums()
 
 
 # --- programs ----------------------------------------------------------------------------------
@@ -195,23 +192,16 @@ def _own_bits(party: int, layer: int, plan: Plan) -> dict[int, Local]:
     return {number: bit for number, bit in bits if isinstance(bit, Local)}
 
 
-def _program(plan: Plan, party: int, sums: int = 0) -> Program:
-    heard = [f"heard {other}" for other in plan.everybody if other != party]
-    return Program([*place_sources(plan), *OWN, *heard], sums)
-
-
 def _layer_program(party: int, layer: int, plan: Plan) -> Program:
-    program = _program(plan, party)
+    program = Program()
     shares = _Shares(program, plan, party)
     if layer:
         _add_opening(program, plan, party, layer - 1)
     local = [*_own_bits(party, layer, plan)]
     order = opened_bits(plan, party)
     for at, number in enumerate(plan.opened_bits(layer, party)):
-        if number in local:
-            share = program.row("local", local.index(number))
-        else:
-            share = shares.of(number)
+        is_local = number in local
+        share = program.row("local", local.index(number)) if is_local else shares.of(number)
         mask = program.row("masks", order.index(number))
         program.add(Code.XOR_BITS, program.row("mine", at), share, mask)
     return program
@@ -266,7 +256,7 @@ class _Shares:
             program, table = self._program, self._plan.tables[number]
             difference = self._rows.difference(table.difference)
             first, *_ = table_rows(self._plan, program, "tables", number, 0)
-            less, equal = program.new_rows(2)
+            less, equal = program.new(), program.new()
             program.add(Code.LOOK_UP, less, difference, first, piece_number(table))
             self._looked_up[number] = less, equal
         return self._looked_up[number]
@@ -280,7 +270,6 @@ class _Shares:
 
     def _conjunction(self, conjunction: Conjunction) -> int:
         """Π (m_i ⊕ s_i), from the shares of the products of every subset of the s_i."""
-        program = self._program
         # The product of nothing is 1, which party 0 holds: NOTHING stands for it.
         products = [NOTHING, *map(self._product, self._plan.subset_rows[conjunction].tolist())]
         for literal in reversed(conjunction):
@@ -315,7 +304,7 @@ class _Shares:
 
 def _sum_program(party: int, plan: Plan) -> Program:
     """Σ over edges of all public factors times shares of products of masks."""
-    program = _program(plan, party, len(plan.outputs))
+    program = Program(len(plan.outputs))
     _add_opening(program, plan, party, len(plan.layers) - 1)
     rows = Rows(program)
     unit = plan.ring.bytes

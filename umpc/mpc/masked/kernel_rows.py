@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from umpc.crypto.prg import Stream, derive
 from umpc.crypto.ring import packed_size
 from umpc.mpc.masked.edge_layout import EdgeLayout
+from umpc.mpc.masked.masks import PlaceValues
 from umpc.mpc.masked.material import opened_bits
 from umpc.mpc.masked.native import KERNEL
 from umpc.mpc.masked.one_hot import row_type, row_words
@@ -27,17 +28,17 @@ from umpc.mpc.masked.plan_items import (
 )
 from umpc.native.programs import Code, KeyStream, Program, Source, piece
 
-LEAST_EDGES = 256
-"""Edges of the smallest chunk that a program computes: its steps are made first."""
 MOST_ITEMS = 4096
 """The most products of masks of a plan that is served: rows of bits stay in the cache."""
+SHARES = {"elements": "elements", "tables": "tables", "products": "bits"}
+"""The sources of shares of products of masks, and the purposes of their seeds in `material.py`."""
 WORD = 8
 """Bytes of a place or a difference."""
 
 
-def serves(plan: Plan, count: int) -> bool:
+def serves(plan: Plan) -> bool:
     """Whether the kernel computes chunks of this plan."""
-    return KERNEL is not None and count >= LEAST_EDGES and plan.remembered("serves", _is_served)
+    return KERNEL is not None and plan.remembered("serves", _is_served)
 
 
 def _is_served(plan: Plan) -> bool:
@@ -50,13 +51,14 @@ def _is_served(plan: Plan) -> bool:
         and all(isinstance(place, RecordPlace) for place in plan.places)
         and all(isinstance(bit, Local | LookupBit | Logic) for bit in plan.bits)
         and not any(term.factors for term in terms)
+        and all(all(element) for element in plan.bit_elements)
         and len(plan.elements) + len(plan.bit_elements) <= MOST_ITEMS
     )
 
 
-def place_sources(plan: Plan) -> list[str]:
-    """The names of the sources that hold places."""
-    return [f"place {number}" for number in range(len(plan.places))]
+def place_sources(places: PlaceValues) -> dict[str, Source]:
+    """The sources that hold places: values, or masks."""
+    return {f"place {number}": values for number, values in places.items()}
 
 
 def opening_masks(plan: Plan, seed: bytes, party: int, layout: EdgeLayout) -> Source:
@@ -96,9 +98,7 @@ class Rows:
     def top(self, form: Linear, top: TopBit) -> int:
         """The highest bit of a difference."""
         difference = self.difference(form)
-        return self.program.add(
-            Code.TOP_BIT, self.program.new(), difference, number=top.width - 1
-        )
+        return self.program.add(Code.TOP_BIT, self.program.new(), difference, number=top.width - 1)
 
     def exclusive_or(self, rows: Sequence[int]) -> int:
         """The exclusive or of rows of bits; a single row is that row."""

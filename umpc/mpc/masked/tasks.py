@@ -65,10 +65,8 @@ class OwnerTask:
     def protocol(self, tree_hash: FixedKeyHash) -> Protocol[list[int]]:
         """The rounds of the chunk. Raises: EncodingError on malformed material."""
         count = self.inputs.count
-        if self.inputs.coins is None and serves(self.plan, count):
-            return evaluate_compiled(
-                self.party, self.plan, self.inputs, self.material, self.seed
-            )
+        if self.inputs.coins is None and serves(self.plan):
+            return evaluate_compiled(self.party, self.plan, self.inputs, self.material, self.seed)
         dealt = DealtPart.decode(self.plan, self.material, self.party, count)
         seeded = SeededPart.expand(self.plan, self.seed, self.party, count)
         return evaluate_chunk(self.party, self.plan, self.inputs, dealt, seeded, tree_hash)
@@ -199,7 +197,7 @@ class DealTask:
 
     def payloads(self) -> list[list[bytes]]:
         """For each chunk the material of each owner, in party order."""
-        if len(self.counts) == 1 and serves(self.plan, self.counts[0]):
+        if len(self.counts) == 1 and serves(self.plan):
             seeds = [seed for (seed,) in self.seeds]
             return [deal_compiled(self.plan, self.record_masks, seeds, self.counts[0])]
         layout = EdgeLayout(self.counts)
