@@ -50,7 +50,7 @@ def deal_compiled(
     program.run(count, sources)
     if count % 8:
         rows = np.frombuffer(material, np.uint8, offset=words)
-        (packed,) = layout.cut_packed([*rows.reshape(len(plan.bit_elements), -1)])
+        (packed,) = layout.cut_packed([*rows.reshape(-1, packed_size(count, 1))])
         material = material[:words] + packed
     return [*[b""] * (plan.parties - 1), material]
 
