@@ -127,7 +127,7 @@ def _place(source: Source) -> tuple[Any, int]:
     return first + source.start, len(source.data) - source.start
 
 
-class Program:
+class EdgeProgram:
     """A program in the making, and its run. Args: sums: how many it has."""
 
     def __init__(self, sums: int = 0):

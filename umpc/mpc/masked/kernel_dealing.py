@@ -25,7 +25,7 @@ from umpc.mpc.masked.kernel_rows import (
 from umpc.mpc.masked.masks import PlaceValues
 from umpc.mpc.masked.material import opened_bits
 from umpc.mpc.masked.plan import Plan
-from umpc.native.programs import Code, KeyStream, Program, Tail, bytes_to_fill
+from umpc.native.programs import Code, EdgeProgram, KeyStream, Tail, bytes_to_fill
 
 
 def deal_compiled(
@@ -55,8 +55,8 @@ def deal_compiled(
     return [*[b""] * (plan.parties - 1), material]
 
 
-def _program(plan: Plan) -> Program:
-    program = Program()
+def _program(plan: Plan) -> EdgeProgram:
+    program = EdgeProgram()
     rows = Rows(program)
     _add_tables(plan, program, rows)
     _add_bit_masks(plan, program, rows)
@@ -65,7 +65,7 @@ def _program(plan: Plan) -> Program:
     return program
 
 
-def _add_tables(plan: Plan, program: Program, rows: Rows) -> None:
+def _add_tables(plan: Plan, program: EdgeProgram, rows: Rows) -> None:
     """The one-hot rows of the masks' pieces, less what all but the last expand."""
     before = plan.ring.bytes * len(plan.elements)
     for number, table in enumerate(plan.tables):
@@ -80,7 +80,7 @@ def _add_tables(plan: Plan, program: Program, rows: Rows) -> None:
                 program.add(Code.XOR_BITS, to, to, others[word])
 
 
-def _add_bit_masks(plan: Plan, program: Program, rows: Rows) -> None:
+def _add_bit_masks(plan: Plan, program: EdgeProgram, rows: Rows) -> None:
     """The mask under which each bit is opened, as `dealing.py` has it."""
     places = [{bit: at for at, bit in enumerate(opened_bits(plan, p))} for p in plan.everybody]
     for number in range(len(plan.bits)):
@@ -102,7 +102,7 @@ def _add_bit_masks(plan: Plan, program: Program, rows: Rows) -> None:
         rows.bits[number] = mask
 
 
-def _add_bit_products(plan: Plan, program: Program, rows: Rows) -> None:
+def _add_bit_products(plan: Plan, program: EdgeProgram, rows: Rows) -> None:
     """Every bit element's conjunction of masks, less what all but the last expand."""
     for number, element in enumerate(plan.bit_elements):
         literals = [rows.exclusive_or([rows.bits[bit] for bit in bits]) for bits in element]
@@ -113,7 +113,7 @@ def _add_bit_products(plan: Plan, program: Program, rows: Rows) -> None:
             one = program.add(Code.XOR_BITS, to, one, share)
 
 
-def _add_products(plan: Plan, program: Program, rows: Rows) -> None:
+def _add_products(plan: Plan, program: EdgeProgram, rows: Rows) -> None:
     """Every element's product of masks, less what all but the last expand."""
     unit = plan.ring.bytes
     spare = program.new(unit), program.new(unit)

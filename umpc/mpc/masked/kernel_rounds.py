@@ -48,7 +48,7 @@ from umpc.mpc.masked.plan_items import (
     SharedPolynomial,
     TopBit,
 )
-from umpc.native.programs import NOTHING, Code, KeyStream, Program, Source, Tail
+from umpc.native.programs import NOTHING, Code, EdgeProgram, KeyStream, Source, Tail
 from umpc.ustat.local import evaluate_local
 
 
@@ -192,8 +192,8 @@ def _own_bits(party: int, layer: int, plan: Plan) -> dict[int, Local]:
     return {number: bit for number, bit in bits if isinstance(bit, Local)}
 
 
-def _layer_program(party: int, layer: int, plan: Plan) -> Program:
-    program = Program()
+def _layer_program(party: int, layer: int, plan: Plan) -> EdgeProgram:
+    program = EdgeProgram()
     shares = _Shares(program, plan, party)
     if layer:
         _add_opening(program, plan, party, layer - 1)
@@ -207,7 +207,7 @@ def _layer_program(party: int, layer: int, plan: Plan) -> Program:
     return program
 
 
-def _add_opening(program: Program, plan: Plan, party: int, layer: int) -> None:
+def _add_opening(program: EdgeProgram, plan: Plan, party: int, layer: int) -> None:
     """Everybody's shares of a layer's bits, added up."""
     sides = [("sent" if other == party else f"heard {other}", other) for other in plan.everybody]
     for number in plan.layers[layer].bits:
@@ -227,7 +227,7 @@ def _add_opening(program: Program, plan: Plan, party: int, layer: int) -> None:
 class _Shares:
     """The steps for a party's shares of bits, as `bit_shares.py` has them."""
 
-    def __init__(self, program: Program, plan: Plan, party: int):
+    def __init__(self, program: EdgeProgram, plan: Plan, party: int):
         self._program = program
         self._plan = plan
         self._party = party
@@ -302,9 +302,9 @@ class _Shares:
         return value
 
 
-def _sum_program(party: int, plan: Plan) -> Program:
+def _sum_program(party: int, plan: Plan) -> EdgeProgram:
     """Σ over edges of all public factors times shares of products of masks."""
-    program = Program(len(plan.outputs))
+    program = EdgeProgram(len(plan.outputs))
     _add_opening(program, plan, party, len(plan.layers) - 1)
     rows = Rows(program)
     unit = plan.ring.bytes

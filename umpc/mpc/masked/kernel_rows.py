@@ -26,7 +26,7 @@ from umpc.mpc.masked.plan_items import (
     RecordPlace,
     TopBit,
 )
-from umpc.native.programs import Code, KeyStream, Program, Source, piece
+from umpc.native.programs import Code, EdgeProgram, KeyStream, Source, piece
 
 MOST_ITEMS = 4096
 """The most products of masks of a plan that is served: rows of bits stay in the cache."""
@@ -77,7 +77,7 @@ def opening_masks(plan: Plan, seed: bytes, party: int, layout: EdgeLayout) -> So
 class Rows:
     """A program's rows by what they hold, so that each is computed once."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: EdgeProgram):
         self.program = program
         self.bits: dict[int, int] = {}
         """The row of each bit. It grows."""
@@ -118,7 +118,9 @@ class Rows:
         return self._together[key]
 
 
-def table_rows(plan: Plan, program: Program, source: str, number: int, before: int) -> list[int]:
+def table_rows(
+    plan: Plan, program: EdgeProgram, source: str, number: int, before: int
+) -> list[int]:
     """The rows of a table's words. Args: before: the bytes of an edge before all tables."""
     table = plan.tables[number]
     first = before + sum(table.bits // 8 for table in plan.tables[:number])
