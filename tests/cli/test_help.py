@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from click.testing import CliRunner
 
 from umpc.cli.demo import demo
 from umpc.cli.demo_options import PARTICIPANTS, flag_of
-from umpc.cli.main import umpc
+from umpc.cli.main import COMMANDS, umpc
 from umpc.cli.settings_help import settings_of
 from umpc.coordinator.studyfile_entries import describe_keys
 from umpc.errors import StudyError
@@ -109,3 +112,19 @@ def test_the_demo_refuses_a_setting_of_another_protocol(options, words):
 def test_levels_are_a_number():
     ended = CliRunner().invoke(umpc, ["demo", "--protocol", "bell-auc", "--levels", "many"])
     assert ended.exit_code == 2 and "not a valid integer" in ended.output
+
+
+def test_the_list_of_commands_loads_none_of_them():
+    """Protocols, numpy and gRPC take most of a second to load."""
+    program = (
+        "import sys; from umpc.cli.main import umpc; umpc(['--help'], standalone_mode=False); "
+        "sys.exit(any(name in sys.modules for name in ('umpc.protocols', 'numpy', 'grpc')))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    lines = [line.split(maxsplit=1) for line in ended.stdout.partition("Commands:")[2].splitlines()]
+    assert [line for line in lines if line] == [[name, c.does] for name, c in COMMANDS.items()]
+
+
+def test_every_command_that_is_listed_exists():
+    assert all(umpc.get_command(None, name).name == name for name in COMMANDS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,9 +17,6 @@ from umpc.cli.settings_help import Setting, settings_of, write_protocols, write_
 from umpc.errors import ConfigError
 from umpc.protocols.auto import AUTO
 from umpc.protocols.registry import PROTOCOLS
-
-if TYPE_CHECKING:
-    pass
 
 PARTICIPANTS = ("dealer", "shufflers")
 """Settings that the demo makes itself."""

@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import click
 
@@ -21,24 +21,38 @@ INTERRUPTED = 130
 INSIDE_A_DEMO = "--inside-a-demo"
 """The demo's own `umpc study run` has this flag: its failures are read by the demo's person."""
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("umpc.cli.demo", "demo"),
-    "study": ("umpc.cli.study", "study"),
-    "train": ("umpc.cli.train", "train"),
-    "plan": ("umpc.cli.plan", "plan"),
-    "infer": ("umpc.cli.infer", "infer"),
-    "node": ("umpc.cli.serve", "node"),
-    "approve": ("umpc.cli.approve", "approve"),
-    "audit": ("umpc.cli.audit", "audit"),
-    "budget": ("umpc.cli.budget", "budget"),
-    "dealer": ("umpc.cli.serve", "dealer"),
-    "shuffler": ("umpc.cli.serve", "shuffler"),
-    "hub": ("umpc.cli.hub", "hub"),
-    "kernels": ("umpc.cli.kernels", "kernels"),
-    "enrol": ("umpc.cli.enrol", "enrol"),
-    "ca": ("umpc.cli.ca", "ca"),
+
+class LazyCommand(NamedTuple):
+    """Where a command is that may not be loaded yet. does: its line in the list of commands."""
+
+    module: str
+    attribute: str
+    does: str
+
+
+COMMANDS = {
+    "demo": LazyCommand(
+        "umpc.cli.demo", "demo", "Run all parties on this machine, over one table."
+    ),
+    "study": LazyCommand("umpc.cli.study", "study", "Run, prepare or check a study."),
+    "train": LazyCommand("umpc.cli.train", "train", "Train a linear model on pairs of records."),
+    "plan": LazyCommand("umpc.cli.plan", "plan", "Predict a study's errors, bytes and seconds."),
+    "infer": LazyCommand(
+        "umpc.cli.infer", "infer", "Compute intervals and a p-value from a report."
+    ),
+    "node": LazyCommand("umpc.cli.serve", "node", "Run this site's node."),
+    "approve": LazyCommand(
+        "umpc.cli.approve", "approve", "Decide on studies that wait for approval."
+    ),
+    "audit": LazyCommand("umpc.cli.audit", "audit", "Show and verify the audit trail of a node."),
+    "budget": LazyCommand("umpc.cli.budget", "budget", "Show a site's privacy budget."),
+    "dealer": LazyCommand("umpc.cli.serve", "dealer", "Run the dealer."),
+    "shuffler": LazyCommand("umpc.cli.serve", "shuffler", "Run a shuffler."),
+    "hub": LazyCommand("umpc.cli.hub", "hub", "Run a hub, through which sites reach each other."),
+    "kernels": LazyCommand("umpc.cli.kernels", "kernels", "List the statistics, with formulas."),
+    "enrol": LazyCommand("umpc.cli.enrol", "enrol", "Get a certificate for a site."),
+    "ca": LazyCommand("umpc.cli.ca", "ca", "Make and revoke certificates."),
 }
-"""Name → the module and the attribute that hold the command."""
 
 
 class LazyGroup(click.Group):
@@ -50,9 +64,14 @@ class LazyGroup(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module, attribute = COMMANDS[name]
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        place = COMMANDS[name]
+        command: click.Command = getattr(importlib.import_module(place.module), place.attribute)
         return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without loading them, which would take most of a second."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, place.does) for name, place in COMMANDS.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

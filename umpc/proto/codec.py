@@ -11,7 +11,7 @@ from typing import Any
 
 from umpc.errors import EncodingError, UmpcError, error_classes
 from umpc.proto.checks import at_most, one_line, parse, sized
-from umpc.proto.frame_codec import decode_frame, decode_sent, encode_frame, encode_sent
+from umpc.proto.frame_codec import decode_frame, decode_sent, encode_sent, put_frame
 from umpc.proto.member_codec import (
     MAX_MEMBERS,
     SIGNATURE_BYTES,
@@ -43,7 +43,9 @@ def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
         case m.Evaluate(signatures):
             return pb.CoordinatorMessage(evaluate=pb.Evaluate(signatures=signatures))
         case m.Part(frame):
-            return pb.CoordinatorMessage(part=encode_frame(frame))
+            encoded = pb.CoordinatorMessage()
+            put_frame(encoded.part, frame)
+            return encoded
         case m.TotalConfirmed(signatures):
             confirmed = pb.TotalConfirmed(signatures=signatures)
             return pb.CoordinatorMessage(total_confirmed=confirmed)
@@ -155,7 +157,9 @@ def _encode_within_step(message: m.Part | m.TotalSigned | m.Want) -> pb.NodeMess
     if isinstance(message, m.Want):
         return pb.NodeMessage(want=pb.Want(digest=message.digest))
     if isinstance(message, m.Part):
-        return pb.NodeMessage(part=encode_frame(message.frame))
+        encoded = pb.NodeMessage()
+        put_frame(encoded.part, message.frame)
+        return encoded
     return pb.NodeMessage(total_signed=pb.TotalSigned(signature=message.signature))
 
 

@@ -24,22 +24,31 @@ _NUMBERS = cast("dict[str, pb.Step]", STEPS)  # the generated types tell an enum
 
 
 def encode_frame(frame: Frame) -> pb.Frame:
-    return pb.Frame(
-        step=_NUMBERS[frame.step],
-        round=frame.round,
-        owners=frame.owners,
-        chunk=frame.chunk,
-        count=frame.count,
-        width=frame.width,
-        payload=frame.payload,
-    )
+    encoded = pb.Frame()
+    put_frame(encoded, frame)
+    return encoded
+
+
+def put_frame(encoded: pb.Frame, frame: Frame) -> None:
+    """Encode a frame in place, as a part of a message.
+
+    A part that is given whole is serialised and parsed: 0.17 ms for half a megabyte.
+    """
+    encoded.step = _NUMBERS[frame.step]
+    encoded.round = frame.round
+    encoded.owners.extend(frame.owners)
+    encoded.chunk = frame.chunk
+    encoded.count = frame.count
+    encoded.width = frame.width
+    encoded.payload = frame.payload
 
 
 def encode_frames(frames: Sequence[Frame]) -> pb.Frame:
     """One message with one or more frames, which follow each other in a stream."""
     first, *more = frames
     encoded = encode_frame(first)
-    encoded.more.extend(map(encode_frame, more))
+    for each in more:
+        put_frame(encoded.more.add(), each)
     return encoded
 
 
@@ -57,15 +66,14 @@ def decode_frame(frame: pb.Frame) -> Frame:
         raise EncodingError(f"one frame was expected, and {len(frame.more)} more came with it")
     if frame.step not in STEP_NAMES:
         raise EncodingError(f"a frame of an unknown step {frame.step} came")
-    if len(frame.payload) > MAX_PAYLOAD:
-        raise EncodingError(
-            f"a frame carries at most {MAX_PAYLOAD} bytes, {len(frame.payload)} came"
-        )
+    payload = frame.payload  # each look at it is a copy
+    if len(payload) > MAX_PAYLOAD:
+        raise EncodingError(f"a frame carries at most {MAX_PAYLOAD} bytes, {len(payload)} came")
     # Masked fields and openings are packed piece by piece. Their readers check the sizes.
     packed = frame.step in (pb.MASKED_FIELDS, pb.OPEN)
-    if len(frame.payload) != (frame.count * frame.width + 7) // 8 and not packed:
+    if len(payload) != (frame.count * frame.width + 7) // 8 and not packed:
         raise EncodingError(
-            f"{frame.count} values of {frame.width} bits do not take {len(frame.payload)} bytes"
+            f"{frame.count} values of {frame.width} bits do not take {len(payload)} bytes"
         )
     if len(frame.owners) > MAX_DEGREE:
         raise EncodingError(
@@ -78,7 +86,7 @@ def decode_frame(frame: pb.Frame) -> Frame:
         frame.chunk,
         frame.count,
         frame.width,
-        frame.payload,
+        payload,
         frame.round,
     )
 

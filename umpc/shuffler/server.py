@@ -243,7 +243,9 @@ class ShufflerServer(rpc.ShufflerServicer):
                 if following is None:
                     # The coordinator hangs up as soon as it has the last frame.
                     run.finish()
-                yield pb.CollectReply(frame=frame_codec.encode_frame(frame))
+                reply = pb.CollectReply()
+                frame_codec.put_frame(reply.frame, frame)
+                yield reply
                 frame = following
         except UmpcError as error:
             await context.abort(*status_of(error), blame_of(error))

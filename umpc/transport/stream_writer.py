@@ -33,6 +33,8 @@ class StreamWriter(Generic[Request]):
         self._reader = reader
         self._heart = heart
         self._writing = asyncio.Lock()
+        self._writers = 0
+        """Writes that hold the lock, or wait for it: the next one goes behind them."""
 
     async def write(self, request: Request) -> None:
         """Write. Raises: as gRPC, and InvalidStateError where the stream was given up meanwhile.
@@ -41,9 +43,10 @@ class StreamWriter(Generic[Request]):
         """
         if self._heart is not None:
             await self._heart.before(request)
-        write_now = None if self._writing.locked() else self._write_now
+        write_now = None if self._writers else self._write_now
         if write_now is not None and write_now(request):
             return
+        self._writers += 1
         try:
             async with self._writing:
                 await self.call.write(request)
@@ -52,3 +55,5 @@ class StreamWriter(Generic[Request]):
             if self._reader.failure is None or task is None or task.cancelling():
                 raise
             raise asyncio.InvalidStateError("the call was cancelled") from None
+        finally:
+            self._writers -= 1

@@ -308,6 +308,31 @@ def test_a_writer_waits_for_a_slow_reader(site):
     run(scenario())
 
 
+def test_a_write_that_is_cancelled_within_its_message_cancels_the_call_as_in_grpc(site):
+    """The next message would be taken for the rest of it."""
+
+    async def scenario():
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")) as echo:
+            channel = await connect(site("b"), "a", "node", hub.address, 5)
+            chat = channel.stream_stream(CHAT)()
+
+            async def write():
+                while True:
+                    await chat.write(bytes(3 * numbering.PART_BYTES))
+
+            writing = asyncio.create_task(write())
+            await asyncio.wait({writing}, timeout=0.5)
+            writing.cancel()
+            await asyncio.wait({writing})
+            assert chat._session.is_torn and chat.done()
+            with pytest.raises(asyncio.InvalidStateError):
+                await chat.write(b"next")
+            await echo.ended.wait()
+            await channel.close()
+
+    run(scenario())
+
+
 def test_a_hub_that_is_started_again_costs_no_message(site):
     async def scenario():
         async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")):

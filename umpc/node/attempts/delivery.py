@@ -58,7 +58,9 @@ class ShufflerStream:
         step = ""
         size = 0
         for frame in frames:
-            await self._stream.write(pb.ShuffleRequest(frame=frame_codec.encode_frame(frame)))
+            request = pb.ShuffleRequest()
+            frame_codec.put_frame(request.frame, frame)
+            await self._stream.write(request)
             failpoint("during-delivery")
             step = frame.step
             size += frame.wire_bytes

@@ -170,7 +170,8 @@ class PeerLink:
         """Send one message of a round. Raises: PeerLost."""
         self.sent[frame.step, frame.round] += frame.wire_bytes
         self.rounds_used.add(frame.round_of_study)
-        message = pb.PeerMessage(frame=frame_codec.encode_frame(frame))
+        message = pb.PeerMessage()
+        frame_codec.put_frame(message.frame, frame)
         self._writing += 1
         try:
             await self._stream.send(message, frame.step)

@@ -193,6 +193,10 @@ class HubCall:
         try:
             session = await self._open()
             await session.write(self._encode(request))
+        except asyncio.CancelledError:
+            if self._session is not None and self._session.is_torn:
+                self.cancel()
+            raise
         except UmpcError as error:
             raise LocalFailure(error) from error
         except EOFError:

@@ -26,7 +26,7 @@ class HubContext:
     def __init__(self, session: AnySession):
         self._session = session
         self._call = session.call
-        self._has_ended = False
+        self._has_ended = self._has_left = False
         self.decode: Callable[[bytes], Any] = _same
         self.encode: Callable[[Any], bytes] = _same
 
@@ -42,7 +42,8 @@ class HubContext:
 
     def tell(self, changed: Callable[[], None] | None, /) -> None:
         """Call this whenever `poll` may have something new."""
-        self._session.tell(changed)
+        if not self._has_ended:
+            self._session.tell(changed)
 
     def poll(self) -> Any:
         """Return the next request, EOF after the last one, or None. Raises: AioRpcError."""
@@ -92,6 +93,13 @@ class HubContext:
         end = pb.HubEnd(code=code.value[0], details=details, words=words)
         with suppress(UmpcError):
             self._session.send(n.END, end.SerializeToString())
+
+    def leave(self) -> None:
+        """Let the session go, once. A call without a status was cancelled."""
+        if not self._has_left:
+            self._has_left = True
+            self.end(grpc.StatusCode.CANCELLED, "")
+            self._session.close()
 
     def peer(self) -> str:
         """Return the caller's place, where gRPC has its address."""

@@ -48,6 +48,8 @@ class InsideSession:
         self.cancelled: Callable[[], None] | None = None
         self.end: pb.HubEnd | None = None
         self.call = 0
+        self.is_torn = False
+        """Messages go in one piece."""
         self._tells: Callable[[], None] | None = None
         self._peer: InsideSession | None = None
         self._inbox: deque[bytes] = deque()

@@ -80,6 +80,7 @@ class Numbering:
         self._next = 0
         self._pointer = 0
         self._written_bytes = 0
+        self._received_there = 0
         self._taken_there = 0
         self._received = 0
         self._received_bytes = 0
@@ -200,10 +201,14 @@ class Numbering:
         self._acks = True
 
     def _acknowledge(self, received: int, taken: int) -> None:
-        if received > self._next or taken > self._written_bytes:
+        if received > self._next:
             raise self._violation("acknowledged what was never sent")
         while self._kept and self._kept[0][0] < received:
-            self._kept.popleft()
+            _, kind, payload = self._kept.popleft()
+            if kind in SIZED:
+                self._received_there += len(payload) + RECORD_BYTES
+        if taken > self._received_there:  # the window would open, and the records would stay
+            raise self._violation("took what it has not received")
         self._pointer = max(self._pointer, received)
         self._taken_there = max(self._taken_there, taken)
 

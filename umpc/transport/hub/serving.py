@@ -155,9 +155,15 @@ class ServerBehindHub:
                 del self._answers[key]
 
     def _begin(self, session: AnySession, method: str) -> None:
-        task = asyncio.create_task(self._serve(session, Details(method)))
+        context = HubContext(session)
+        task = asyncio.create_task(self._serve(session, context, Details(method)))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+        def done(ended: asyncio.Task[None]) -> None:
+            self._tasks.discard(ended)
+            context.leave()  # a task that is cancelled before it begins does nothing itself
+
+        task.add_done_callback(done)
         loop = asyncio.get_running_loop()
 
         def cancelled() -> None:
@@ -170,9 +176,8 @@ class ServerBehindHub:
 
     # ---- calls -------------------------------------------------------------------------------
 
-    async def _serve(self, session: AnySession, details: Details) -> None:
+    async def _serve(self, session: AnySession, context: HubContext, details: Details) -> None:
         """Answer one call, and send its status."""
-        context = HubContext(session)
         try:
             handler = await self._handler(details)
             if handler is None:
@@ -184,15 +189,12 @@ class ServerBehindHub:
             context.end(grpc.StatusCode.OK, "")
         except grpc.aio.AbortError:
             pass  # the status is on its way
-        except asyncio.CancelledError:
-            context.end(grpc.StatusCode.CANCELLED, "")
-            raise
         except Exception as error:
             if session.failure is None:
                 log.exception("a call of %s failed", session.other)
             context.end(grpc.StatusCode.UNKNOWN, f"Unexpected {type(error).__name__}")
         finally:
-            session.close()
+            context.leave()
 
     async def _handler(self, details: Details) -> Any:
         """Return the method's handler behind the guard's check, which is made at each call."""

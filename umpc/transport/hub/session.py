@@ -246,7 +246,6 @@ class Session(SessionCall):
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
             self._quiet = self._waited = 0.0
-            self._repeats = 0
             return
         # A peer that is connected may be slow. The hub says which one is not, at each question.
         if self.is_absent or not self._link.is_up or not has_begun:

@@ -54,6 +54,8 @@ class SessionCall(ABC):
         self._is_over = False
         self._rests = False
         self._is_gone = False
+        self._writing = asyncio.Lock()
+        self._torn = -1
         self._changed = asyncio.Event()
         self._tells: Callable[[], None] | None = None
 
@@ -106,25 +108,45 @@ class SessionCall(ABC):
     async def write(self, message: bytes) -> None:
         """Add a message to what is sent, as soon as the window has room.
 
+        A write that is cancelled after a part of its message has left ends the call for all
+        writers, as in gRPC: what followed would continue that message.
+
         Raises: the session's failure, or EOFError after the call has ended.
         """
         if len(message) > MAX_MESSAGE:
             raise LocalProtocolError(f"a message of {len(message)} bytes exceeds {MAX_MESSAGE}")
         call = self.call
-        for start in range(0, max(1, len(message)), n.PART_BYTES):
-            part = message[start : start + n.PART_BYTES]
-            is_last = start + n.PART_BYTES >= len(message)
-            while self._is_open(call) and not self._numbering.has_room(len(part)):
-                await self._until_changed()
-            self._raise_failure()
-            if not self._is_open(call):
-                raise EOFError("the call has ended")
-            self.send(n.MESSAGE if is_last else n.PART, part)
+        async with self._writing:
+            for start in range(0, max(1, len(message)), n.PART_BYTES):
+                part = message[start : start + n.PART_BYTES]
+                try:
+                    await self._has_room(call, len(part))
+                except asyncio.CancelledError:
+                    if start and call == self.call:
+                        self._torn = call
+                    raise
+                is_last = start + n.PART_BYTES >= len(message)
+                self.send(n.MESSAGE if is_last else n.PART, part)
+
+    async def _has_room(self, call: int, size: int) -> None:
+        """Wait until the window has room for so many bytes. Raises: as `write`."""
+        while self._is_open(call) and not self._numbering.has_room(size):
+            await self._until_changed()
+        self._raise_failure()
+        if not self._is_open(call):
+            raise EOFError("the call has ended")
+
+    @property
+    def is_torn(self) -> bool:
+        """A part of a message of this call has left, and the rest of it never will."""
+        return self._torn == self.call
 
     def write_now(self, message: bytes) -> bool:
         """Add a short message if the window has room now. Returns: whether it was added."""
         if len(message) > n.PART_BYTES or not self._is_open(self.call):
             return False
+        if self._writing.locked():
+            return False  # between two parts of another message
         if not self._numbering.has_room(len(message)):
             return False
         self.send(n.MESSAGE, message)
@@ -138,7 +160,7 @@ class SessionCall(ABC):
 
     def _is_open(self, call: int) -> bool:
         is_over = self._is_over or self.end is not None or call != self.call
-        return self.failure is None and not is_over
+        return self.failure is None and not is_over and not self.is_torn
 
     def _note_change(self) -> None:
         self._changed.set()
@@ -199,7 +221,7 @@ class SessionCall(ABC):
         if self.called is not None and self.lasts and self.failure is None:
             self._become_idle()
             return
-        self.lasts = self.is_idle = False
+        self.lasts = self.is_idle = self._rests = False
         self._is_over = True
         self.cancelled = None
         self._note_change()
@@ -245,10 +267,11 @@ class SessionCall(ABC):
             self._stop()
 
     def _stop(self) -> None:
-        """End the call because the caller said so."""
+        """End the call because the caller said so. Its handler is cancelled once."""
         self._is_over = True
-        if self.cancelled is not None:
-            self.cancelled()
+        cancelled, self.cancelled = self.cancelled, None
+        if cancelled is not None:
+            cancelled()
 
     def _ended(self, payload: bytes) -> None:
         try:

@@ -1,0 +1,335 @@
+"""A small model of two ends of a session and the hub between them, for tests of every order.
+
+A `Model` is one state. `actions` lists what may happen next, `after` makes the state after it: an
+end sends or takes one envelope, the hub passes one on, a user takes the next step of its script, or
+a connection breaks and comes back. Nothing is sealed, and no time passes unless `tick` says so.
+
+The hub is that of `umpc/hub/relay.py`: it keeps what waits for a connected end, drops the rest, and
+tells the sender.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from two_ends import NORTH, SOUTH
+
+from umpc.errors import PeerLost, RemoteProtocolError
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.hub import numbering as n
+from umpc.transport.hub.sealing import Parties
+from umpc.transport.hub.session import Session
+
+PARTIES = Parties(b"s" * 16, NORTH, SOUTH, "relay")
+ABSENT = "absent"
+
+
+class Plain:
+    """A seal that hides nothing, and notices what comes twice."""
+
+    sent = seen = 0
+
+    def close(self, kind: int, plain: bytes) -> tuple[int, bytes]:
+        self.sent += 1
+        return self.sent, plain
+
+    def open(self, kind: int, number: int, body: bytes) -> bytes:
+        assert number > self.seen, "an envelope came twice"
+        self.seen = number
+        return body
+
+    def fault(self, what: str) -> RemoteProtocolError:
+        return RemoteProtocolError(what, culprit="relay")
+
+
+class Envelope(NamedTuple):
+    kind: int
+    body: bytes
+    number: int
+
+
+class LightSession(Session):
+    def envelope(self, kind, body, number=0):
+        return Envelope(kind, body, number)
+
+
+class Line:
+    """One end's connection. refused: what waits to be sent outside the session."""
+
+    grace = 30.0
+
+    def __init__(self):
+        self.is_up, self.is_gone, self.refused = True, False, []
+
+    def ready(self, session): ...
+
+    def refuse(self, envelope):
+        self.refused.append(envelope)
+
+    def forget(self, session):
+        self.is_gone = True
+
+
+class Script(NamedTuple):
+    """caller: its steps. handler: the steps of each call; after them it ends well."""
+
+    caller: tuple[tuple, ...]
+    handler: tuple[tuple, ...]
+
+
+class Model:
+    """One state. breaks: connections that may still break."""
+
+    def __init__(self, script: Script, breaks: int):
+        self.script, self.breaks = script, breaks
+        self.lines = [Line(), Line()]
+        ends = (NORTH, pb.HubMember(name="south")), (SOUTH, pb.HubMember(name="north"))
+        self.ends = [
+            LightSession(line, PARTIES, peer, seal=Plain())
+            for line, (_, peer) in zip(self.lines, ends, strict=True)
+        ]
+        self.out, self.queues = [deque(), deque()], [deque(), deque()]
+        self.tokens, self.at, self.calls = [0, 0], 0, [0, 0]
+        self.handler: tuple[int, bool] | None = None
+        """Its next step, and whether it was cancelled."""
+        self.heard = [(), ()]
+        self.history: tuple[str, ...] = ()
+        self._bind()
+
+    def _bind(self):
+        for place, end in enumerate(self.ends):
+            end._link = self.lines[place]
+            end._numbering._token = lambda place=place: self._token(place)
+            end._numbering._dropped = end._dropped
+        south = self.ends[1]
+        south.called = self._called
+        south.cancelled = self._cancelled if south.cancelled is not None else None
+
+    def _token(self, place):
+        self.tokens[place] += 1
+        return 2 * self.tokens[place] + place
+
+    def _called(self, method):
+        assert self.handler is None, "a call began while the former one runs"
+        self.handler = 0, False
+        self.calls[1] += 1
+        self.ends[1].cancelled = self._cancelled
+
+    def _cancelled(self):
+        self.handler = self.handler[0], True
+
+    def _copy(self):
+        new = object.__new__(Model)
+        new.__dict__.update(self.__dict__)
+        new.out = [deque(each) for each in self.out]
+        new.queues = [deque(each) for each in self.queues]
+        new.tokens, new.calls, new.heard = [*self.tokens], [*self.calls], [*self.heard]
+        new.lines = [_copied(each, refused=list(each.refused)) for each in self.lines]
+        new.ends = [_copied_end(each) for each in self.ends]
+        new._bind()
+        return new
+
+    @property
+    def key(self):
+        """What makes two states the same."""
+        ends = tuple(_state_of(end) for end in self.ends)
+        lines = tuple((line.is_up, line.is_gone, tuple(line.refused)) for line in self.lines)
+        waiting = tuple(tuple(each) for each in (*self.out, *self.queues))
+        return ends, lines, waiting, self.breaks, self.at, self.handler, *self.calls, *self.heard
+
+    @property
+    def is_complete(self):
+        """The scripts are done, and the session is idle or forgotten at both ends."""
+        is_done = self.at == len(self.script.caller) and self.handler is None
+        is_idle = all(end.is_idle for end in self.ends)
+        return is_done and (is_idle or all(line.is_gone for line in self.lines))
+
+    # ---- what may happen --------------------------------------------------------------
+
+    def actions(self) -> list[tuple]:
+        found = [("caller",)] if self._caller_can() else []
+        found += [("handler",)] if self._handler_can() else []
+        for place, line in enumerate(self.lines):
+            if not line.is_up:
+                found.append(("back", place))
+                continue
+            able = {
+                "refuse": line.refused,
+                "pull": self._can_pull(place),
+                "take": self.queues[place],
+                "pass": self.out[place],
+            }
+            found += [(name, place) for name, is_able in able.items() if is_able]
+        return found
+
+    def failures(self) -> list[tuple]:
+        up = [place for place, line in enumerate(self.lines) if line.is_up]
+        each = [(name, place) for name in ("break", "blink") for place in up]
+        return [*each, ("restart",)] if self.breaks and up else []
+
+    def after(self, action: tuple) -> Model:
+        new = self._copy()
+        new.history += (" ".join(map(str, action)),)
+        getattr(new, "_" + action[0])(*action[1:])
+        return new
+
+    def _can_pull(self, place):
+        end = self.ends[place]
+        if end._is_gone or end.failure is not None:
+            return False
+        leaves = end._is_over and not end.lasts and end._numbering.is_settled
+        return leaves or end._numbering.is_due
+
+    def _pull(self, place):
+        envelope = self.ends[place].pull()
+        if envelope is not None:
+            self.out[place].append(envelope)
+
+    def _refuse(self, place):
+        self.out[place].append(self.lines[place].refused.pop(0))
+
+    def _pass(self, place):
+        envelope = self.out[place].popleft()
+        if self.lines[1 - place].is_up:
+            self.queues[1 - place].append(envelope)
+        else:
+            self.queues[place].append(ABSENT)
+
+    def _take(self, place):
+        came, end, line = self.queues[place].popleft(), self.ends[place], self.lines[place]
+        if line.is_gone:
+            if came != ABSENT and came.kind != pb.HUB_REFUSE:
+                line.refused.append(Envelope(pb.HUB_REFUSE, b"", 0))
+        elif came == ABSENT:
+            end.ask(absent=True)
+        elif came.kind == pb.HUB_REFUSE:
+            end.fail(PeerLost("refused", culprit="peer"), tell=False)
+        else:
+            end.take(came)
+        if end.failure is not None:
+            raise end.failure
+
+    def _down(self, place):
+        self.lines[place].is_up = False
+        for waiting in (self.out[place], self.queues[place], self.lines[place].refused):
+            waiting.clear()
+        if not self.lines[place].is_gone:
+            self.ends[place].connection_lost()
+
+    def _back(self, place):
+        self.lines[place].is_up = True
+        if not self.lines[place].is_gone:
+            self.ends[place].connection_back()
+
+    def _break(self, place):
+        self.breaks -= 1
+        self._down(place)
+        if self.lines[1 - place].is_up:
+            self.queues[1 - place].append(ABSENT)
+
+    def _blink(self, place):
+        """It is back before the hub notices."""
+        self.breaks -= 1
+        self._down(place)
+        self._back(place)
+
+    def _restart(self):
+        self.breaks -= 1
+        for place, line in enumerate(self.lines):
+            if line.is_up:
+                self._down(place)
+
+    def _tick(self):
+        for end, line in zip(self.ends, self.lines, strict=True):
+            if not line.is_gone:
+                end.tick(1.0)
+
+    # ---- the users ---------------------------------------------------------------------
+
+    def _caller_can(self):
+        if self.at == len(self.script.caller):
+            return False
+        session, (step, *_) = self.ends[0], self.script.caller[self.at]
+        if step == "begin":
+            return not self.calls[0] or session.is_usable
+        if step == "await":
+            return bool(session._inbox) or session.has_ended(session.call)
+        return step != "await_end" or session.end is not None
+
+    def _caller(self):
+        session, (step, *given) = self.ends[0], self.script.caller[self.at]
+        self.at += 1
+        if step == "begin":
+            self.calls[0] += 1
+            session.begin_call("method", lasts=given[0])
+        elif step == "write":
+            assert session.write_now(b"%d" % self.calls[0]) or session.end is not None
+        elif step == "half":
+            session.send(n.HALF_CLOSE)
+        elif step == "await":
+            self._hear(0)
+        elif step == "rest":
+            if not session.rest():
+                session.cancel()
+        elif step != "await_end":
+            getattr(session, step)()
+
+    def _handler_step(self):
+        at, is_cancelled = self.handler
+        steps = self.script.handler
+        if is_cancelled:
+            return "end", 1
+        return steps[at] if at < len(steps) else ("end", 0)
+
+    def _handler_can(self):
+        if self.handler is None:
+            return False
+        session, (step, *_) = self.ends[1], self._handler_step()
+        if step == "await":
+            return bool(session._inbox) or session.has_ended(session.call)
+        return step != "hang" and (step != "await_half" or session._is_half_closed)
+
+    def _handler(self):
+        session, (step, *given) = self.ends[1], self._handler_step()
+        self.handler = self.handler[0] + 1, self.handler[1]
+        if step == "await":
+            self._hear(1)
+        elif step == "write":
+            session.write_now(b"%d" % self.calls[1])
+        elif step == "end":
+            session.send(n.END, pb.HubEnd(code=given[0]).SerializeToString())
+            self.handler = None
+            session.close()
+
+    def _hear(self, place):
+        """Take a message: the one of this call, and none twice."""
+        message = self.ends[place].poll()
+        if message is not None:
+            call = self.calls[place]
+            assert message == b"%d" % call and call not in self.heard[place]
+            self.heard[place] += (call,)
+
+
+def _copied(value, **changed):
+    new = object.__new__(type(value))
+    new.__dict__.update(value.__dict__, **changed)
+    return new
+
+
+def _copied_end(end):
+    numbers = _copied(end._numbering, _kept=deque(end._numbering._kept))
+    inbox, parts = deque(end._inbox), list(end._parts)
+    return _copied(end, _numbering=numbers, _seal=_copied(end._seal), _inbox=inbox, _parts=parts)
+
+
+def _state_of(end):
+    """The values of a session that are no object of its surroundings."""
+    found = []
+    for part in (end, end._numbering, end._seal):
+        for name, value in sorted(part.__dict__.items()):
+            if isinstance(value, deque | list):
+                found.append((name, tuple(value)))
+            elif value is None or isinstance(value, int | float | bytes | tuple | pb.HubEnd):
+                found.append((name, str(value) if isinstance(value, pb.HubEnd) else value))
+    return tuple(found)
