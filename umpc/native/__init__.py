@@ -1,4 +1,4 @@
-"""The sign gate on the processor's AES instructions, where umpc was built with a compiler.
+"""The sign gate and chunks on the processor's AES instructions, where umpc has a compiled kernel.
 
 `umpc.mpc.masked` uses it if `CHOSEN` names a kind. The C code is in `native/` of the repository.
 `native/build_hook.py` compiles it when a wheel is made. The library calls nothing of Python, so one

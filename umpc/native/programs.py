@@ -44,7 +44,7 @@ KEY_BYTES = 32
 
 
 class Code(IntEnum):
-    """What a step does, in the order of native/kernel.c."""
+    """The operations of steps, in the order of native/kernel.c."""
 
     XOR_BITS = 0
     AND_BITS = auto()
@@ -134,9 +134,14 @@ class EdgeProgram:
         self.sums = sums
         self.scratch = 0
         self._sources: dict[str, tuple[int, int]] = {}
-        """Of each source that is read or written, by name: its rows of bits, and bytes an edge."""
+        """The rows of bits, and bytes an edge, of each source that is read or written, by name."""
         self._operands: dict[tuple[int, int, int], int] = {}
         self._steps: list[tuple[int, int, int, int, int]] = []
+
+    @property
+    def names(self) -> list[str]:
+        """The sources that steps read or write, in the order of the kernel's arguments."""
+        return [*self._sources]
 
     def row(self, source: str, before: int, unit: int = 0) -> int:
         """A row of a source.
@@ -151,7 +156,7 @@ class EdgeProgram:
         else:
             rows = max(rows, before + 1)
         self._sources[source] = rows, each
-        return self._operand([*self._sources].index(source), before, unit)
+        return self._operand(self.names.index(source), before, unit)
 
     def new(self, unit: int = 0) -> int:
         """A row of the scratch, of any content. Rows that are made together follow each other."""
@@ -181,8 +186,8 @@ class EdgeProgram:
         wanted = kind or CHOSEN
         if LIBRARY is None or wanted not in kinds():
             raise ValueError(f"the compiled kernel can run {kinds()} here, not {wanted}")
-        steps, operands = self._compiled
-        used = [sources[name] for name in self._sources]
+        steps, operands = self.compiled
+        used = [sources[name] for name in self.names]
         addresses = self._addresses(count, used)
         sums = (ctypes.c_uint64 * (self.sums + 1))()
         answer = LIBRARY.umpc_run(
@@ -202,7 +207,7 @@ class EdgeProgram:
         return sums[: self.sums]
 
     @cached_property
-    def _compiled(self) -> tuple[bytes, bytes]:
+    def compiled(self) -> tuple[bytes, bytes]:
         """Steps and operands as the kernel reads them. The program is complete."""
         words = [[word & (1 << 64) - 1 for word in step] for step in self._steps]
         steps = np.array(words, dtype=np.uint64)

@@ -22,6 +22,9 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import LocalProtocolError
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
+from umpc.mpc.masked.compiled.dealing import deal_compiled
+from umpc.mpc.masked.compiled.rounds import evaluate_compiled
+from umpc.mpc.masked.compiled.rows import serves
 from umpc.mpc.masked.dealing import deal_chunks
 from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.evaluation import (
@@ -31,9 +34,6 @@ from umpc.mpc.masked.evaluation import (
     evaluate_chunk,
     evaluate_together,
 )
-from umpc.mpc.masked.kernel_dealing import deal_compiled
-from umpc.mpc.masked.kernel_rounds import evaluate_compiled
-from umpc.mpc.masked.kernel_rows import serves
 from umpc.mpc.masked.masks import PlaceValues
 from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.plan import Plan

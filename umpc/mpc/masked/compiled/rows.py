@@ -1,9 +1,4 @@
-"""Rows that the steps of a compiled program share, and the plans that such programs serve.
-
-`kernel_dealing.py` and `kernel_rounds.py` turn a plan into programs of `umpc/native/programs.py`.
-Those compute the same bytes as `dealing.py` and `evaluation.py`, which are the reference, and which
-run wherever the kernel or a plan's items are not served.
-"""
+"""Rows that the steps of compiled programs share, and the plans that such programs serve."""
 
 from __future__ import annotations
 
@@ -38,11 +33,11 @@ WORD = 8
 
 def serves(plan: Plan) -> bool:
     """Whether the kernel computes chunks of this plan."""
-    return KERNEL is not None and plan.remembered("serves", _is_served)
+    return KERNEL is not None and plan.remembered("served", is_served)
 
 
-def _is_served(plan: Plan) -> bool:
-    """Tables and bits of record places, without keys, coins, opened numbers or products of them."""
+def is_served(plan: Plan) -> bool:
+    """Whether a plan compares places of records by tables, and multiplies bits only."""
     terms = [term for output in plan.outputs for term in output.terms]
     return (
         bool(plan.layers)

@@ -1,7 +1,7 @@
 """The dealer's computation for one chunk as a program of the compiled kernel.
 
-It gives the bytes of `dealing.py`. All owners' seeds are expanded where they are read, so the
-kernel writes the last owner's material and nothing else.
+All owners' seeds are expanded where they are read, so the kernel writes the last owner's material
+and nothing else.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import numpy as np
 
 from umpc.crypto.prg import derive
 from umpc.crypto.ring import packed_size
-from umpc.mpc.masked.edge_layout import EdgeLayout
-from umpc.mpc.masked.kernel_rows import (
+from umpc.mpc.masked.compiled.rows import (
     SHARES,
     Rows,
     opening_masks,
@@ -22,6 +21,7 @@ from umpc.mpc.masked.kernel_rows import (
     table_bytes,
     table_rows,
 )
+from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.masks import PlaceValues
 from umpc.mpc.masked.material import opened_bits
 from umpc.mpc.masked.plan import Plan
