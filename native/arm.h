@@ -60,11 +60,12 @@ WITH_AES static void expand_key(const uint8_t *key, block *expanded)
 #define XOR(x, y) veorq_u8(x, y)
 #define AES_FIRST(x, keys) (x)
 #define AES_ROUND(x, keys, r) vaesmcq_u8(vaeseq_u8(x, (keys)[(r) - 1]))
-#define AES_LAST(x, keys) XOR(vaeseq_u8(x, (keys)[9]), (keys)[10])
+#define AES_LAST(x, keys, r) XOR(vaeseq_u8(x, (keys)[(r) - 1]), (keys)[r])
 #define FIRST32(x) FROM32(vdupq_laneq_u32(AS32(x), 0))
 #define SHIFT_LEFT(x, count) FROM32(vshlq_u32(AS32(x), vdupq_n_s32(count)))
 #define SHIFT_RIGHT(x, count) FROM32(vshrq_n_u32(AS32(x), count))
 #define SIGN(x) vreinterpretq_u8_s32(vshrq_n_s32(vreinterpretq_s32_u8(x), 31))
+#include "chunk.h"
 #include "walk.h"
 
 static int supported_kinds(void)
@@ -78,4 +79,4 @@ static int supported_kinds(void)
 #endif
 }
 
-static const gate GATES[] = {{ARM, evaluate_arm, generate_arm}};
+static const gate GATES[] = {{ARM, run_arm, evaluate_arm, generate_arm}};

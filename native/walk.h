@@ -11,7 +11,7 @@
  *   NAME(x), TARGET, VEC, LANES;
  *   GROUP_EVALUATED and GROUP_GENERATED: registers in flight;
  *   LOAD, STORE, AND, OR, XOR;
- *   AES_FIRST, AES_ROUND for rounds 1 to 9, AES_LAST: AES-128 with the keys of all rounds;
+ *   AES_FIRST, AES_ROUND for the rounds between, AES_LAST: AES with the keys of all rounds;
  *   PAIR(low, high): a block with these halves, in every block of the register;
  *   WORD(values, half): 32 bits of each of LANES uint64, repeated over its block;
  *   FIRST32: a block's first 32 bits, repeated over it;
@@ -41,7 +41,7 @@ TARGET static inline __attribute__((always_inline)) void NAME(hash)(const NAME(k
         for (int i = 0; i < count; i++)
             y[i] = AES_ROUND(y[i], keys->round, r);
     for (int i = 0; i < count; i++)
-        x[i] = XOR(x[i], AES_LAST(y[i], keys->round));
+        x[i] = XOR(x[i], AES_LAST(y[i], keys->round, 10));
 }
 
 /* All ones in the blocks of gates whose number has its bit `place` set. */

@@ -33,6 +33,13 @@ __attribute__((target("aes,sse4.1"))) static void expand_key(const uint8_t *key,
 #undef NEXT
 }
 
+/* Substitutes each byte of the word. */
+__attribute__((target("aes,sse4.1"))) static inline uint32_t substituted(uint32_t word)
+{
+    return (uint32_t)_mm_cvtsi128_si32(
+        _mm_aeskeygenassist_si128(_mm_set1_epi32((int)word), 0));
+}
+
 #define NAME(x) x##_aesni
 #define TARGET __attribute__((target("aes,sse4.1")))
 #define VEC __m128i
@@ -48,11 +55,12 @@ __attribute__((target("aes,sse4.1"))) static void expand_key(const uint8_t *key,
 #define XOR(x, y) _mm_xor_si128(x, y)
 #define AES_FIRST(x, keys) XOR(x, (keys)[0])
 #define AES_ROUND(x, keys, r) _mm_aesenc_si128(x, (keys)[r])
-#define AES_LAST(x, keys) _mm_aesenclast_si128(x, (keys)[10])
+#define AES_LAST(x, keys, r) _mm_aesenclast_si128(x, (keys)[r])
 #define FIRST32(x) _mm_shuffle_epi32(x, 0)
 #define SHIFT_LEFT(x, count) _mm_sll_epi32(x, _mm_cvtsi32_si128(count))
 #define SHIFT_RIGHT(x, count) _mm_srli_epi32(x, count)
 #define SIGN(x) _mm_srai_epi32(x, 31)
+#include "chunk.h"
 #include "walk.h"
 
 #define NAME(x) x##_vaes256
@@ -74,11 +82,12 @@ __attribute__((target("aes,sse4.1"))) static void expand_key(const uint8_t *key,
 #define XOR(x, y) _mm256_xor_si256(x, y)
 #define AES_FIRST(x, keys) XOR(x, (keys)[0])
 #define AES_ROUND(x, keys, r) _mm256_aesenc_epi128(x, (keys)[r])
-#define AES_LAST(x, keys) _mm256_aesenclast_epi128(x, (keys)[10])
+#define AES_LAST(x, keys, r) _mm256_aesenclast_epi128(x, (keys)[r])
 #define FIRST32(x) _mm256_shuffle_epi32(x, 0)
 #define SHIFT_LEFT(x, count) _mm256_sll_epi32(x, _mm_cvtsi32_si128(count))
 #define SHIFT_RIGHT(x, count) _mm256_srli_epi32(x, count)
 #define SIGN(x) _mm256_srai_epi32(x, 31)
+#include "chunk.h"
 #include "walk.h"
 
 #define NAME(x) x##_vaes512
@@ -100,11 +109,12 @@ __attribute__((target("aes,sse4.1"))) static void expand_key(const uint8_t *key,
 #define XOR(x, y) _mm512_xor_si512(x, y)
 #define AES_FIRST(x, keys) XOR(x, (keys)[0])
 #define AES_ROUND(x, keys, r) _mm512_aesenc_epi128(x, (keys)[r])
-#define AES_LAST(x, keys) _mm512_aesenclast_epi128(x, (keys)[10])
+#define AES_LAST(x, keys, r) _mm512_aesenclast_epi128(x, (keys)[r])
 #define FIRST32(x) _mm512_shuffle_epi32(x, 0)
 #define SHIFT_LEFT(x, count) _mm512_sll_epi32(x, _mm_cvtsi32_si128(count))
 #define SHIFT_RIGHT(x, count) _mm512_srli_epi32(x, count)
 #define SIGN(x) _mm512_srai_epi32(x, 31)
+#include "chunk.h"
 #include "walk.h"
 
 /* The test of a feature also asks whether the system saves its registers. */
@@ -119,7 +129,7 @@ static int supported_kinds(void)
 }
 
 static const gate GATES[] = {
-    {AESNI, evaluate_aesni, generate_aesni},
-    {VAES256, evaluate_vaes256, generate_vaes256},
-    {VAES512, evaluate_vaes512, generate_vaes512},
+    {AESNI, run_aesni, evaluate_aesni, generate_aesni},
+    {VAES256, run_vaes256, evaluate_vaes256, generate_vaes256},
+    {VAES512, run_vaes512, evaluate_vaes512, generate_vaes512},
 };

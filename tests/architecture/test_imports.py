@@ -41,6 +41,7 @@ MAY_IMPORT = {
     "umpc/study/": ("msgspec", *BELOW_STUDY),
     "umpc/mpc/": ("numpy", "cryptography", "nacl", "umpc.mpc", *BELOW_STUDY),
     "umpc/mpc/masked/native.py": ("umpc.native",),
+    "umpc/mpc/masked/compiled/": ("numpy", "umpc.mpc", "umpc.native.programs", *BELOW_STUDY),
     "umpc/native/": ("numpy", "umpc.native", "umpc.errors"),
     "umpc/planning/reference_table.py": ("numpy", *BELOW_STUDY),
     "umpc/protocols/": (

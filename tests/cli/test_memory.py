@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import subprocess
+import sys
 import weakref
 from types import SimpleNamespace
 
@@ -78,3 +81,14 @@ def test_a_long_collection_is_followed_by_a_long_rest(no_collector, monkeypatch)
         assert waits == pytest.approx(memory.REST * 2 - 8, abs=0.5)
 
     asyncio.run(scenario())
+
+
+def test_a_command_starts_no_threads_of_blas():
+    """At the start they wait for work in a loop, and take as long as all imports of numpy."""
+    program = (
+        "import os, sys; from umpc.cli.main import main; sys.argv = ['umpc', 'kernels']; main(); "
+        "import numpy; sys.exit(len(os.listdir('/proc/self/task')) - 1)"
+    )
+    free = {name: text for name, text in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    ended = subprocess.run([sys.executable, "-c", program], env=free, capture_output=True)
+    assert ended.returncode == 0, ended.stderr

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import umpc
 from umpc.native.checks import levels
 from umpc.native.library import KINDS
+from umpc.native.programs import EdgeProgram, KeyStream, Source, Tail
 
 ROOT = Path(umpc.__file__).parents[1]
 HERE = ROOT / "tests" / "emulated"
@@ -95,6 +97,46 @@ class Program:
         data = self._run(words, key, corrections, leaves, masked, roots)
         less, equal = np.frombuffer(data, np.uint8).reshape(2, count)
         return less, equal
+
+    def run(
+        self, program: EdgeProgram, count: int, sources: Mapping[str, Source], kind: str
+    ) -> list[int]:
+        """Run a program of edges here. The sources then have what it wrote."""
+        (steps, operands), used = program.compiled, [sources[name] for name in program.names]
+        sent = [np.array([len(steps) // 40, len(operands) // 24, len(used)]), steps, operands]
+        sizes = []
+        for source in used:
+            data = octets_of(source)
+            sizes.append(len(data))
+            sent += [np.array([isinstance(source, KeyStream), len(data)]), data]
+        words = ["run", KINDS[kind], count, program.scratch, program.sums]
+        answer = self._run(words, *sent)
+        for source, size in zip(used, sizes, strict=True):
+            ctypes.memmove(begin_of(source), answer[:size], size)
+            answer = answer[size:]
+        return np.frombuffer(answer, np.uint64).tolist()
+
+
+def octets_of(source: Source) -> bytes:
+    """All bytes of a source."""
+    match source:
+        case KeyStream(seed):
+            return seed
+        case Tail(data, start):
+            return data[start:]
+    return source if isinstance(source, bytes) else source.tobytes()
+
+
+def begin_of(source: Source) -> int:
+    """Where a source begins in memory, for C code."""
+    match source:
+        case np.ndarray():
+            return source.ctypes.data
+        case KeyStream(data) | Tail(data):
+            start = 0 if isinstance(source, KeyStream) else source.start
+        case data:
+            start = 0
+    return (ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0) + start
 
 
 def has_right_vaes(machine: Machine, folder: Path) -> bool:

@@ -216,6 +216,7 @@ def _forked_twice(requests: socket.socket) -> bool:
 
 
 if __name__ == "__main__":
+    importlib.import_module("umpc.cli.main").use_one_blas_thread()
     for module in IMPORTED:
         importlib.import_module(module)
     serve(socket.socket(fileno=int(sys.argv[1])))

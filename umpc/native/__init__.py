@@ -1,4 +1,4 @@
-"""The sign gate on the processor's AES instructions, where umpc was built with a compiler.
+"""The sign gate and chunks on the processor's AES instructions, where umpc has a compiled kernel.
 
 `umpc.mpc.masked` uses it if `CHOSEN` names a kind. The C code is in `native/` of the repository.
 `native/build_hook.py` compiles it when a wheel is made. The library calls nothing of Python, so one
@@ -8,6 +8,7 @@ binary serves every version of Python.
 |---|---|
 | `library.py` | the compiled library, and the instruction sets that this processor has |
 | `choice.py` | which of them runs: the fastest, or the one that UMPC_NATIVE names |
+| `programs.py` | programs for a chunk's edges, which run in one call |
 | `checks.py` | check that arrays have the layout that the library expects |
 
 Every kind gives the bytes of `umpc/mpc/masked/dcf_tree.py`, which computes in numpy. It is the

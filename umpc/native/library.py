@@ -13,7 +13,7 @@ from typing import Any
 
 FILE = Path(__file__).with_name("_gate.abi3.so")
 
-VERSION = 1
+VERSION = 2
 """The version that the library answers: KERNEL_VERSION in native/kernel.c. A library of another
 version, left by an older build, is not used."""
 
@@ -37,6 +37,9 @@ def load(file: Path) -> ctypes.CDLL | None:
     arrays: list[Any] = 6 * [pointer]
     library.umpc_evaluate.argtypes = [number, ctypes.c_char_p, number, number, size, *arrays]
     library.umpc_generate.argtypes = [number, ctypes.c_char_p, number, size, *arrays[:4]]
+    text: Any = ctypes.c_char_p
+    run: list[Any] = [number, text, size, text, pointer, text, size, size, size, pointer]
+    library.umpc_run.argtypes = run
     return library
 
 

@@ -136,7 +136,7 @@ class Model:
 
     @property
     def key(self):
-        """What makes two states the same."""
+        """All by which two states differ."""
         ends = tuple(_state_of(end) for end in self.ends)
         lines = tuple((line.is_up, line.is_gone, tuple(line.refused)) for line in self.lines)
         waiting = tuple(tuple(each) for each in (*self.out, *self.queues))

@@ -143,11 +143,11 @@ def _shares_of(
         return read_opens(plan, layer, party, messages, layout)
     except EncodingError:
         for message, owners, count in zip(messages, names, layout.counts, strict=True):
-            _check_alone(plan, layer, party, message, owners[party], count)
+            check_alone(plan, layer, party, message, owners[party], count)
         raise
 
 
-def _check_alone(
+def check_alone(
     plan: Plan, layer: int, party: int, message: Message, sender: str, count: int
 ) -> None:
     """Check one chunk's message. Raises: RemoteProtocolError naming its sender."""

@@ -147,7 +147,7 @@ class SeededPart:
         """The part of one party in several chunks, each from its own seed."""
         gates = plan.holds_keys(party)
         layers = range(len(plan.layers))
-        bits = [bit for layer in layers for bit in plan.opened_bits(layer, party)]
+        bits = opened_bits(plan, party)
         places = [place for layer in layers for place in plan.opened_places(layer, party)]
         roots = _streams(seeds, "roots", 128 * len(gates), layout)
         sigma = _streams(seeds, "sigma", len(bits), layout)
@@ -165,6 +165,12 @@ class SeededPart:
             },
             shares=None if is_last else Shares.expand_all(plan, seeds, layout),
         )
+
+
+def opened_bits(plan: Plan, party: int) -> list[int]:
+    """The bits of which a party sends a share, in the order of their masks."""
+    layers = range(len(plan.layers))
+    return [bit for layer in layers for bit in plan.opened_bits(layer, party)]
 
 
 def _streams(seeds: Sequence[bytes], purpose: str, each: int, layout: EdgeLayout) -> list[Buffer]:

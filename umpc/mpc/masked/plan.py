@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Any, TypeVar
 
 from umpc.crypto.ring import Ring, packed_size
 from umpc.crypto.rounds import Message
@@ -40,6 +41,9 @@ from umpc.mpc.masked.plan_items import (
 )
 from umpc.mpc.masked.products import ProductStep, product_steps, subset_rows
 
+Made = TypeVar("Made")
+"""The result of a function of a plan."""
+
 MATERIAL_BYTES = 1_000_000
 """The most bytes of a chunk's material, so that it fits one frame."""
 MAX_CHUNK = 1 << 15
@@ -62,6 +66,18 @@ class Plan:
     layers: tuple[Layer, ...]
     outputs: tuple[SharedPolynomial, ...]
     addressed = False
+
+    def remembered(self, name: str, make: Callable[[Plan], Made]) -> Made:
+        """Whatever a function makes of this plan, made once. Args: name: of the result."""
+        if name not in self._remembered:
+            self._remembered[name] = make(self)
+        made: Made = self._remembered[name]
+        return made
+
+    @cached_property
+    def _remembered(self) -> dict[str, Any]:
+        """The results of `remembered`."""
+        return {}
 
     @property
     def parties(self) -> int:

@@ -22,6 +22,9 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import LocalProtocolError
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
+from umpc.mpc.masked.compiled.dealing import deal_compiled
+from umpc.mpc.masked.compiled.rounds import evaluate_compiled
+from umpc.mpc.masked.compiled.rows import serves
 from umpc.mpc.masked.dealing import deal_chunks
 from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.evaluation import (
@@ -62,6 +65,8 @@ class OwnerTask:
     def protocol(self, tree_hash: FixedKeyHash) -> Protocol[list[int]]:
         """The rounds of the chunk. Raises: EncodingError on malformed material."""
         count = self.inputs.count
+        if self.inputs.coins is None and serves(self.plan):
+            return evaluate_compiled(self.party, self.plan, self.inputs, self.material, self.seed)
         dealt = DealtPart.decode(self.plan, self.material, self.party, count)
         seeded = SeededPart.expand(self.plan, self.seed, self.party, count)
         return evaluate_chunk(self.party, self.plan, self.inputs, dealt, seeded, tree_hash)
@@ -192,6 +197,9 @@ class DealTask:
 
     def payloads(self) -> list[list[bytes]]:
         """For each chunk the material of each owner, in party order."""
+        if len(self.counts) == 1 and serves(self.plan):
+            seeds = [seed for (seed,) in self.seeds]
+            return [deal_compiled(self.plan, self.record_masks, seeds, self.counts[0])]
         layout = EdgeLayout(self.counts)
         tree_hash = FixedKeyHash(self.tree_key)
         parts = deal_chunks(self.plan, self.record_masks, self.seeds, layout, tree_hash)

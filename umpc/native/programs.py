@@ -1,0 +1,229 @@
+"""Programs for a chunk's edges, which the compiled kernel runs in one call without Python's lock.
+
+A program is a list of steps over rows. A row has an item for each edge: a bit, eight edges to a
+byte, or a word of 1 to 8 bytes. The kernel takes some thousand edges at a time through all steps,
+so rows stay in the processor's cache. Key streams are computed where a step reads them. Programs
+are public: they follow from a plan, and no step's place depends on a value.
+
+| code | the row `to` becomes |
+|---|---|
+| XOR_BITS, AND_BITS | one ⊕ other; one & other. XOR_BITS also takes words |
+| NOT_BITS, COPY | ~one; one |
+| TOP_BIT | bit `number` of uint64 |
+| ONE_HOT | a word of the one-hot row of a piece of `one`, ⊕ other |
+| LOOK_UP | and the row after it: above a place and at it, of a table from `other` on |
+| ADD_IF, NEGATE_IF | to + number, or −to, where the bit of `one` is set |
+| DOT | not a row: sums[number] += Σ one · other, or Σ one |
+| FILL, ADD, ADD_TIMES, TIMES | number; to + one; to + one · number; to · one |
+| SUBTRACT | one − other |
+
+Words are little-endian and wrap. `one_hot.py` of `umpc/mpc/masked` says what tables are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum, auto
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from umpc.native.choice import CHOSEN
+from umpc.native.library import KINDS, LIBRARY, kinds
+
+SCRATCH = -1
+NOTHING = -1
+"""No operand."""
+TILE_EDGES = 1024
+"""Edges that go through all steps together: TILE_EDGES in native/kernel.c."""
+KEY_BYTES = 32
+
+
+class Code(IntEnum):
+    """The operations of steps, in the order of native/kernel.c."""
+
+    XOR_BITS = 0
+    AND_BITS = auto()
+    NOT_BITS = auto()
+    COPY = auto()
+    TOP_BIT = auto()
+    ONE_HOT = auto()
+    LOOK_UP = auto()
+    ADD_IF = auto()
+    NEGATE_IF = auto()
+    DOT = auto()
+    FILL = auto()
+    ADD = auto()
+    ADD_TIMES = auto()
+    TIMES = auto()
+    SUBTRACT = auto()
+
+
+def row_size(unit: int, edges: int) -> int:
+    """Bytes of a row. Args: unit: bytes of a word; 0 for bits."""
+    return unit * edges if unit else (edges + 7) // 8
+
+
+def piece(low: int, size: int, word: int = 0) -> int:
+    """The number of a step that reads bits [low, low + size). Args: word: of the one-hot row."""
+    return low | size << 8 | word << 16
+
+
+@dataclass(frozen=True)
+class KeyStream:
+    """A source that is the AES-256-CTR key stream of a seed."""
+
+    seed: bytes
+
+    def __repr__(self) -> str:
+        return "KeyStream(<redacted>)"
+
+
+@dataclass(frozen=True)
+class Tail:
+    """A source that is all bytes from a place on."""
+
+    data: bytes
+    start: int
+
+    def __repr__(self) -> str:
+        return "Tail(<redacted>)"
+
+
+Source = KeyStream | Tail | NDArray[Any] | bytes
+"""Rows that a program reads, or an array that it writes. Arrays are contiguous."""
+
+_new_bytes = ctypes.pythonapi.PyBytes_FromStringAndSize
+_new_bytes.argtypes, _new_bytes.restype = [ctypes.c_char_p, ctypes.c_ssize_t], ctypes.py_object
+
+
+def bytes_to_fill(size: int) -> bytes:
+    """Bytes of any content, which a program fills before anybody else has them.
+
+    CPython makes such bytes for C code. So a frame of a megabyte is not copied under the lock.
+    """
+    made: bytes = _new_bytes(None, size)
+    return made
+
+
+def _place(source: Source) -> tuple[Any, int]:
+    """Where a source begins, and its bytes. Raises: ValueError for an array with gaps."""
+    if isinstance(source, np.ndarray):
+        flags, size = source.flags, source.nbytes
+        if not flags.c_contiguous:
+            raise ValueError(f"a source has strides {source.strides}; it must be contiguous")
+        if flags.writeable and size:
+            return ctypes.addressof(ctypes.c_char.from_buffer(source.data)), size  # the faster way
+        return source.ctypes.data, size
+    if isinstance(source, bytes):
+        return source, len(source)
+    if isinstance(source, KeyStream):
+        return source.seed, len(source.seed)
+    first = ctypes.cast(ctypes.c_char_p(source.data), ctypes.c_void_p).value or 0
+    return first + source.start, len(source.data) - source.start
+
+
+class EdgeProgram:
+    """A program in the making, and its run. Args: sums: how many it has."""
+
+    def __init__(self, sums: int = 0):
+        self.sums = sums
+        self.scratch = 0
+        self._sources: dict[str, tuple[int, int]] = {}
+        """The rows of bits, and bytes an edge, of each source that is read or written, by name."""
+        self._operands: dict[tuple[int, int, int], int] = {}
+        self._steps: list[tuple[int, int, int, int, int]] = []
+
+    @property
+    def names(self) -> list[str]:
+        """The sources that steps read or write, in the order of the kernel's arguments."""
+        return [*self._sources]
+
+    def row(self, source: str, before: int, unit: int = 0) -> int:
+        """A row of a source.
+
+        Args:
+            before: rows of bits before it; for words, the bytes of each edge before it.
+            unit: bytes of a word; 0 for bits.
+        """
+        rows, each = self._sources.get(source, (0, 0))
+        if unit:
+            each = max(each, before + unit)
+        else:
+            rows = max(rows, before + 1)
+        self._sources[source] = rows, each
+        return self._operand(self.names.index(source), before, unit)
+
+    def new(self, unit: int = 0) -> int:
+        """A row of the scratch, of any content. Rows that are made together follow each other."""
+        place = self.scratch
+        self.scratch += -(-row_size(unit, TILE_EDGES) // 64) * 64
+        return self._operand(SCRATCH, place, unit)
+
+    def _operand(self, source: int, before: int, unit: int) -> int:
+        return self._operands.setdefault((source, before, unit), len(self._operands))
+
+    def add(
+        self, code: Code, to: int, one: int = NOTHING, other: int = NOTHING, number: int = 0
+    ) -> int:
+        """Add a step. Returns: its row."""
+        self._steps.append((code, to, one, other, number))
+        return to
+
+    def run(self, count: int, sources: Mapping[str, Source], kind: str | None = None) -> list[int]:
+        """Run the program over `count` edges. Returns: its sums, modulo 2^64.
+
+        Args:
+            sources: by name; those that no step reads or writes may be among them.
+            kind: one of `kinds()`; default: `CHOSEN`.
+
+        Raises: ValueError where a source is too short, or the kernel cannot run.
+        """
+        wanted = kind or CHOSEN
+        if LIBRARY is None or wanted not in kinds():
+            raise ValueError(f"the compiled kernel can run {kinds()} here, not {wanted}")
+        steps, operands = self.compiled
+        used = [sources[name] for name in self.names]
+        addresses = self._addresses(count, used)
+        sums = (ctypes.c_uint64 * (self.sums + 1))()
+        answer = LIBRARY.umpc_run(
+            KINDS[wanted],
+            steps,
+            len(self._steps),
+            operands,
+            (ctypes.c_char_p * len(used))(*addresses),
+            bytes([isinstance(source, KeyStream) for source in used]),
+            len(used),
+            self.scratch,
+            count,
+            sums,
+        )
+        if answer:
+            raise ValueError(f"the compiled kernel refused a program of {wanted}: {answer}")
+        return sums[: self.sums]
+
+    @cached_property
+    def compiled(self) -> tuple[bytes, bytes]:
+        """Steps and operands as the kernel reads them. The program is complete."""
+        words = [[word & (1 << 64) - 1 for word in step] for step in self._steps]
+        steps = np.array(words, dtype=np.uint64)
+        operands = np.array(list(self._operands), dtype=np.int64)
+        return steps.tobytes(), operands.tobytes()
+
+    def _addresses(self, count: int, sources: Sequence[Source]) -> list[Any]:
+        """Where each source begins; bytes stand for their address. Raises: ValueError."""
+        found: list[Any] = []
+        octets = row_size(0, count)
+        for source, (rows, each) in zip(sources, self._sources.values(), strict=True):
+            address, size = _place(source)
+            due = max(rows * octets, each * count)
+            if isinstance(source, KeyStream):
+                due = KEY_BYTES
+            if size < due:
+                raise ValueError(f"a source has {size} bytes, and {due} are due")
+            found.append(address)
+        return found
