@@ -8,12 +8,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from umpc.crypto.signing import is_signature
+from umpc.crypto.signing import as_of_now, is_signature
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.study.members import check_member, sign_member
 from umpc.study.sizes import Member
 from umpc.transport.authority import Authority, Identity, load_identity
-from umpc.transport.credentials import credentials_of, verifier_of, verifier_of_members
+from umpc.transport.credentials import (
+    credentials_of,
+    credentials_of_now,
+    verifier_of,
+    verifier_of_members,
+)
+from umpc.transport.identity import IdentityFolder
 from umpc.transport.revoked import Revoked
 
 STUDY = bytes(32)
@@ -99,3 +105,29 @@ def test_shufflers_take_members_of_an_earlier_run_whose_certificates_have_ended(
     foreign = sign_member(STUDY, MEMBER, credentials_of(site(authority="theirs")))
     with pytest.raises(CertificateError):
         check_member(STUDY, foreign, verifier_of_members(shuffler), "north", "prepare")
+
+
+@pytest.mark.parametrize(
+    "fixed", [lambda south: as_of_now(verifier_of(south)), lambda s: credentials_of_now(s).verify]
+)
+def test_a_check_as_of_now_reads_neither_the_folder_nor_the_clock_again(site, monkeypatch, fixed):
+    north, south = site(), site("south")
+    looks = []
+    look = IdentityFolder.latest
+    monkeypatch.setattr(IdentityFolder, "latest", lambda folder: looks.append(1) or look(folder))
+    verify = fixed(south)
+    monkeypatch.setattr("umpc.transport.credentials.clock", lambda: LONG_AGO)
+    assert [verify(north.pair[0]).name for _ in range(3)] == ["north"] * 3
+    assert len(looks) == 1
+    with pytest.raises(CertificateError, match="not yet valid"):
+        verifier_of(south)(north.pair[0])
+    assert len(looks) == 2
+
+
+def test_a_check_as_of_now_refuses_what_counted_before_or_will_count_later(site, monkeypatch):
+    old, north, south = site(now=LONG_AGO), site(), site("south")
+    with pytest.raises(CertificateError, match="expired"):
+        as_of_now(verifier_of(south))(old.pair[0])
+    monkeypatch.setattr("umpc.transport.credentials.clock", lambda: LONG_AGO)
+    with pytest.raises(CertificateError, match="not yet valid"):
+        as_of_now(verifier_of(south))(north.pair[0])

@@ -8,11 +8,11 @@ from collections import deque
 import pytest
 
 from umpc.errors import EncodingError, PeerLost, RemoteProtocolError
-from umpc.transport.services import EOF
+from umpc.transport.services import EOF, Told
 from umpc.transport.stream_reader import StreamReader
 
 
-class TellingCall:
+class TellingCall(Told):
     """A call through a hub, to which a test gives the messages."""
 
     def __init__(self) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from umpc.transport.services import Told
 from umpc.transport.stream_writer import StreamWriter
 
 
-class SlowCall:
+class SlowCall(Told):
     """A call that takes long messages only when the test opens the line."""
 
     def __init__(self) -> None:

@@ -14,6 +14,7 @@ from umpc.errors import RangeError, TooFewRecords
 from umpc.mpc.attempt import edges_of
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
+from umpc.ustat.cell_rows import ListedCells
 from umpc.ustat.hypergraph import (
     CompleteCell,
     Hypergraph,
@@ -325,3 +326,14 @@ def test_the_edges_of_other_degrees_and_of_two_samples_never_change():
     assert cells_of(expand("5", COUNTS_OF_GOLDEN, of_seed(), 1)) == singles
     assert cells_of(expand("5", COUNTS_OF_GOLDEN, of_seed(), 3)) == triples
     assert cells_of(expand_two_sample("6", [(2, 3), (0, 0), (4, 3)], of_seed())) == pairs
+
+
+def test_a_node_looks_at_its_own_cells_only_for_all_that_its_peers_share_with_it():
+    graph = expand("2n", (4,) * 6, words())
+    for peer in graph.neighbours(2):
+        graph.shared_records(2, peer)
+        graph.shared_records(peer, 2)
+    assert list(graph._meetings) == [2]
+    assert isinstance(graph.cells, ListedCells)
+    others = [owners for owners in graph.cells if 2 not in owners]
+    assert others and graph.cells._made.keys().isdisjoint(others)

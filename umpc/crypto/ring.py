@@ -120,7 +120,8 @@ def unpack(
     if width == kind.itemsize * 8:
         return np.frombuffer(data, dtype=kind.newbyteorder("<")).astype(kind, copy=False)
     bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), bitorder="little")
-    if bits[count * width :].any():
+    padding = -count * width % 8
+    if padding and data[-1] >> (8 - padding):
         raise EncodingError(f"the padding after {count} values of {width} bits is not zero")
     if width == 1 and kind == np.uint8:
         return bits[:count]

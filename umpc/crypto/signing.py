@@ -56,6 +56,15 @@ def basis_of(verify: Verify) -> Hashable:
     return basis() if basis is not None else None
 
 
+def as_of_now(verify: Verify) -> Verify:
+    """A check that stands still: its list of revoked certificates and its time are those of now.
+
+    It serves one step, in which many certificates are checked together.
+    """
+    fixed: Callable[[], Verify] | None = getattr(verify, "as_of_now", None)
+    return fixed() if fixed is not None else verify
+
+
 @dataclass(frozen=True)
 class Credentials:
     """The means by which a process signs, and checks what others signed.

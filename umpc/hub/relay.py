@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from umpc.errors import AddressInUse, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -71,9 +72,9 @@ class Seat:
     replaces: Seat | None = None
     is_replaced: bool = False
 
-    @property
+    @cached_property
     def member(self) -> pb.HubMember:
-        """The process, as envelopes name it."""
+        """The process, as envelopes name it. It is copied into each of them."""
         role, name, instance = self.key
         return pb.HubMember(role=role, name=name, instance=instance)
 
@@ -214,7 +215,8 @@ class Relay:
         Raises: RemoteProtocolError for an envelope of a form that no member sends.
         """
         _check(source, envelope)
-        source.sent += len(envelope.body)
+        body_bytes = len(envelope.body)
+        source.sent += body_bytes
         if self.seats.get(source.key) is not source:
             return []  # left over in a former connection: the process has asked to resume since
         target, kind = self._receiver(envelope.target)
@@ -223,12 +225,13 @@ class Relay:
             self._notify(source, notice)
             return [source]
         sender, session = source.key, envelope.session
-        size = len(envelope.body) + FRAME_BYTES
-        if envelope.kind == pb.HUB_SEALED and target.is_held_up(sender, session):
+        size = body_bytes + FRAME_BYTES
+        envelope_kind = envelope.kind
+        if envelope_kind == pb.HUB_SEALED and target.is_held_up(sender, session):
             return []
-        if not target.has_room(sender, size, envelope.kind) or self._is_over_share(target, size):
+        if not target.has_room(sender, size, envelope_kind) or self._is_over_share(target, size):
             return self._congested(source, target, envelope)
-        if envelope.kind == pb.HUB_RESUME:
+        if envelope_kind == pb.HUB_RESUME:
             target.let_go(sender, session)
         envelope.source.CopyFrom(source.member)
         target.put(pb.HubFrame(envelope=envelope), size, sender)

@@ -5,7 +5,7 @@ Everything follows from the attempt's joint seed (`study/attempt.py`), the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -89,7 +89,7 @@ class SharedAttempt(Attempt):
     @cached_property
     def program(self) -> ChunkProgram:
         """The plans of all patterns of owners that occur in E."""
-        patterns = {pattern_of(owners) for owners in self.hypergraph.shared_cells}
+        patterns = self.hypergraph.rows.shared_patterns
         kernels = self.study.parsed_kernels
         if self.study.backend == "garbled":
             return garbled_program(
@@ -264,33 +264,34 @@ class SharedAttempt(Attempt):
         cannot deadlock.
         """
         yield from self.noise_chunks
-        yield from self._chunks_in(self.hypergraph.shared_cells)
+        yield from self._chunks_in(self.hypergraph.rows.shared)
 
-    def _chunks_in(self, shared: Mapping[Owners, Cell]) -> Iterator[Chunk]:
-        """The chunks of some shared cells, in the common order."""
-        plans = self.program.plans
-        small = self.small_cells
-        for owners in sorted(shared.keys() & small.keys(), key=small.__getitem__):
-            wave, _ = small[owners]
-            yield Chunk(owners, 0, 0, shared[owners].count, wave=wave)
+    def _chunks_in(self, shared: NDArray[np.intp]) -> Iterator[Chunk]:
+        """The chunks of some shared cells, in the common order. Args: shared: their rows."""
+        rows = self.hypergraph.rows
+        waves, places = self._small_cells
+        small = shared[waves[shared] > 0]
+        small = small[np.argsort(places[small])]
+        facts = (rows.counts[small].tolist(), waves[small].tolist())
+        for owners, count, wave in zip(rows.names(small), *facts, strict=True):
+            yield Chunk(owners, 0, 0, count, wave=wave)
+        large = shared[waves[shared] == 0]
+        counts = rows.counts[large].tolist()
         cells = [
-            (owners, cell, plans[pattern_of(owners)].chunk_edges)
-            for owners, cell in shared.items()
-            if owners not in small
+            (owners, count, self.program.plans[pattern_of(owners)].chunk_edges)
+            for owners, count in zip(rows.names(large), counts, strict=True)
         ]
         number = 0
         while cells:
-            for owners, cell, size in cells:
-                yield Chunk(owners, number, number * size, min((number + 1) * size, cell.count))
+            for owners, count, size in cells:
+                yield Chunk(owners, number, number * size, min((number + 1) * size, count))
             number += 1
-            cells = [
-                (owners, cell, size) for owners, cell, size in cells if number * size < cell.count
-            ]
+            cells = [cell for cell in cells if number * cell[2] < cell[1]]
 
     @cached_property
-    def small_cells(self) -> dict[Owners, tuple[int, int]]:
-        """The cells that are computed together: owners → wave, and place in the common order."""
-        return small_cells(self.hypergraph.shared_cells, self.program)
+    def _small_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For each cell its wave, or 0, and its place among those that are computed together."""
+        return small_cells(self.hypergraph.rows, self.program)
 
     def batches(self, node: int | None = None) -> Iterator[tuple[Chunk, ...]]:
         """The chunks of a node, or all at the dealer: those of a tuple are computed together."""
@@ -359,8 +360,7 @@ class SharedAttempt(Attempt):
     def chunks_of(self, node: int) -> Iterator[Chunk]:
         """The chunks in which a node takes part, in the common order."""
         yield from (chunk for chunk in self.noise_chunks if node in chunk.owners)
-        own = self.hypergraph.cells_of(node).items()
-        yield from self._chunks_in({owners: cell for owners, cell in own if len(set(owners)) > 1})
+        yield from self._chunks_in(self.hypergraph.rows.shared_of_node(node))
 
     def cells_of(self, node: int) -> dict[Owners, Cell]:
         """The cells of a node's edges, its own cell among them, in canonical order."""

@@ -16,10 +16,13 @@ in the common order, and a node takes its material out of its window as it comes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
-from umpc.mpc.chunks import Chunk, ChunkPlan, ChunkProgram, parties_of, pattern_of
-from umpc.ustat.hypergraph import Cell, Owners
+import numpy as np
+from numpy.typing import NDArray
+
+from umpc.mpc.chunks import Chunk, ChunkPlan, ChunkProgram, pattern_of
+from umpc.ustat.cell_rows import CellRows
 
 WAVE_CHUNKS = 8
 """The most edges of a node in a wave, in full chunks; a chunk takes at most about a megabyte."""
@@ -28,36 +31,49 @@ PARTS = 1 << 20
 
 
 def small_cells(
-    cells: Mapping[Owners, Cell], program: ChunkProgram
-) -> dict[Owners, tuple[int, int]]:
-    """The cells whose chunks are computed together. Args: cells: all shared cells.
+    cells: CellRows, program: ChunkProgram
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The cells whose chunks are computed together.
 
-    Returns: owners → wave, from 1, and place among all small cells.
+    Returns: for each cell its wave, from 1, or 0 if it is not one of them; and its place among
+    those that are.
     """
+    waves, places = np.zeros((2, len(cells.counts)), dtype=np.int64)
     if not program.small_cell:
-        return {}
-    sizes = {pattern: plan.chunk_edges for pattern, plan in program.plans.items()}
-    most = {pattern: min(program.small_cell, size // 2) for pattern, size in sizes.items()}
-    found = []
-    for owners, cell in cells.items():
-        pattern, count = pattern_of(owners), cell.count
-        if count <= most[pattern]:
-            found.append((pattern, owners, -(-count * PARTS // sizes[pattern])))
-    found.sort()
-    waves: dict[Owners, tuple[int, int]] = {}
+        return waves, places
+    patterns, kinds = cells.kinds
+    sizes = np.array(
+        [program.plans[each].chunk_edges if any(each) else 0 for each in patterns], dtype=np.int64
+    )
+    most = np.minimum(program.small_cell, sizes // 2)
+    shared = cells.shared
+    small = shared[cells.counts[shared] <= most[kinds[shared]]]
+    small = small[np.argsort(kinds[small], kind="stable")]
+    places[small] = np.arange(len(small))
+    parts = -(-cells.counts[small] * PARTS // sizes[kinds[small]])
+    waves[small] = _waves(cells, small, parts)
+    return waves, places
+
+
+def _waves(cells: CellRows, small: NDArray[np.intp], parts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The waves of small cells. Args: small: in their common order. parts: the size of each."""
+    most = WAVE_CHUNKS * PARTS
+    owners, first = cells.owners[small], cells.first_places[small]
+    held_by_all = np.bincount(owners[first], np.broadcast_to(parts[:, None], first.shape)[first])
+    if held_by_all.max(initial=0) <= most:
+        return np.ones(len(small), dtype=np.int64)
+    waves = []
     wave = 1
     held: dict[int, int] = {}
-    for place, (_, owners, parts) in enumerate(found):
-        parties = parties_of(owners)
+    for name, size in zip(cells.names(small), parts.tolist(), strict=True):
+        parties = set(name)
+        if any(held.get(node, 0) + size > most for node in parties):
+            wave += 1
+            held = {}
         for node in parties:
-            if held.get(node, 0) + parts > WAVE_CHUNKS * PARTS:
-                wave += 1
-                held = {}
-                break
-        for node in parties:
-            held[node] = held.get(node, 0) + parts
-        waves[owners] = wave, place
-    return waves
+            held[node] = held.get(node, 0) + size
+        waves.append(wave)
+    return np.array(waves, dtype=np.int64)
 
 
 def in_batches(

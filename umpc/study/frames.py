@@ -10,6 +10,9 @@ from umpc.ustat.hypergraph import Owners
 MAX_PAYLOAD = 1 << 20
 """Largest payload in bytes; checked before anything is allocated."""
 
+ONE_BYTE = 1 << 7
+"""The first number that protobuf writes in two bytes."""
+
 Key = tuple[str, int, Owners, int]
 """(step, round, owners, chunk): each occurs once."""
 
@@ -120,11 +123,14 @@ def frame_bytes(
 
     They follow from the frame's shape alone, so costs can be predicted.
     """
-    numbers = (STEPS[step], round, chunk, count, width)
-    header = sum(1 + _varint_bytes(number) for number in numbers if number)
-    header += 2 + sum(map(_varint_bytes, owners)) if owners else 0
-    return header + (1 + _varint_bytes(payload) + payload if payload else 0)
+    size = 2  # the step's number is below 128
+    for number in (round, chunk, count, width):
+        if number:
+            size += 2 if number < ONE_BYTE else 1 + _varint_bytes(number)
+    if owners:
+        size += 2 + (len(owners) if max(owners) < ONE_BYTE else sum(map(_varint_bytes, owners)))
+    return size + (1 + _varint_bytes(payload) + payload if payload else 0)
 
 
 def _varint_bytes(number: int) -> int:
-    return max(1, -(-number.bit_length() // 7))
+    return 1 if number < ONE_BYTE else (number.bit_length() + 6) // 7

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from umpc.crypto.prg import digest
-from umpc.crypto.signing import Credentials, Verify, basis_of, is_signature
+from umpc.crypto.signing import Credentials, Verify, as_of_now, basis_of, is_signature
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.study.document import Study
 from umpc.study.remembered import Remembered
@@ -124,7 +124,8 @@ def check_members(
         )
 
     def keys() -> tuple[bytes, ...]:
-        return tuple(check_member(study.hash, each, verify, relay, step) for each in members)
+        now = as_of_now(verify)
+        return tuple(check_member(study.hash, each, now, relay, step) for each in members)
 
     basis = basis_of(verify)
     if basis is None or not _stays(members):

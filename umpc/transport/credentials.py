@@ -1,6 +1,7 @@
 """The keys with which protocol code signs, and its checks of the certificates of others.
 
     credentials_of(identity)      a node signs, and checks what all nodes signed
+    credentials_of_now(identity)     the same for one step, as of its beginning
     verifier_of(identity)            coordinator and dealer only check
     verifier_of_members(identity)         shufflers: also certificates that have ended since
 
@@ -11,6 +12,7 @@ neither.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from datetime import datetime
 from functools import lru_cache
 
 from cryptography import x509
@@ -32,9 +34,20 @@ def credentials_of(identity: Identity) -> Credentials:
 
     Raises: CertificateError where they are damaged.
     """
-    identity = identity.latest()
+    return _shown_by(identity.latest(), None)
+
+
+def credentials_of_now(identity: Identity) -> Credentials:
+    """The credentials of a process for one step: their checks have the time and the list of now.
+
+    Raises: CertificateError where its certificate and key are damaged.
+    """
+    return _shown_by(identity.latest(), clock())
+
+
+def _shown_by(identity: Identity, now: datetime | None) -> Credentials:
     der, key = identity.pair
-    return Credentials(identity.name, der, signer(key), verifier_of(identity))
+    return Credentials(identity.name, der, signer(key), _Verifier(identity, now))
 
 
 def verifier_of(identity: Identity) -> Verify:
@@ -48,18 +61,26 @@ def verifier_of(identity: Identity) -> Verify:
 
 
 class _Verifier:
-    def __init__(self, identity: Identity):
+    """Args: now: the time that counts, with the identity's own list; None: always the present."""
+
+    def __init__(self, identity: Identity, now: datetime | None = None):
         self._identity = identity
+        self._now = now
 
     def __call__(self, der: bytes) -> Holder:
         identity = self._identity
         try:
-            revoked = identity.latest().revoked
-            names = verify_certificate(der, identity.ca_pem, now=clock(), revoked=revoked)
+            revoked = (identity if self._now else identity.latest()).revoked
+            now = self._now or clock()
+            names = verify_certificate(der, identity.ca_pem, now=now, revoked=revoked)
         except CertificateError as error:
             error.culprit = error.culprit or _former_holder(der, identity.ca_pem)
             raise
         return Holder(*names, _point(der))
+
+    def as_of_now(self) -> Verify:
+        """Return this check with the time and the list of now: it reads neither again."""
+        return _Verifier(self._identity.latest(), clock())
 
     def basis(self) -> Hashable:
         """The authority, the revoked certificates as the folder has them now, and the minute."""

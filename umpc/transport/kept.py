@@ -30,6 +30,7 @@ from umpc.transport import dialling
 from umpc.transport.certificates import clock, verify_certificate
 from umpc.transport.channels import VerifiedChannel
 from umpc.transport.heartbeat import answers_beat
+from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.identity import Identity
 from umpc.transport.services import grpc
 
@@ -98,8 +99,9 @@ class KeptConnections:
             if await self._is_usable(kept, identity):
                 return kept.lease
             await kept.lease.connection.channel.close(None)
-        # Read before the connection: if the certificate changes meanwhile, it is not kept.
-        own_pem = identity.latest().cert_pem
+        # Read before the connection: if the certificate changes meanwhile, it is not kept. Those
+        # through a hub never are: their sessions rest.
+        own_pem = b"" if is_behind_hub(address) else identity.latest().cert_pem
         connection = await dialling.open_connection(
             identity, name, role, address, timeout, patience
         )

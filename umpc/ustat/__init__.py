@@ -34,6 +34,7 @@
 | `condition.py` | a condition on one record, such as age >= 40 |
 | `strata.py` | kernels inside a stratum |
 | `cells.py` | the edges of the same owners, listed or numbered |
+| `cell_rows.py` | all cells as rows of arrays, and listed cells that are made when asked for |
 | `sorted_edges.py` | listed edges sorted into cells by owners |
 | `hypergraph.py` | the edge set of a study, divided into cells by owners |
 

@@ -9,18 +9,18 @@ class 0 and a record of class 1, so the cells (u, v) and (v, u) are two differen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
 from math import comb
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from umpc.errors import RangeError
-from umpc.ustat.cells import Cell, CompleteCell, RecordBlock, SampledCell
+from umpc.ustat.cell_rows import CellRows, ListedCells, Owners
+from umpc.ustat.cells import FEW, Cell, CompleteCell, RecordBlock, SampledCell
 from umpc.ustat.drawn_edges import uniform
 from umpc.ustat.edge_blocks import EdgeBlocks, in_blocks
 from umpc.ustat.sampling import (
@@ -46,9 +46,6 @@ __all__ = [
     "expand_two_sample",
 ]
 
-Owners: TypeAlias = tuple[int, ...]
-"""The node of each record of an edge, in the order of the kernel's arguments."""
-
 MAX_COMPLETE = 1 << 62
 """Edges of a complete edge set are numbered by int64, and are fewer than this."""
 
@@ -66,27 +63,23 @@ class Hypergraph:
     counts: tuple[int, ...]
     degree: int
     edge_count: int
-    cells: dict[Owners, Cell]
+    cells: Mapping[Owners, Cell]
+
+    @cached_property
+    def rows(self) -> CellRows:
+        """The cells as rows of arrays."""
+        if isinstance(self.cells, ListedCells):
+            return self.cells.rows
+        return CellRows.of(self.cells, self.degree)
 
     @cached_property
     def shared_cells(self) -> dict[Owners, Cell]:
         """The cells with at least two different owners, in canonical order."""
-        return {owners: self.cells[owners] for owners in sorted(self.cells) if len(set(owners)) > 1}
-
-    @cached_property
-    def _by_node(self) -> dict[int, list[Owners]]:
-        """node → the cells of its edges, in canonical order; built once for all nodes."""
-        found: dict[int, list[Owners]] = {}
-        for owners in sorted(self.cells):
-            for node in owners:
-                cells = found.setdefault(node, [])
-                if not cells or cells[-1] is not owners:
-                    cells.append(owners)
-        return found
+        return {owners: self.cells[owners] for owners in self.rows.names(self.rows.shared)}
 
     def cells_of(self, node: int) -> dict[Owners, Cell]:
         """The cells of a node's edges, its own cell among them, in canonical order."""
-        return {owners: self.cells[owners] for owners in self._by_node.get(node, ())}
+        return {owners: self.cells[owners] for owners in self.rows.names(self.rows.of_node(node))}
 
     @cached_property
     def _meetings(self) -> dict[int, dict[int, list[Owners]]]:
@@ -97,7 +90,7 @@ class Hypergraph:
         """Other node → the cells that both own."""
         if node not in self._meetings:
             met: dict[int, list[Owners]] = {}
-            for owners in self._by_node.get(node, ()):
+            for owners in self.rows.names(self.rows.of_node(node)):
                 for other in set(owners):
                     if other != node:
                         met.setdefault(other, []).append(owners)
@@ -110,9 +103,11 @@ class Hypergraph:
 
     def shared_records(self, node: int, other: int) -> NDArray[np.int64]:
         """The records of `node` in an edge with a record of another node: int64, ascending."""
+        # Both have the same cells in common. A node asks about all its peers, so its own are known.
+        one, two = (other, node) if other in self._meetings else (node, other)
         places = [
             (owners, slot)
-            for owners in self._met_by(node).get(other, ())
+            for owners in self._met_by(one).get(two, ())
             for slot in _slots(owners, node)
         ]
         if len(places) == 1:
@@ -125,9 +120,15 @@ class Hypergraph:
     def degrees(self, node: int) -> NDArray[np.int64]:
         """The number of edges of each record of the node: (records,) int64."""
         degrees = np.zeros(self.counts[node], dtype=np.int64)
+        listed = []
         for owners, cell in self.cells_of(node).items():
             for slot in _slots(owners, node):
-                degrees += cell.occurrences(slot, self.counts[node])
+                if isinstance(cell, SampledCell) and cell.count <= FEW:
+                    listed.append(cell.columns[slot])  # counted together, as there are many
+                else:
+                    degrees += cell.occurrences(slot, self.counts[node])
+        if listed:
+            degrees += np.bincount(np.concatenate(listed), minlength=self.counts[node])
         return degrees
 
 
@@ -183,7 +184,7 @@ def _over_nodes(blocks: EdgeBlocks, count: int, counts: Sequence[int], degree: i
     Args: blocks: `count` edges in all.
     """
     cells = sorted_by_owners(blocks, count, [RecordNumbering.of(counts)] * degree)
-    return Hypergraph(tuple(counts), degree, count, {**cells})
+    return Hypergraph(tuple(counts), degree, count, cells)
 
 
 def expand_two_sample(
@@ -213,7 +214,7 @@ def expand_two_sample(
     blocks = numbered_biregular(sum(zeros), sum(ones), count, words)
     # a table has its records of class 0 first
     numberings = [RecordNumbering.of(zeros), RecordNumbering.of(ones, before=zeros)]
-    return Hypergraph(counts, 2, count, {**sorted_by_owners(blocks, count, numberings)})
+    return Hypergraph(counts, 2, count, sorted_by_owners(blocks, count, numberings))
 
 
 def _check_countable(count: int, what: str) -> None:

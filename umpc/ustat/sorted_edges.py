@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.ustat.cells import SampledCell
+from umpc.ustat.cell_rows import CellRows, ListedCells
 from umpc.ustat.edge_blocks import MOST_INT32, EdgeBlocks
 
 COUNTED = 1 << 16
@@ -49,7 +49,7 @@ class RecordNumbering:
 
 def sorted_by_owners(
     blocks: EdgeBlocks, count: int, numberings: Sequence[RecordNumbering]
-) -> dict[tuple[int, ...], SampledCell]:
+) -> ListedCells:
     """The cells that have edges, under their owners, in canonical order.
 
     Edges keep their order within a cell.
@@ -74,11 +74,7 @@ def sorted_by_owners(
         stop = start + edges.shape[1]
         _place(edges, code[start:stop], codes, zeros, free, placed)
         start = stop
-    ranges = zip((stops - sizes).tolist(), stops.tolist(), strict=True)
-    return {
-        tuple(owners_of_cell): SampledCell(placed[:, first:stop])
-        for owners_of_cell, (first, stop) in zip(owners.tolist(), ranges, strict=True)
-    }
+    return ListedCells(CellRows(owners, sizes), shape, placed)
 
 
 def _codes(

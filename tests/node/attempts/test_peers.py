@@ -8,10 +8,11 @@ from itertools import product
 
 import pytest
 
+from umpc.crypto.prg import digest
 from umpc.crypto.rounds import Message
 from umpc.errors import PeerLost, RemoteProtocolError
 from umpc.node.attempts import peers
-from umpc.node.attempts.peers import Mailbox, PeerLink, peer_stream
+from umpc.node.attempts.peers import SHORT, Mailbox, PeerLink, peer_stream
 from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame
@@ -112,13 +113,27 @@ def test_frames_of_other_rounds_or_owners_with_one_peer_are_kept_apart():
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("payload", [b"\x01", b"\x01" * SHORT, b"\x01" * (SHORT + 1)])
 @pytest.mark.parametrize("change", [{"count": 7}, {"width": 2}, {"payload": b"\x03"}])
-def test_a_copy_that_differs_in_shape_or_content_names_the_peer(change):
+def test_a_copy_that_differs_in_shape_or_content_names_the_peer(change, payload):
     async def scenario() -> None:
         box = Mailbox("north")
-        box.put(frame())
+        first = frame(payload=payload)
+        box.put(first)
+        box.put(replace(first))
         with pytest.raises(RemoteProtocolError, match="came twice"):
-            box.put(replace(frame(), **change))
+            box.put(replace(first, **change))
+
+    asyncio.run(scenario())
+
+
+def test_the_digest_of_a_long_frame_is_not_taken_for_it():
+    async def scenario() -> None:
+        box = Mailbox("north")
+        long = frame(payload=bytes(SHORT + 1))
+        box.put(long)
+        with pytest.raises(RemoteProtocolError, match="came twice"):
+            box.put(replace(long, payload=digest(long.payload)))
 
     asyncio.run(scenario())
 

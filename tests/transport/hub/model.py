@@ -49,9 +49,13 @@ class Envelope(NamedTuple):
     number: int
 
 
+class Framed(NamedTuple):
+    envelope: Envelope
+
+
 class LightSession(Session):
-    def envelope(self, kind, body, number=0):
-        return Envelope(kind, body, number)
+    def _framed(self, kind, body, number):
+        return Framed(Envelope(kind, body, number))
 
 
 class Line:

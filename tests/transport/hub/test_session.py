@@ -110,3 +110,17 @@ def test_what_nobody_answers_is_repeated_more_and_more_rarely():
         assert sent_at(probes, 40, pb.HUB_SEALED) == [1, 5, 15, 35], "the record, and probes for it"
 
     asyncio.run(scenario())
+
+
+def test_a_session_takes_another_turn_only_if_it_has_more_to_send():
+    async def scenario():
+        made = session()
+        made.send(n.MESSAGE, b"one")
+        assert made.pull() is not None and made.has_more
+        assert made.pull() is not None and not made.has_more and made.pull() is None
+        made.send(n.HALF_CLOSE)
+        assert made.has_more
+        made.close()
+        assert made.pull() is not None and made.has_more, "it may leave once all has arrived"
+
+    asyncio.run(scenario())

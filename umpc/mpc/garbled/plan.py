@@ -277,7 +277,7 @@ class Link:
     def of(cls, attempt: LinkedAttempt, node: int, peer: int) -> Link:
         """The link of two nodes in an attempt."""
         garbler, evaluator = sorted((node, peer))
-        shared = attempt.hypergraph.shared_cells.items()
+        shared = attempt.hypergraph.cells_of(node).items()
         cells = {owners: cell for owners, cell in shared if set(owners) == {node, peer}}
         program = require(attempt.program, GarbledProgram)
         tosses = attempt.tosses(node, peer)

@@ -31,6 +31,9 @@ from umpc.mpc.masked.masks import modulus
 from umpc.mpc.masked.one_hot import Rows, row_type, row_words
 from umpc.mpc.masked.plan import Plan
 
+LITTLE = 1 << 10
+"""Bytes of a stream that are copied sooner than an array for them is made."""
+
 
 @dataclass(frozen=True)
 class Shares:
@@ -174,9 +177,11 @@ def _streams(seeds: Sequence[bytes], purpose: str, each: int, layout: EdgeLayout
     """The first bytes of every chunk's stream for a purpose. Args: each: bits of an edge."""
     if not each:
         return [b""] * len(seeds)
+    streams = [Stream(derive(seed, purpose)) for seed in seeds]
+    sizes = [(each * count + 7) // 8 for count in layout.counts]
     return [
-        Stream(derive(seed, purpose)).octets((each * count + 7) // 8).data
-        for seed, count in zip(seeds, layout.counts, strict=True)
+        stream.bytes(size) if size <= LITTLE else stream.octets(size).data
+        for stream, size in zip(streams, sizes, strict=True)
     ]
 
 

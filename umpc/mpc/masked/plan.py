@@ -342,7 +342,7 @@ class Program:
         places = (place for plan in self.plans.values() for place in plan.places)
         return max((place.width for place in places if isinstance(place, WordPlace)), default=0)
 
-    @property
+    @cached_property
     def wire_bits(self) -> int:
         """Bits of a record's wires."""
         return sum(wire.width for wire in self.wires)

@@ -23,6 +23,8 @@ from umpc.transport.stream_reader import StreamReader
 
 MAX_WAITING = 96 << 20
 """Bytes that may wait in a mailbox before they are asked for. An honest peer stays far below."""
+SHORT = 64
+"""Bytes of a payload that a mailbox remembers itself: its digest would take as long as all else."""
 FRAME_BYTES = 1024
 """Bytes that a waiting frame takes in addition to its payload."""
 FINISH_SECONDS = 1.0
@@ -52,7 +54,8 @@ class Mailbox:
         self.peer = peer
         self._waiting: dict[Key, Frame] = {}
         self._wanted: dict[Key, asyncio.Future[Frame]] = {}
-        self._seen: dict[Key, bytes] = {}
+        self._seen: dict[Key, tuple[bytes, bool, int, int]] = {}
+        """The content of each frame, or the digest of a long one, with its count and width."""
         self._bytes = 0
         self._failure: UmpcError | None = None
 
@@ -62,19 +65,19 @@ class Mailbox:
         Raises: RemoteProtocolError if the frame differs from its first copy, or if too many bytes
         wait already.
         """
-        count = frame.count.to_bytes(4, "little")
-        width = frame.width.to_bytes(4, "little")
-        mark = digest(frame.payload, count, width)
-        if frame.key in self._seen:
-            if self._seen[frame.key] != mark:
+        key = frame.key
+        is_short = len(frame.payload) <= SHORT
+        content = frame.payload if is_short else digest(frame.payload)
+        mark = (content, is_short, frame.count, frame.width)
+        if self._seen.setdefault(key, mark) is not mark:
+            if self._seen[key] != mark:
                 raise self._violation(frame, "came twice with different content")
             return
-        self._seen[frame.key] = mark
-        wanted = self._wanted.pop(frame.key, None)
+        wanted = self._wanted.pop(key, None)
         if wanted is not None and not wanted.done():
             wanted.set_result(frame)
         elif self._bytes + len(frame.payload) + FRAME_BYTES <= MAX_WAITING:
-            self._waiting[frame.key] = frame
+            self._waiting[key] = frame
             self._bytes += len(frame.payload) + FRAME_BYTES
         else:
             raise self._violation(frame, f"came while {self._bytes} bytes wait")

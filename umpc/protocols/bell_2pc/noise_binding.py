@@ -10,7 +10,6 @@ from functools import cached_property
 from umpc.crypto.ring import Ring
 from umpc.errors import RangeError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import pattern_of
 from umpc.mpc.garbled.pair_noise import AddedCoins, PairNoise, Shift
 from umpc.mpc.garbled.plan import GarbledProgram, garbled_program
 from umpc.protocols.bell_2pc.group_mechanism import GroupLaplace, groups_of
@@ -42,7 +41,7 @@ class PairsAttempt(SharedAttempt):
     @cached_property
     def program(self) -> GarbledProgram:
         """The plans of garbled edges, of which every edge is a result of its own."""
-        patterns = {pattern_of(owners) for owners in self.hypergraph.shared_cells}
+        patterns = self.hypergraph.rows.shared_patterns
         kernels = self.study.parsed_kernels
         made = garbled_program(kernels, self._sums_ring, patterns, self.pair_noise)
         plans = {each: replace(plan, noisy=True) for each, plan in made.plans.items()}

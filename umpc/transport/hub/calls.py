@@ -11,7 +11,7 @@ from umpc.errors import UmpcError
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.inside import InsideSession
 from umpc.transport.hub.session import Session
-from umpc.transport.services import EOF
+from umpc.transport.services import EOF, Told
 from umpc.transport.status import LocalFailure
 from umpc.transport.tls import grpc
 
@@ -42,7 +42,7 @@ class Sessions(Protocol):
         """Forget a call that has left."""
 
 
-class HubCall:
+class HubCall(Told):
     """The client's end of one call, with the methods of `services.Call`."""
 
     def __init__(

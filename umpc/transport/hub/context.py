@@ -12,7 +12,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.inside import InsideSession
 from umpc.transport.hub.session import Session
-from umpc.transport.services import EOF
+from umpc.transport.services import EOF, Told
 from umpc.transport.status import LocalFailure
 from umpc.transport.tls import grpc
 
@@ -20,7 +20,7 @@ Metadata = Sequence[tuple[str, str]]
 AnySession = Session | InsideSession
 
 
-class HubContext:
+class HubContext(Told):
     """The server's end of one call, with the methods of `services.Context`."""
 
     def __init__(self, session: AnySession):

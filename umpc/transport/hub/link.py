@@ -16,7 +16,7 @@ from typing import Protocol
 
 from umpc.errors import PeerLost, PeerUnavailable, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.credentials import credentials_of
+from umpc.transport.credentials import credentials_of, credentials_of_now
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.connection import FAREWELL_SECONDS, HubConnection
 from umpc.transport.hub.link_errors import redirected, refusal
@@ -103,7 +103,7 @@ class HubLink:
         """Return the session of a former call to a process, if it may have another one."""
         if not self.is_up or not self._resting:
             return None
-        return self._resting.take(role, name, credentials_of(self.identity))
+        return self._resting.take(role, name, credentials_of_now(self.identity))
 
     async def _tried_session(self, peer: End) -> Session:
         """Return a session that is open, or that has failed."""
@@ -193,11 +193,11 @@ class HubLink:
         while self._ready:
             session = next(iter(self._ready))
             del self._ready[session]
-            envelope = session.pull()
-            if envelope is not None:
-                if session.failure is None:
+            frame = session.next_frame()
+            if frame is not None:
+                if session.has_more:
                     self._ready[session] = None  # at the end of the queue
-                return pb.HubFrame(envelope=envelope)
+                return frame
         return None
 
     def came_up(self) -> None:

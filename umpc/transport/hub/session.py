@@ -120,7 +120,7 @@ class Session(SessionCall):
             self._go()  # the call has ended, and its status counts
             return
         if tell:
-            self._link.refuse(self.envelope(pb.HUB_REFUSE, b""))
+            self._link.refuse(self._framed(pb.HUB_REFUSE, b"", 0).envelope)
         self.failure = error
         self.opened.set()
         self._go()
@@ -146,11 +146,16 @@ class Session(SessionCall):
 
     def pull(self) -> pb.HubEnvelope | None:
         """Return the next envelope to send, or None if none is due."""
+        frame = self.next_frame()
+        return frame.envelope if frame is not None else None
+
+    def next_frame(self) -> pb.HubFrame | None:
+        """Return the next envelope to send in its frame, or None if none is due."""
         if self.failure is not None:
             return None
         if self._opens and self._opening is not None:
             self._opens = False
-            return self.envelope(pb.HUB_OPEN, self._opening.message)
+            return self._framed(pb.HUB_OPEN, self._opening.message, 0)
         if self._seal is None:
             return None
         due = self._numbering.pull()
@@ -159,13 +164,23 @@ class Session(SessionCall):
             return None
         kind = pb.HUB_RESUME if due[0] == n.RESUME else pb.HUB_SEALED
         number, body = self._seal.close(kind, due[1])
-        return self.envelope(kind, body, number)
+        return self._framed(kind, body, number)
 
-    def envelope(self, kind: pb.HubKind, body: bytes, number: int = 0) -> pb.HubEnvelope:
-        """Return an envelope to the other side."""
-        return pb.HubEnvelope(
-            target=self.peer, session=self.parties.session, kind=kind, number=number, body=body
-        )
+    @property
+    def has_more(self) -> bool:
+        """Whether `pull` has something to do once more, without another word to the link."""
+        return self.failure is None and (self._is_over or self._numbering.is_due)
+
+    def _framed(self, kind: pb.HubKind, body: bytes, number: int) -> pb.HubFrame:
+        """An envelope to the other side, made in its frame: a whole one would be copied."""
+        frame = pb.HubFrame()
+        envelope = frame.envelope
+        envelope.target.CopyFrom(self.peer)
+        envelope.session = self.parties.session
+        envelope.kind = kind
+        envelope.number = number
+        envelope.body = body
+        return frame
 
     def _leave_if_settled(self) -> None:
         if self._is_over and not self.lasts and self._numbering.is_settled:

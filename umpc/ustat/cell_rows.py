@@ -1,0 +1,159 @@
+"""The cells of an edge set as rows of arrays: N nodes that all meet have about N²/2 of them.
+
+Each process of a study looks through all cells: for those of its node, for the patterns of owners
+that need a plan, and for small cells (`umpc/mpc/waves.py`). In arrays that takes microseconds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from umpc.ustat.cells import Cell, SampledCell
+
+Owners: TypeAlias = tuple[int, ...]
+"""The node of each record of an edge, in the order of the kernel's arguments."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellRows:
+    """The cells of an edge set, one a row, in canonical order.
+
+    Args:
+        owners: (cells, k) int64, which ascend row by row.
+        counts: (cells,) int64, the edges of each.
+    """
+
+    owners: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, cells: Mapping[Owners, Cell], degree: int) -> CellRows:
+        """The rows of cells in any order. Args: degree: the records of an edge."""
+        names = sorted(cells)
+        owners = np.array(names, dtype=np.int64).reshape(len(names), degree)
+        return cls(owners, np.array([cells[name].count for name in names], dtype=np.int64))
+
+    def names(self, rows: NDArray[np.intp]) -> list[Owners]:
+        """The owners of each of these cells."""
+        return list(map(tuple, self.owners[rows].tolist()))
+
+    def of_node(self, node: int) -> NDArray[np.intp]:
+        """The rows of the cells that a node has a part in, ascending."""
+        nodes, rows = self._by_node
+        start, stop = nodes.searchsorted((node, node + 1))
+        return rows[start:stop]
+
+    def shared_of_node(self, node: int) -> NDArray[np.intp]:
+        """The rows of the cells that a node shares with others, ascending."""
+        rows = self.of_node(node)
+        return rows[self._is_shared[rows]]
+
+    @cached_property
+    def _by_node(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+        """Each owner of each cell: the node, ascending, and the row, ascending for each node."""
+        rows, _ = self.first_places.nonzero()
+        nodes = self.owners[self.first_places]
+        order = nodes.argsort(kind="stable")
+        return nodes[order], rows[order]
+
+    @cached_property
+    def _is_shared(self) -> NDArray[np.bool_]:
+        owned: NDArray[np.intp] = self.first_places.sum(axis=1)
+        return owned > 1
+
+    @cached_property
+    def shared(self) -> NDArray[np.intp]:
+        """The rows of the cells with at least two different owners."""
+        return self._is_shared.nonzero()[0]
+
+    @cached_property
+    def first_places(self) -> NDArray[np.bool_]:
+        """Where a row names a node for the first time: (cells, k)."""
+        first = np.ones(self.owners.shape, dtype=np.bool_)
+        for slot, column in enumerate(self.owners.T):
+            for before in self.owners.T[:slot]:
+                first[:, slot] &= column != before
+        return first
+
+    @cached_property
+    def kinds(self) -> tuple[list[Owners], NDArray[np.intp]]:
+        """The patterns of owners that occur, ascending, and for each cell the place of its own.
+
+        A pattern has for each slot its owner's place among the cell's owners, in their order.
+        """
+        degree = self.owners.shape[1]
+        code = np.zeros(len(self.owners), dtype=np.int64)
+        for column in self.owners.T:
+            code *= degree
+            for slot, other in enumerate(self.owners.T):
+                code += self.first_places[:, slot] & (other < column)
+        codes = sorted(set(code.tolist()))
+        slots = range(degree)[::-1]
+        patterns = [tuple(each // degree**slot % degree for slot in slots) for each in codes]
+        return patterns, np.searchsorted(codes, code)
+
+    @property
+    def shared_patterns(self) -> set[Owners]:
+        """The patterns of the cells with at least two different owners."""
+        return {pattern for pattern in self.kinds[0] if any(pattern)}
+
+
+class ListedCells(Mapping[Owners, SampledCell]):
+    """Cells of listed edges under their owners, in canonical order. Each is made when asked for.
+
+    Args:
+        rows: the cells.
+        shape: the number of nodes, for each slot.
+        columns: (k, edges), the edges of all cells one after the other.
+    """
+
+    def __init__(self, rows: CellRows, shape: Sequence[int], columns: NDArray[np.integer]):
+        self.rows = rows
+        self._shape = tuple(shape)
+        self._columns = columns
+        self._made: dict[Owners, SampledCell] = {}
+
+    @cached_property
+    def _codes(self) -> list[int]:
+        """One number for the owners of each cell, ascending."""
+        codes: list[int] = np.ravel_multi_index(tuple(self.rows.owners.T), self._shape).tolist()
+        return codes
+
+    @cached_property
+    def _stops(self) -> list[int]:
+        stops: list[int] = np.cumsum(self.rows.counts).tolist()
+        return stops
+
+    def __len__(self) -> int:
+        return len(self.rows.counts)
+
+    def __iter__(self) -> Iterator[Owners]:
+        return iter(map(tuple, self.rows.owners.tolist()))
+
+    def __getitem__(self, owners: Owners) -> SampledCell:
+        made = self._made.get(owners)
+        if made is None:
+            row = self._row_of(owners)
+            start = self._stops[row - 1] if row else 0
+            cell = SampledCell(self._columns[:, start : self._stops[row]])
+            made = self._made.setdefault(owners, cell)  # another thread may have made it
+        return made
+
+    def _row_of(self, owners: Owners) -> int:
+        """The row of a cell. Raises: KeyError where no edge has these owners."""
+        code = 0
+        for owner, nodes in zip(owners, self._shape, strict=True):
+            if not 0 <= owner < nodes:
+                raise KeyError(owners)
+            code = code * nodes + owner
+        row = bisect_left(self._codes, code)
+        if row == len(self._codes) or self._codes[row] != code:
+            raise KeyError(owners)
+        return row
