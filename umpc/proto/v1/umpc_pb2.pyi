@@ -546,20 +546,22 @@ class HubMember(_message.Message):
     def __init__(self, role: _Optional[str] = ..., name: _Optional[str] = ..., instance: _Optional[bytes] = ...) -> None: ...
 
 class HubEnvelope(_message.Message):
-    __slots__ = ("source", "target", "session", "kind", "number", "body")
+    __slots__ = ("source", "target", "session", "kind", "number", "body", "early")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     BODY_FIELD_NUMBER: _ClassVar[int]
+    EARLY_FIELD_NUMBER: _ClassVar[int]
     source: HubMember
     target: HubMember
     session: bytes
     kind: HubKind
     number: int
     body: bytes
-    def __init__(self, source: _Optional[_Union[HubMember, _Mapping]] = ..., target: _Optional[_Union[HubMember, _Mapping]] = ..., session: _Optional[bytes] = ..., kind: _Optional[_Union[HubKind, str]] = ..., number: _Optional[int] = ..., body: _Optional[bytes] = ...) -> None: ...
+    early: bool
+    def __init__(self, source: _Optional[_Union[HubMember, _Mapping]] = ..., target: _Optional[_Union[HubMember, _Mapping]] = ..., session: _Optional[bytes] = ..., kind: _Optional[_Union[HubKind, str]] = ..., number: _Optional[int] = ..., body: _Optional[bytes] = ..., early: _Optional[bool] = ...) -> None: ...
 
 class HubHandshake(_message.Message):
     __slots__ = ("certificate", "key", "signature")
