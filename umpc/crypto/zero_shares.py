@@ -26,15 +26,24 @@ class KeyAgreement:
     def __init__(self, secret: bytes):
         self._private = X25519PrivateKey.from_private_bytes(secret)
         self.public_key = self._private.public_key().public_bytes_raw()
+        self._agreed: dict[bytes, bytes] = {}
 
     def __repr__(self) -> str:
         return "KeyAgreement(<redacted>)"
 
     def seed_with(self, public_key: bytes, peer: str) -> bytes:
-        """The 32-byte seed that this node shares with a peer.
+        """The 32-byte seed that this node shares with a peer, computed once for each key.
+
+        Each use of it derives from it by a label of its own.
 
         Raises: RemoteProtocolError on a key of another length or a degenerate key.
         """
+        agreed = self._agreed.get(public_key)
+        if agreed is None:
+            agreed = self._agreed[public_key] = self._exchange(public_key, peer)
+        return agreed
+
+    def _exchange(self, public_key: bytes, peer: str) -> bytes:
         try:
             return self._private.exchange(X25519PublicKey.from_public_bytes(public_key))
         except ValueError as error:

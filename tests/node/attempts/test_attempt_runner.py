@@ -14,7 +14,7 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.compute_threads import ComputeThreads
 from umpc.node.attempts.material import DealerCall
-from umpc.node.attempts.peers import PeerLink, peer_stream
+from umpc.node.attempts.stream_link import StreamLink, peer_stream
 from umpc.study import messages as m
 
 
@@ -66,8 +66,8 @@ def missing_after(runner: AttemptRunner, late: Any) -> list[str]:
 
 def test_a_step_whose_time_is_up_names_the_peer_whose_message_is_missing():
     """The time limit cancels what waits, so a later look would find nobody."""
-    here = PeerLink(peer_stream("node-2"))
-    late = PeerLink(peer_stream("node-3"))
+    here = StreamLink(peer_stream("node-2"))
+    late = StreamLink(peer_stream("node-3"))
     key: Any = ("open", 1, (0, 2), 0)
     rounds = SimpleNamespace(
         begin_step=lambda step: None, exchange_fields=lambda peer: late.receive(key)
@@ -92,7 +92,7 @@ def test_a_step_whose_time_is_up_names_the_peer_that_did_not_connect():
     async def never(study: Any, peer: int, meeting: bytes) -> Any:
         if peer == 2:
             await asyncio.Event().wait()
-        return PeerLink(peer_stream("node-2"))
+        return StreamLink(peer_stream("node-2"))
 
     nodes = [SimpleNamespace(name=f"node-{number}") for number in (1, 2, 3)]
     study: Any = SimpleNamespace(seconds_per_step=0.05, nodes=nodes)
@@ -257,7 +257,7 @@ def test_a_preparation_leaves_the_next_channel_to_its_run():
         async def scenario(is_parked: bool = is_parked) -> None:
             runner = AttemptRunner(site, tell=site)
             runner._side = cast(Any, SimpleNamespace(mesh=Mesh()))
-            runner.links.made[1] = PeerLink(peer_stream("node-1"))
+            runner.links.made[1] = StreamLink(peer_stream("node-1"))
             runner._has_met = runner.ended_well = True
             runner._is_parked = is_parked
             runner.end()

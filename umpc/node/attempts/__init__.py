@@ -27,11 +27,14 @@
 | `running_chunks.py` | the chunks on their way: when, in which batches, computed where |
 | `field_rounds.py` | round 1: masked records, with all peers at once |
 | `batch_rounds.py` | the rounds of small chunks that are computed together |
-| `links.py` | links between nodes: dialling and waiting |
+| `links.py` | links over streams: dialling and waiting |
+| `agreed_links.py` | links over a common hub, which each node makes by itself |
 | `next_channels.py` | channels of transfers that wait for the next study |
 | `making_channels.py` | the making of these channels, after a study that ended well |
 | `next_coins.py` | coins of two nodes, tossed after one study for the next one |
 | `peers.py` | one link: frames by their place, and its mailbox |
+| `stream_link.py` | a link over a stream of gRPC |
+| `session_link.py` | a link over a session of a hub |
 | `material.py` | the dealer's material, read ahead up to a window |
 | `spool.py` | material on disk, encrypted, that waits for a run |
 | `delivery.py` | the streams to a study's two shufflers |

@@ -1,4 +1,6 @@
-"""The making of links between nodes: the earlier node of a pair dials, the later one waits.
+"""The making of links over streams: the earlier node of a pair dials, the later one waits.
+
+Two nodes at one hub need neither: both make their link by themselves (`agreed_links.py`).
 
 A dialled node answers only when a run of its own is at the same attempt and wants this peer. It
 reads nothing before that. A process that shares no study with it can therefore neither send it
@@ -12,11 +14,10 @@ from dataclasses import dataclass, field
 
 from umpc.errors import RemoteProtocolError, StepTimeout, UmpcError
 from umpc.node.attempts.next_channels import ChannelsOfKind
-from umpc.node.attempts.peers import PeerLink, peer_stream
+from umpc.node.attempts.stream_link import StreamLink, peer_stream
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.transport.authority import Identity
-from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.kept import KeptConnections
 from umpc.transport.patience import time_limit
 from umpc.transport.services import EOF, Context, Told, node_stub, read
@@ -32,8 +33,6 @@ DIALS_AT_ONCE = 16
 
 A handshake takes the processors of both sides, so more of them at once only make each one late.
 """
-HUB_DIALS_AT_ONCE = 256
-"""Sessions through a hub that a node opens at once: their openings share the hub's messages."""
 UNCLAIMED = 8
 """Calls of one peer that may wait for a run of this node."""
 
@@ -49,13 +48,13 @@ class Meeting:
     channels: ChannelsOfKind | None = None
     """Where the run that wants the peer takes a channel of transfers, if it needs one."""
     wanted: asyncio.Event = field(default_factory=asyncio.Event)
-    link: asyncio.Future[PeerLink] = field(
+    link: asyncio.Future[StreamLink] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
 
 
 class Links:
-    """All links of this node to other nodes: it serves their calls and dials them.
+    """The links of this node over streams to other nodes: it serves their calls and dials them.
 
     Args: kept: the connections of ended runs.
     """
@@ -66,7 +65,6 @@ class Links:
         self._pumps: set[asyncio.Task[None]] = set()
         self._meetings: dict[Place, Meeting] = {}
         self._dialling = asyncio.Semaphore(DIALS_AT_ONCE)
-        self._opening = asyncio.Semaphore(HUB_DIALS_AT_ONCE)
 
     async def serve(self, caller: str, context: PeerContext) -> None:
         """Serve a peer's call, for as long as its link lives."""
@@ -115,7 +113,7 @@ class Links:
     ) -> None:
         stream = peer_stream(caller)
         stream.accept(context)
-        link = PeerLink(stream)
+        link = StreamLink(stream)
         if hello.channel and meeting.channels is not None:
             link.channel = await meeting.channels.accept(caller, hello.channel)
         taken = hello.channel if link.channel is not None else b""
@@ -130,7 +128,7 @@ class Links:
 
     async def wait_for(
         self, study: Study, peer: int, meeting_id: bytes, channels: ChannelsOfKind | None = None
-    ) -> PeerLink:
+    ) -> StreamLink:
         """Return the link of a peer that comes earlier in the study, once it has dialled.
 
         Args: channels: has the channel that the peer may offer, if the run can use one.
@@ -156,7 +154,7 @@ class Links:
 
     async def dial(
         self, study: Study, peer: int, meeting_id: bytes, channels: ChannelsOfKind | None = None
-    ) -> PeerLink:
+    ) -> StreamLink:
         """Return a link to a peer that comes later in the study.
 
         Args: channels: has a channel that this node may offer, if the run can use one.
@@ -168,7 +166,7 @@ class Links:
         offered = await channels.offer(node.name) if channels is not None else None
         hello = pb.PeerHello(attempt=meeting_id, channel=offered.name if offered else b"")
         try:
-            async with self._opening if is_behind_hub(node.address) else self._dialling:
+            async with self._dialling:
                 patience = study.seconds_per_step
                 await stream.connect(self.identity, "node", node.address, patience, self.kept)
             stream.begin(node_stub(stream.channel).Peer())
@@ -179,7 +177,7 @@ class Links:
         except BaseException:
             stream.cancel()
             raise
-        link = PeerLink(stream)
+        link = StreamLink(stream)
         link.channel = offered if answer else None
         pump = asyncio.create_task(link.pump())
         self._pumps.add(pump)

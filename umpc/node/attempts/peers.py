@@ -1,25 +1,21 @@
 """Links between nodes: each frame is handed out once, and nothing waits for a peer that is gone.
 
-`PeerLink` drives the stream to one peer. `Mailbox` is the part without a network: it holds frames
-until they are asked for.
+`PeerLink` is the link to one peer, over a stream of gRPC (`stream_link.py`) or a hub's session
+(`session_link.py`). `Mailbox` holds frames until they are asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 
 from umpc.crypto.prg import digest
 from umpc.crypto.rounds import Message
-from umpc.errors import EncodingError, MpcError, RemoteProtocolError, UmpcError
+from umpc.errors import MpcError, RemoteProtocolError, UmpcError
 from umpc.node.attempts.next_channels import KeptChannel
-from umpc.proto import frame_codec
-from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame, Key, round_of
-from umpc.transport.status import lost
-from umpc.transport.stream import RpcStream, as_received
-from umpc.transport.stream_reader import StreamReader
 
 MAX_WAITING = 96 << 20
 """Bytes that may wait in a mailbox before they are asked for. An honest peer stays far below."""
@@ -29,17 +25,6 @@ FRAME_BYTES = 1024
 """Bytes that a waiting frame takes in addition to its payload."""
 FINISH_SECONDS = 1.0
 """Seconds that a node waits, after a run that ended well, for its peer to end the link as well."""
-
-PeerStream = RpcStream[pb.PeerMessage, pb.PeerMessage]
-
-
-def peer_stream(peer: str) -> PeerStream:
-    """Return a stream to a peer. It reads a message only when the link asks for one.
-
-    The coordinator hears the heartbeats of all nodes and tells every node whose has stopped: N
-    heartbeats in place of one for each of N² links.
-    """
-    return RpcStream(peer, "prepare", as_received, ahead=0, beats=False)
 
 
 class Mailbox:
@@ -114,6 +99,11 @@ class Mailbox:
         """The peer's violation, if there was one."""
         return self._failure if isinstance(self._failure, MpcError) else None
 
+    def raise_failure(self) -> None:
+        """Raise the error that `fail` was given, if there is one."""
+        if self._failure is not None:
+            raise self._failure
+
     def fail(self, error: UmpcError) -> None:
         """End all waiting with this error, unless another error came first."""
         self._failure = self._failure or error
@@ -130,14 +120,14 @@ class Mailbox:
         )
 
 
-class PeerLink:
-    """The link to one peer, over a stream that either of the two has begun.
+class PeerLink(ABC):
+    """The link to one peer: it sends frames, and its mailbox has those that came.
 
-    Its `pump` ends with the stream. While it runs, each frame goes to the mailbox as it comes.
+    Args: peer: the peer's name.
     """
 
-    def __init__(self, stream: PeerStream):
-        self.peer = stream.peer
+    def __init__(self, peer: str):
+        self.peer = peer
         self.sent: Counter[tuple[str, int]] = Counter()
         """Bytes by (step, round)."""
         self.rounds_used: set[tuple[str, int]] = set()
@@ -145,20 +135,38 @@ class PeerLink:
         """The channel of transfers that both ends have from an earlier study, for this one."""
         self.window: int | None = None
         """While so many bytes wait, nothing is read, unless a caller waits for a missing frame."""
-        self._mailbox = Mailbox(stream.peer)
-        self._stream = stream
-        self._reader: StreamReader[pb.PeerMessage] | None = None
+        self._mailbox = Mailbox(peer)
         self._writing = 0
         self._alarm: Callable[[MpcError], None] | None = None
 
     @property
+    @abstractmethod
     def step(self) -> str:
         """The study's step, which failures name."""
-        return self._stream.step
 
     @step.setter
-    def step(self, step: str) -> None:
-        self._stream.step = step
+    @abstractmethod
+    def step(self, step: str) -> None: ...
+
+    @abstractmethod
+    async def send(self, frame: Frame) -> None:
+        """Send one message of a round. Raises: PeerLost."""
+
+    @abstractmethod
+    async def finish(self) -> None:
+        """Send no more, and let the last message leave, for FINISH_SECONDS at most."""
+
+    @abstractmethod
+    def close(self, *, keep: bool = False) -> None:
+        """End the link. Args: keep: the run ended well, so its connection may serve another one."""
+
+    @abstractmethod
+    async def ended(self) -> None:
+        """Wait, after `close`, until the connection has ended or was given back."""
+
+    @abstractmethod
+    def _read_on(self) -> None:
+        """Read what was held back, if there is room now."""
 
     def on_violation(self, alarm: Callable[[MpcError], None]) -> None:
         """Call `alarm` with the peer's violation, now or as soon as there is one.
@@ -166,20 +174,7 @@ class PeerLink:
         Nobody may be waiting for this peer, and the study must end all the same.
         """
         self._alarm = alarm
-        if self._mailbox.violation is not None:
-            alarm(self._mailbox.violation)
-
-    async def send(self, frame: Frame) -> None:
-        """Send one message of a round. Raises: PeerLost."""
-        self.sent[frame.step, frame.round] += frame.wire_bytes
-        self.rounds_used.add(frame.round_of_study)
-        message = pb.PeerMessage()
-        frame_codec.put_frame(message.frame, frame)
-        self._writing += 1
-        try:
-            await self._stream.send(message, frame.step)
-        finally:
-            self._writing -= 1
+        self._sound_alarm()
 
     async def receive(self, key: Key) -> Message:
         """Return the peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
@@ -195,8 +190,8 @@ class PeerLink:
 
     def _asked(self, key: Key) -> Frame | asyncio.Future[Frame]:
         asked = self._mailbox.ask(key)
-        if self.window is not None and self._reader is not None:
-            self._reader.want()
+        if self.window is not None:
+            self._read_on()
         return asked
 
     @property
@@ -212,44 +207,9 @@ class PeerLink:
         """End all waiting with this error, unless another error came first."""
         self._mailbox.fail(error)
 
-    async def finish(self) -> None:
-        """Send no more, and wait until the peer has ended, too, for FINISH_SECONDS at most.
-
-        The side that has called would otherwise overtake its last message with the call's end.
-        """
-        await self._stream.finish(FINISH_SECONDS)
-
-    def close(self, *, keep: bool = False) -> None:
-        """End the link and its stream; the connection ends in the background.
-
-        Args: keep: the run ended well, so the node that dialled may keep the connection.
-        """
-        self._alarm = None
-        self.fail(lost(self.peer, self.step))
-        self._stream.cancel(keep=keep)
-
-    async def ended(self) -> None:
-        """Wait, after `close`, until the connection has ended or was given back."""
-        await self._stream.close()
-
-    async def pump(self) -> None:
-        """Move frames to the mailbox until the stream ends; then callers that wait get the reason.
-
-        With a `window`, a message is read only once there is room: a faster peer has to wait.
-        """
-        reader = self._reader = self._stream.feed(self._put, self._takes)
-        try:
-            await reader.has_ended.wait()
-        finally:
-            self.fail(reader.failure or lost(self.peer, self.step))
-            if self._alarm is not None and self._mailbox.violation is not None:
-                self._alarm(self._mailbox.violation)
+    def _sound_alarm(self) -> None:
+        if self._alarm is not None and self._mailbox.violation is not None:
+            self._alarm(self._mailbox.violation)
 
     def _takes(self) -> bool:
         return self.window is None or self._mailbox.has_room(self.window)
-
-    def _put(self, message: pb.PeerMessage) -> None:
-        """Take one message of the peer. Raises: EncodingError, RemoteProtocolError."""
-        if message.WhichOneof("body") != "frame":
-            raise EncodingError("something that is no frame came")
-        self._mailbox.put(frame_codec.decode_frame(message.frame))

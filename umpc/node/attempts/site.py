@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from umpc.compute.executor import Executor
 from umpc.crypto.signing import Credentials
+from umpc.node.attempts.agreed_links import AgreedLinks
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.material import DealerCall, MaterialReader
 from umpc.node.attempts.next_channels import NextChannels
@@ -29,6 +30,7 @@ class Site:
     load: the study's records, once its ε is reserved.
     permit: whether the rules still allow it, over so many records.
     permit_delta: whether the rules allow a release of so much δ.
+    agreed: makes the links to peers at one hub, if there may be some.
     dial: a link to a peer that comes later in the study.
     await_link: the link that an earlier peer dials. Both take the study, the peer's index, the
         meeting's name, and the `channels` of which the run may use one, or None.
@@ -60,3 +62,4 @@ class Site:
     workers: Executor | None = None
     channels: NextChannels | None = None
     ask_dealer: Callable[[DealerCall], Awaitable[None]] | None = None
+    agreed: AgreedLinks | None = None

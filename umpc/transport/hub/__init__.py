@@ -11,7 +11,9 @@ have the methods of gRPC's calls, so the sessions above are the same as over dir
 | `address.py` | the address of a process behind a hub |
 | `sealing.py` | the keys of a session, and its sealed envelopes |
 | `numbering.py` | numbered, acknowledged records: what is sent again, and what is refused |
-| `session.py` | one session: sealed and numbered, it outlives its connection |
+| `sealed_end.py` | one end of a session: sealed and numbered, it outlives its connection |
+| `agreed.py` | sessions that two nodes of a study make by themselves |
+| `session.py` | sessions that a handshake opens |
 | `session_call.py` | the one call that a session carries at a time |
 | `resting.py` | sessions that rest between two calls, which need no new handshake |
 | `connection.py` | this process's connection to a hub, which it dials again when it breaks |

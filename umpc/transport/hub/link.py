@@ -14,14 +14,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from umpc.errors import PeerLost, PeerUnavailable, UmpcError
+from umpc.errors import LocalProtocolError, PeerLost, PeerUnavailable, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.credentials import credentials_of, credentials_of_now
 from umpc.transport.hub.address import HubAddress
+from umpc.transport.hub.agreed import AgreedSession, SessionUser
 from umpc.transport.hub.connection import FAREWELL_SECONDS, HubConnection
 from umpc.transport.hub.link_errors import redirected, refusal
 from umpc.transport.hub.resting import RestingSessions
-from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties
+from umpc.transport.hub.sealed_end import SealedEnd
+from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties, meeting_session
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
 
@@ -29,8 +31,17 @@ log = logging.getLogger("umpc.hub")
 
 ABSENT_PAUSE = 0.2
 """Seconds until a peer that is not connected is tried again."""
+SEALED = (pb.HUB_SEALED, pb.HUB_RESUME)
 KNOWN_SECONDS = 1.0
 """Seconds in which the hub says that a peer is not connected. A peer that is may be slow."""
+
+
+MOST_EARLY = 4096
+"""Sessions that are remembered because an envelope of them came before they were made. One more
+ends the oldest; then the session asks for what it missed when the next envelope shows it."""
+
+Place = tuple[str, str, bytes]
+"""(role and name of the other side, session)"""
 
 
 class Listener(Protocol):
@@ -46,10 +57,11 @@ class HubLink:
     def __init__(self, identity: Identity, hub: HubAddress, listener: Listener | None = None):
         self.identity = identity
         self.hub = hub
-        self.sessions: dict[tuple[str, str, bytes], Session] = {}
+        self.sessions: dict[Place, SealedEnd] = {}
         self._listener = listener
         self._resting = RestingSessions()
-        self._ready: dict[Session, None] = {}
+        self._ready: dict[SealedEnd, None] = {}
+        self._early: dict[Place, None] = {}
         self._absent: dict[tuple[str, str], UmpcError] = {}
         self.connection = HubConnection(identity, hub, self, listens=listener is not None)
         self.idle: Callable[[], None] | None = None
@@ -60,6 +72,11 @@ class HubLink:
     def is_up(self) -> bool:
         """The connection to the hub stands."""
         return self.connection.is_up
+
+    @property
+    def listens(self) -> bool:
+        """Others may open sessions with this process."""
+        return self._listener is not None
 
     @property
     def grace(self) -> float:
@@ -137,6 +154,30 @@ class HubLink:
         session.begun = asyncio.get_running_loop().time()
         return session
 
+    def agree(
+        self, earlier: str, later: str, meeting: bytes, secret: bytes, user: SessionUser
+    ) -> AgreedSession:
+        """Make this end of a session with another node, which makes the other end.
+
+        Nothing is sent for it.
+
+        Args:
+            earlier, later: the two nodes, in the study's order.
+            secret: that both know, for this meeting alone.
+        """
+        role = self.identity.role
+        ends = End(role, earlier), End(role, later)
+        parties = Parties(meeting_session(meeting, *ends), *ends, self.hub.name)
+        is_first = earlier == self.identity.name
+        session = AgreedSession(self, parties, secret, meeting, user, initiates=is_first)
+        if session.key in self.sessions:
+            raise LocalProtocolError(f"there is a session with {session.other} for this meeting")
+        self.sessions[session.key] = session
+        if session.key in self._early:
+            del self._early[session.key]
+            session.ask()
+        return session
+
     def rest(self, session: Session) -> bool:
         """Keep the session of a call that ended well. Returns: False if it cannot stay.
 
@@ -168,15 +209,16 @@ class HubLink:
 
     # ---- the sessions' side ------------------------------------------------------------------
 
-    def ready(self, session: Session) -> None:
+    def ready(self, session: SealedEnd) -> None:
         """Note that a session may have something to send."""
         self._ready[session] = None
         self.connection.want()
 
-    def forget(self, session: Session) -> None:
+    def forget(self, session: SealedEnd) -> None:
         """Drop a session that has ended."""
         self._ready.pop(session, None)
-        self._resting.forget(session)
+        if isinstance(session, Session):
+            self._resting.forget(session)
         if self.sessions.get(session.key) is session:
             del self.sessions[session.key]
         if not self.sessions and self.idle is not None:
@@ -227,24 +269,34 @@ class HubLink:
     def _take(self, envelope: pb.HubEnvelope) -> None:
         source = envelope.source
         session = self.sessions.get((source.role, source.name, envelope.session))
-        if envelope.kind == pb.HUB_OPEN:
+        if session is not None and envelope.kind in SEALED:
+            session.take(envelope)
+        elif envelope.kind == pb.HUB_OPEN:
             self._open(envelope)
         elif session is None:
             self._unknown(envelope)
         elif envelope.kind == pb.HUB_ACCEPT:
-            session.accepted(envelope)
+            if isinstance(session, Session):
+                session.accepted(envelope)
         elif envelope.kind == pb.HUB_REFUSE:
             session.fail(refusal(session, envelope.body), tell=False)
         else:
             session.take(envelope)
 
     def _unknown(self, envelope: pb.HubEnvelope) -> None:
-        """Take an envelope of a session that is not with its sender: it is over, or redirected."""
+        """Take an envelope of a session that is not with its sender.
+
+        It is over, or was redirected, or this process does not know of it yet.
+        """
         for session in list(self.sessions.values()):
             if session.parties.session == envelope.session:
                 session.fail(redirected(session, envelope), tell=False)
                 return
-        if envelope.kind != pb.HUB_REFUSE:
+        if envelope.early:
+            self._early[envelope.source.role, envelope.source.name, envelope.session] = None
+            if len(self._early) > MOST_EARLY:
+                del self._early[next(iter(self._early))]
+        elif envelope.kind != pb.HUB_REFUSE:
             self._answer(envelope, pb.HUB_REFUSE, b"")
 
     def _open(self, envelope: pb.HubEnvelope) -> None:
@@ -280,11 +332,11 @@ class HubLink:
                 continue
             self._cannot_reach(session, notice.kind)
 
-    def _cannot_reach(self, session: Session, kind: int) -> None:
+    def _cannot_reach(self, session: SealedEnd, kind: int) -> None:
         peer, hub = session.other, self.hub.name
-        if kind == pb.HubNotice.CONGESTED and not session.opened.is_set():
+        if kind == pb.HubNotice.CONGESTED and not session.is_open:
             return  # the peer is connected, and the opening is sent again
-        if not session.opened.is_set():
+        if not session.is_open:
             words = f"{peer} is not connected to hub {hub!r}: start it there, or check its name"
             session.may_return = kind == pb.HubNotice.AWAY
             session.fail(PeerUnavailable(words, culprit=peer.name), tell=False)
@@ -292,4 +344,4 @@ class HubLink:
             words = f"{peer.name} went away: it left hub {hub!r}; see that it runs"
             session.fail(PeerLost(words, culprit=peer.name), tell=False)
         else:
-            session.ask(absent=kind == pb.HubNotice.ABSENT)
+            session.ask(absent=kind in (pb.HubNotice.ABSENT, pb.HubNotice.AWAY))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from umpc.errors import CertificateError, PeerLost, PeerUnavailable, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub.session import Session
+from umpc.transport.hub.sealed_end import SealedEnd
 
 
-def redirected(session: Session, envelope: pb.HubEnvelope) -> CertificateError:
+def redirected(session: SealedEnd, envelope: pb.HubEnvelope) -> CertificateError:
     """Return the error for an opening that the hub took to another process."""
     hub, source = session.parties.hub, envelope.source
     return CertificateError(
@@ -17,13 +17,13 @@ def redirected(session: Session, envelope: pb.HubEnvelope) -> CertificateError:
     )
 
 
-def refusal(session: Session, body: bytes) -> UmpcError:
+def refusal(session: SealedEnd, body: bytes) -> UmpcError:
     """Return the error for a session that the other side refused, or has forgotten.
 
     Nobody signed a refusal, so its words are shown and no more than a loss is concluded from them.
     """
     peer, hub = session.other.name, session.parties.hub
-    if session.opened.is_set():
+    if session.is_open:
         return PeerLost(
             f"{peer} went away: it knows nothing of the session through hub {hub!r}; its own log "
             "says why",

@@ -11,7 +11,8 @@ import asyncio
 from typing import cast
 from weakref import WeakKeyDictionary
 
-from umpc.transport.hub.address import parse_hub
+from umpc.errors import PeerUnavailable
+from umpc.transport.hub.address import is_behind_hub, parse_hub
 from umpc.transport.hub.channel import HubChannel
 from umpc.transport.hub.inside import Hosted, WayInside
 from umpc.transport.hub.link import HubLink
@@ -74,6 +75,31 @@ async def _connect_inside(identity: Identity, name: str, role: str, hub: str) ->
         return None
     way = WayInside(identity, server)
     return cast(Channel, HubChannel(way, await way.open_session(role, name), None))
+
+
+def common_link(identity: Identity, own: str, name: str, address: str) -> HubLink | None:
+    """Return this process's link to the hub that it shares with another one of its role.
+
+    Args: own, address: of this process and of the other one, as the study has them.
+
+    Returns: None where one of them is not behind a hub, or both are in this process.
+    Raises: PeerUnavailable if this process is not at the hub of its own address.
+    """
+    if not (is_behind_hub(own) and is_behind_hub(address)):
+        return None
+    hub, role = parse_hub(own).name, identity.role
+    if parse_hub(address).name != hub:
+        return None
+    if (role, name, hub) in _hosts() and (role, identity.name, hub) in _hosts():
+        return None
+    link = _here().get((role, identity.name, hub))
+    if link is None or not link.listens:
+        raise PeerUnavailable(
+            f"the study has {identity.name} behind hub {hub!r}, and {identity.name} listens "
+            "elsewhere; correct the study's addresses",
+            culprit=identity.name,
+        )
+    return link
 
 
 async def connect_through(

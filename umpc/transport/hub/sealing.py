@@ -9,8 +9,13 @@ with the key of its certificate (signed Diffie-Hellman, as ISO/IEC 9798-3 has it
 HKDF-SHA256 turns the shared secret and both messages into one AES-256-GCM key per direction. The
 keys are forgotten with the session, so a certificate's key that leaks later opens nothing.
 
-A session carries one call at a time, and none an hour after its handshake (`resting.py`). The
-first message of a link names its attempt. The associated data of an envelope are its kind, its
+A session carries one call at a time, and none an hour after its handshake (`resting.py`).
+
+Two nodes that meet in a study need no handshake (`agreed.py`). Their secret comes from the X25519
+keys that they signed as members, and one HKDF with the meeting and both names makes the two keys
+of it. So a secret serves one meeting of one pair.
+
+The associated data of an envelope are its kind, its
 session, its sender and its receiver; its number is the nonce. A number is used once and must grow,
 so an envelope that was altered, repeated, reordered or put into another session does not open.
 """
@@ -27,11 +32,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from google.protobuf.message import DecodeError
 
+from umpc.crypto.prg import digest
 from umpc.crypto.signing import Credentials, is_signature
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
 
 LABEL = b"umpc hub session 1"
+AGREED = b"umpc hub session of a meeting 1"
 KEY_BYTES = 32
 SESSION_BYTES = 16
 MOST_HANDSHAKE_BYTES = 16_384
@@ -89,6 +96,23 @@ def answer(parties: Parties, credentials: Credentials, opening: bytes) -> tuple[
     message = _signed(credentials, key, _statement(b"accept", parties, key, opening))
     keys = _keys(secret, shown.key, parties, opening, message)
     return message, Seal(parties, keys, initiates=False), shown.certificate
+
+
+def meeting_session(meeting: bytes, initiator: End, responder: End) -> bytes:
+    """The session's 16 bytes for two nodes in a meeting. They are public."""
+    return digest(AGREED, meeting, _framed(*initiator, *responder))[:SESSION_BYTES]
+
+
+def agreed_seal(secret: bytes, meeting: bytes, parties: Parties, *, initiates: bool) -> Seal:
+    """The seal of a session that both ends make by themselves.
+
+    Args:
+        secret: of this pair and this meeting alone; a second seal of it would use nonces again.
+        initiates: this end is the initiator, the node that comes earlier in the study.
+    """
+    info = _framed(AGREED, parties.session, *parties.initiator, *parties.responder)
+    derived = HKDF(hashes.SHA256(), 2 * KEY_BYTES, meeting, info).derive(secret)
+    return Seal(parties, (derived[:KEY_BYTES], derived[KEY_BYTES:]), initiates=initiates)
 
 
 class Seal:

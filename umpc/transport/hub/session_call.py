@@ -12,30 +12,28 @@ call only after that END, so every record belongs to one call: an idle session d
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 
 from google.protobuf.message import DecodeError
 
-from umpc.errors import LocalProtocolError, RemoteProtocolError, UmpcError
+from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.sealing import End, Parties
+from umpc.transport.hub.sealed_end import Connection, SealedEnd
+from umpc.transport.hub.sealing import Parties, Seal
 
 WELL = (0, 1)
 """The codes of calls that ended well: OK, and CANCELLED by the caller's own REST."""
 
 
-class SessionCall(ABC):
-    """A session's end without its envelopes. Args: numbering: of the records in both directions."""
+class SessionCall(SealedEnd):
+    """An end with its call, whatever opened it. Args: as of `SealedEnd`."""
 
-    def __init__(self, parties: Parties, other: End, numbering: n.Numbering):
-        self.parties = parties
-        self.other = other
-        """The other side."""
-        self.failure: UmpcError | None = None
+    def __init__(self, link: Connection, parties: Parties, peer: pb.HubMember, seal: Seal | None):
+        super().__init__(link, parties, peer, seal)
         self.called: Callable[[str], None] | None = None
         self.cancelled: Callable[[], None] | None = None
         self.end: pb.HubEnd | None = None
@@ -45,7 +43,6 @@ class SessionCall(ABC):
         """A call has ended well, and another one may begin."""
         self.call = 0
         """The number of calls that have ended, which is the number of this one."""
-        self._numbering = numbering
         self._inbox: deque[tuple[bytes, int]] = deque()
         self._parts: list[bytes] = []
         self._parts_bytes = 0
@@ -58,10 +55,6 @@ class SessionCall(ABC):
         self._torn = -1
         self._changed = asyncio.Event()
         self._tells: Callable[[], None] | None = None
-
-    @abstractmethod
-    def _ready(self) -> None:
-        """Send what is due, soon."""
 
     @abstractmethod
     def _go(self) -> None:
