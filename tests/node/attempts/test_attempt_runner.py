@@ -77,7 +77,7 @@ def test_a_step_whose_time_is_up_names_the_peer_whose_message_is_missing():
         mesh=SimpleNamespace(peers=[2]),
         study=SimpleNamespace(seconds_per_step=0.05),
     )
-    nobody: Any = SimpleNamespace(channels=None)
+    nobody: Any = SimpleNamespace(channels=None, agreed=None)
 
     async def evaluate(runner: AttemptRunner) -> None:
         runner._side = side
@@ -102,7 +102,7 @@ def test_a_step_whose_time_is_up_names_the_peer_that_did_not_connect():
     prepared: Any = SimpleNamespace(
         side=SimpleNamespace(mesh=mesh), chunks=[], spool=None, bytes_offline=0, chains={}
     )
-    site: Any = SimpleNamespace(dial=never, channels=None)
+    site: Any = SimpleNamespace(dial=never, channels=None, agreed=None)
     missing = missing_after(
         AttemptRunner(site, tell=site), lambda runner: runner.resume(prepared, study)
     )
@@ -165,7 +165,9 @@ def test_a_node_tosses_coins_while_the_dealer_deals_where_they_need_no_seed(earl
         study=SimpleNamespace(seconds_per_step=20, shufflers=()), mesh=mesh, signatures=()
     )
 
-    site: Any = SimpleNamespace(open_material=open_material, workers=None, channels=None)
+    site: Any = SimpleNamespace(
+        open_material=open_material, workers=None, channels=None, agreed=None
+    )
 
     async def scenario() -> None:
         runner = AttemptRunner(site, tell)

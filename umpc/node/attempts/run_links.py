@@ -64,7 +64,7 @@ class RunLinks:
         meeting: bytes,
         channels: Mapping[int, ChannelsOfKind],
     ) -> None:
-        """Make the links that two nodes make together, and greet over the others where it is due."""
+        """Make the links that two nodes make together; greet over the others where it is due."""
 
         async def link(peer: int) -> None:
             connect = site.dial if mesh.index < peer else site.await_link

@@ -23,6 +23,7 @@ so an envelope that was altered, repeated, reordered or put into another session
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
@@ -32,7 +33,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from google.protobuf.message import DecodeError
 
-from umpc.crypto.prg import digest
 from umpc.crypto.signing import Credentials, is_signature
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -100,7 +100,8 @@ def answer(parties: Parties, credentials: Credentials, opening: bytes) -> tuple[
 
 def meeting_session(meeting: bytes, initiator: End, responder: End) -> bytes:
     """The session's 16 bytes for two nodes in a meeting. They are public."""
-    return digest(AGREED, meeting, _framed(*initiator, *responder))[:SESSION_BYTES]
+    facts = _framed(AGREED, meeting, *initiator, *responder)
+    return sha256(facts).digest()[:SESSION_BYTES]
 
 
 def agreed_seal(secret: bytes, meeting: bytes, parties: Parties, *, initiates: bool) -> Seal:
