@@ -130,7 +130,7 @@ def test_a_prepared_run_goes_on_with_the_chain_of_its_preparation():
         runner = runner_of(mesh, {2: new}, channels)
         mesh.attempt.size = 1
         mesh.attempt.tree_hash = lambda: None
-        runner.links._meeting = asyncio.create_task(asyncio.sleep(0))
+        runner.links.has_begun = True
         await runner.resume(parked, SimpleNamespace(seconds_per_step=5))  # type: ignore[arg-type]
         return runner
 
