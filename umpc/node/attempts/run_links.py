@@ -39,10 +39,12 @@ class RunLinks:
         """Make the links of a meeting for which nothing has to be sent: those over a common hub."""
         if site.agreed is None:
             return
-        peers = site.agreed.reached(study, mesh.peers)
-        secrets = mesh.secrets_with(peers, meeting) if peers else {}
+        hubs = site.agreed.reached(study, mesh.peers)
+        secrets = mesh.secrets_with(tuple(hubs), meeting) if hubs else {}
         for peer, secret in secrets.items():
-            self._add(mesh, peer, site.agreed.link(study, peer, meeting, secret))
+            name, is_later = study.nodes[peer].name, mesh.index < peer
+            made = site.agreed.link(hubs[peer], name, meeting, secret, is_later=is_later)
+            self._add(mesh, peer, made)
 
     async def connect(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from umpc.errors import ConfigError
 from umpc.transport.certificates import is_name
@@ -33,6 +34,7 @@ def is_behind_hub(address: str) -> bool:
     return address.startswith(PREFIX)
 
 
+@lru_cache(maxsize=256)  # all members of a hub have its address
 def parse_hub(text: str) -> HubAddress:
     """Read `hub:NAME@HOST:PORT` or `NAME@HOST:PORT`. Raises: ConfigError."""
     found = FORM.fullmatch(text)

@@ -23,7 +23,7 @@ from umpc.transport.hub.connection import FAREWELL_SECONDS, HubConnection
 from umpc.transport.hub.link_errors import redirected, refusal
 from umpc.transport.hub.resting import RestingSessions
 from umpc.transport.hub.sealed_end import SealedEnd
-from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties, meeting_session
+from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties, meeting_parties
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
 
@@ -166,8 +166,7 @@ class HubLink:
             secret: that both know, for this meeting alone.
         """
         role = self.identity.role
-        ends = End(role, earlier), End(role, later)
-        parties = Parties(meeting_session(meeting, *ends), *ends, self.hub.name)
+        parties = meeting_parties(meeting, End(role, earlier), End(role, later), self.hub.name)
         is_first = earlier == self.identity.name
         session = AgreedSession(self, parties, secret, meeting, user, initiates=is_first)
         if session.key in self.sessions:
@@ -217,7 +216,7 @@ class HubLink:
     def forget(self, session: SealedEnd) -> None:
         """Drop a session that has ended."""
         self._ready.pop(session, None)
-        if isinstance(session, Session):
+        if type(session) is Session:  # far faster than isinstance for an abstract class
             self._resting.forget(session)
         if self.sessions.get(session.key) is session:
             del self.sessions[session.key]

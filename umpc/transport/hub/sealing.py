@@ -82,7 +82,7 @@ class Opening:
         parties = self._parties
         shown = _checked(answer, self._credentials, parties, parties.responder, self.message)
         keys = _keys(self._secret, shown.key, parties, self.message, answer)
-        return Seal(parties, keys, initiates=True), shown.certificate
+        return Seal(parties, keys, _abouts(parties), initiates=True), shown.certificate
 
 
 def answer(parties: Parties, credentials: Credentials, opening: bytes) -> tuple[bytes, Seal, bytes]:
@@ -95,13 +95,14 @@ def answer(parties: Parties, credentials: Credentials, opening: bytes) -> tuple[
     key = secret.public_key().public_bytes_raw()
     message = _signed(credentials, key, _statement(b"accept", parties, key, opening))
     keys = _keys(secret, shown.key, parties, opening, message)
-    return message, Seal(parties, keys, initiates=False), shown.certificate
+    seal = Seal(parties, keys, _abouts(parties), initiates=False)
+    return message, seal, shown.certificate
 
 
-def meeting_session(meeting: bytes, initiator: End, responder: End) -> bytes:
-    """The session's 16 bytes for two nodes in a meeting. They are public."""
+def meeting_parties(meeting: bytes, initiator: End, responder: End, hub: str) -> Parties:
+    """The places of the session of two nodes in a meeting. Its 16 bytes are public."""
     facts = _framed(AGREED, meeting, *initiator, *responder)
-    return sha256(facts).digest()[:SESSION_BYTES]
+    return Parties(sha256(facts).digest()[:SESSION_BYTES], initiator, responder, hub)
 
 
 def agreed_seal(secret: bytes, meeting: bytes, parties: Parties, *, initiates: bool) -> Seal:
@@ -111,22 +112,30 @@ def agreed_seal(secret: bytes, meeting: bytes, parties: Parties, *, initiates: b
         secret: of this pair and this meeting alone; a second seal of it would use nonces again.
         initiates: this end is the initiator, the node that comes earlier in the study.
     """
-    info = _framed(AGREED, parties.session, *parties.initiator, *parties.responder)
-    derived = HKDF(hashes.SHA256(), 2 * KEY_BYTES, meeting, info).derive(secret)
-    return Seal(parties, (derived[:KEY_BYTES], derived[KEY_BYTES:]), initiates=initiates)
+    about = _framed(AGREED, parties.session, *parties.initiator, *parties.responder)
+    derived = HKDF(hashes.SHA256(), 2 * KEY_BYTES, meeting, about).derive(secret)
+    keys = derived[:KEY_BYTES], derived[KEY_BYTES:]
+    return Seal(parties, keys, (about + b"there", about + b"back"), initiates=initiates)
 
 
 class Seal:
-    """Seals what this side sends, and opens what the other side sealed."""
+    """Seals what this side sends, and opens what the other side sealed.
 
-    def __init__(self, parties: Parties, keys: tuple[bytes, bytes], *, initiates: bool):
+    Args: keys, abouts: the key and the associated data of each direction, from the initiator first.
+    """
+
+    def __init__(
+        self,
+        parties: Parties,
+        keys: tuple[bytes, bytes],
+        abouts: tuple[bytes, bytes],
+        *,
+        initiates: bool,
+    ):
         there, back = AESGCM(keys[0]), AESGCM(keys[1])
         self._out, self._in = (there, back) if initiates else (back, there)
-        ends = (parties.initiator, parties.responder)
-        own, peer = ends if initiates else ends[::-1]
-        self._about_out = _framed(LABEL, parties.session, *own, *peer)
-        self._about_in = _framed(LABEL, parties.session, *peer, *own)
-        self._peer = peer
+        self._about_out, self._about_in = abouts if initiates else abouts[::-1]
+        self._peer = parties.responder if initiates else parties.initiator
         self._hub = parties.hub
         self._sent = 0
         self._seen = 0
@@ -171,8 +180,17 @@ def _nonce(number: int) -> bytes:
 
 def _framed(*parts: bytes | str) -> bytes:
     """Join parts so that no other parts give the same bytes."""
-    coded = [part.encode() if isinstance(part, str) else part for part in parts]
-    return b"".join(len(part).to_bytes(4, "big") + part for part in coded)
+    joined = b""
+    for part in parts:
+        coded = part.encode() if isinstance(part, str) else part
+        joined += len(coded).to_bytes(4, "big") + coded
+    return joined
+
+
+def _abouts(parties: Parties) -> tuple[bytes, bytes]:
+    """The associated data of each direction of a session that a handshake opened."""
+    session, one, two = parties.session, parties.initiator, parties.responder
+    return _framed(LABEL, session, *one, *two), _framed(LABEL, session, *two, *one)
 
 
 def _statement(kind: bytes, parties: Parties, key: bytes, before: bytes) -> bytes:
