@@ -158,6 +158,8 @@ class AgreedSession(SealedEnd):
     # ---- the link's side ---------------------------------------------------------------------
 
     def take(self, envelope: pb.HubEnvelope) -> None:
+        if self._is_over:
+            return
         super().take(envelope)
         if not self._has_heard and self.failure is None:
             self._has_heard, self.is_early = True, False
