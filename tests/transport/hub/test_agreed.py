@@ -76,7 +76,9 @@ class Pair:
         self.users = User(), User()
         self.lines = Line(), Line()
         self.north, self.south = (
-            AgreedSession(self.lines[at], parties, secret, meeting, self.users[at], initiates=not at)
+            AgreedSession(
+                self.lines[at], parties, secret, meeting, self.users[at], initiates=not at
+            )
             for at in range(2)
         )
         self.envelopes: list[pb.HubEnvelope] = []
@@ -145,7 +147,7 @@ def test_a_link_makes_one_session_for_a_meeting(site):
     run(scenario())
 
 
-# ---- messages ----------------------------------------------------------------------------------
+# ---- messages ---------------------------------------------------------------------------------
 
 
 def test_messages_of_every_size_go_both_ways_without_any_other_envelope():
@@ -291,7 +293,7 @@ def test_a_peer_that_is_away_is_lost_after_the_grace_and_one_that_is_slow_is_not
     assert not slow.users[0].failures
 
 
-# ---- early envelopes -----------------------------------------------------------------------------
+# ---- early envelopes ------------------------------------------------------------------------
 
 
 def test_the_first_gap_is_a_reason_to_ask_and_the_next_one_names_the_hub():
@@ -420,7 +422,7 @@ def test_a_process_that_was_started_again_is_lost_at_once(site):
     run(scenario())
 
 
-# ---- lies of a hub ---------------------------------------------------------------------------------
+# ---- lies of a hub --------------------------------------------------------------------------
 
 
 def changed(envelope, **parts):
