@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 import sys
 from pathlib import Path
@@ -323,6 +324,97 @@ def test_envelopes_are_early_until_the_other_end_was_heard():
     pair.exchange()
     assert [envelope.early for envelope in pair.envelopes] == [True, True, False, False]
     assert pair.north.peer.instance == pair.south.peer.instance == b"i" * 16
+
+
+class Walk:
+    """Two ends on a line that breaks, of which the second one is made later. Seeded."""
+
+    def __init__(self, seed: int):
+        self.draw = random.Random(seed)
+        self.parties = meeting_parties(MEETING, NORTH, SOUTH, "relay")
+        self.users = User(), User()
+        self.ends: list[AgreedSession | None] = [self._end(0), None]
+        self.queues: tuple[list[pb.HubEnvelope], list[pb.HubEnvelope]] = ([], [])
+        self.is_marked = False
+        self.written: tuple[list[bytes], list[bytes]] = ([], [])
+
+    def _end(self, at: int) -> AgreedSession:
+        user = self.users[at]
+        return AgreedSession(Line(), self.parties, SECRET, MEETING, user, initiates=not at)
+
+    def make(self) -> None:
+        if self.ends[1] is None:
+            self.ends[1] = self._end(1)
+            if self.is_marked:
+                self.ends[1].ask()
+
+    def write(self, at: int) -> None:
+        end = self.ends[at]
+        if end is not None:
+            message = bytes([len(self.written[at]) % 256]) * self.draw.choice((1, 300_000))
+            if end.write_now(message):
+                self.written[at].append(message)
+
+    def send(self, at: int) -> None:
+        end = self.ends[at]
+        if end is not None and (envelope := end.pull()) is not None:
+            envelope.source.role, envelope.source.name = (NORTH, SOUTH)[at]
+            envelope.source.instance = b"i" * 16
+            self.queues[1 - at].append(envelope)
+
+    def deliver(self, at: int) -> None:
+        if self.queues[at]:
+            envelope, end = self.queues[at].pop(0), self.ends[at]
+            if end is not None:
+                end.take(envelope)
+            else:
+                assert envelope.early, "a process refuses what it does not know"
+                self.is_marked = True
+
+    def breaks(self) -> None:
+        for queue in self.queues:
+            queue.clear()
+        for end in self.ends:
+            if end is not None:
+                end.connection_lost()
+                end.connection_back()
+
+    def step(self) -> None:
+        at = self.draw.randrange(2)
+        what = self.draw.random()
+        if what < 0.03:
+            self.breaks()
+        elif what < 0.06:
+            self.make()
+        elif what < 0.2:
+            self.write(at)
+        elif what < 0.6:
+            self.send(at)
+        else:
+            self.deliver(at)
+
+    def end(self) -> None:
+        """Let everything arrive, in which time passes if it must."""
+        self.make()
+        for _ in range(200):
+            for at in (0, 1):
+                for _ in range(20):
+                    self.send(at)
+                    self.deliver(1 - at)
+            for each in self.ends:
+                assert each is not None
+                each.tick(1.0)
+
+
+def test_after_any_order_of_sending_making_and_breaking_all_messages_are_there_once():
+    for seed in range(120):
+        walk = Walk(seed)
+        for _ in range(walk.draw.randrange(300)):
+            walk.step()
+        walk.end()
+        for at in (0, 1):
+            assert not walk.users[at].failures, (seed, walk.users[at].failures)
+            assert walk.users[at].got == walk.written[1 - at], seed
 
 
 def link_of(name: str):
