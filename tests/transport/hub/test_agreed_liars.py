@@ -1,0 +1,114 @@
+"""Members that know a meeting, and so the public number of its sessions, and lie with it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from behind_hub import echo_behind, hub_of, run
+from test_agreed import MEETING, SECRET, User, ends_of, link_of
+
+from umpc.errors import RemoteProtocolError
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.credentials import credentials_of
+from umpc.transport.hub.sealing import End, Opening, Parties, meeting_parties
+
+A, B = End("node", "a"), End("node", "b")
+
+
+def session_of(meeting: bytes = MEETING) -> bytes:
+    """Return the number of the session of a and b: whoever knows the attempt knows it."""
+    return meeting_parties(meeting, A, B, "relay").session
+
+
+async def reached(name: str, sender: str) -> None:
+    """Wait until all that a member sent to another one has come: the hub keeps the order."""
+    word = b"w" * 16
+    link_of(sender).refuse(
+        pb.HubEnvelope(
+            target=pb.HubMember(role="node", name=name),
+            session=word,
+            kind=pb.HUB_SEALED,
+            early=True,
+        )
+    )
+    while word not in {key[2] for key in link_of(name)._early}:
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("kind", [pb.HUB_SEALED, pb.HUB_RESUME, pb.HUB_REFUSE, pb.HUB_ACCEPT])
+def test_another_member_cannot_end_a_session_of_two_nodes_nor_frame_the_hub(site, kind, early):
+    """The number of a meeting's session is no secret of the two, as that of a call's session is."""
+
+    async def scenario():
+        relay = site("relay", "hub")
+        names = [site(name) for name in "abc"]
+        async with (
+            hub_of(relay) as hub,
+            echo_behind(hub, names[0]),
+            echo_behind(hub, names[1]),
+            echo_behind(hub, names[2]),
+        ):
+            (one, _), users = ends_of("a", "b")
+            link_of("c").refuse(
+                pb.HubEnvelope(
+                    target=pb.HubMember(role="node", name="b"),
+                    session=session_of(),
+                    kind=kind,
+                    number=1,
+                    body=bytes(40),
+                    early=early,
+                )
+            )
+            await reached("b", "c")
+            assert not users[1].failures
+            one.write_now(b"one")
+            assert await users[1].until(1) == [b"one"]
+
+    run(scenario())
+
+
+def opening_of(link, other: End) -> pb.HubEnvelope:
+    """Return a handshake's first message that has the number of a meeting's session."""
+    own = End("node", link.identity.name)
+    parties = Parties(session_of(), own, other, "relay")
+    opening = Opening(parties, credentials_of(link.identity))
+    target = pb.HubMember(role=other.role, name=other.name)
+    return pb.HubEnvelope(
+        target=target, session=parties.session, kind=pb.HUB_OPEN, body=opening.message
+    )
+
+
+def test_a_handshake_takes_no_place_of_a_session_of_a_meeting(site):
+    """A node that shares both with its peer gets a refusal, and the meeting's session goes on."""
+
+    async def scenario():
+        relay = site("relay", "hub")
+        async with hub_of(relay) as hub, echo_behind(hub, site("a")), echo_behind(hub, site("b")):
+            (one, two), users = ends_of("a", "b")
+            link_of("a").refuse(opening_of(link_of("a"), B))
+            await reached("b", "a")
+            assert link_of("b").sessions[two.key] is two
+            one.write_now(b"one")
+            assert await users[1].until(1) == [b"one"]
+
+    run(scenario())
+
+
+def test_a_handshake_before_the_meeting_is_the_fault_of_the_node_that_made_it(site):
+    async def scenario():
+        relay = site("relay", "hub")
+        async with hub_of(relay) as hub, echo_behind(hub, site("a")), echo_behind(hub, site("b")):
+            link_of("a")._unknown = lambda envelope: None  # it does not refuse the answer
+            link_of("a").refuse(opening_of(link_of("a"), B))
+            await reached("b", "a")
+            with pytest.raises(RemoteProtocolError) as caught:
+                link_of("b").agree("a", "b", MEETING, SECRET, User())
+            assert caught.value.culprit == "a"
+
+    run(scenario())
