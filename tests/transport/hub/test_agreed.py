@@ -16,10 +16,10 @@ from two_ends import NORTH, SOUTH, Here
 
 from umpc.errors import CertificateError, PeerLost, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub import agreed, routes
+from umpc.transport.hub import agreed, early, routes
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.agreed import ACK_SECONDS, PROBE_SECONDS, AgreedSession
-from umpc.transport.hub.sealing import agreed_seal, meeting_parties
+from umpc.transport.hub.sealing import agree
 
 MEETING, SECRET = b"m" * 32, b"s" * 32
 
@@ -69,17 +69,19 @@ class Line(Here):
         self.refused.append(envelope)
 
 
+def made_at(at: int, meeting: bytes = MEETING, secret: bytes = SECRET):
+    """The session as north, or south, makes it."""
+    return agree(secret, meeting, (NORTH, SOUTH), "relay", initiates=not at)
+
+
 class Pair:
     """Both ends of a session, on a line that loses what it is told to."""
 
     def __init__(self, meeting: bytes = MEETING, secret: bytes = SECRET):
-        parties = meeting_parties(meeting, NORTH, SOUTH, "relay")
         self.users = User(), User()
         self.lines = Line(), Line()
         self.north, self.south = (
-            AgreedSession(
-                self.lines[at], parties, secret, meeting, self.users[at], initiates=not at
-            )
+            AgreedSession(self.lines[at], made_at(at, meeting, secret), self.users[at])
             for at in range(2)
         )
         self.envelopes: list[pb.HubEnvelope] = []
@@ -115,26 +117,23 @@ class Pair:
 
 def test_no_two_sessions_and_no_two_directions_have_one_key():
     """Else a nonce would be used twice: numbers begin at 1 in each."""
-    bodies = set()
+    bodies, numbers = set(), set()
     places = [(NORTH, SOUTH), (SOUTH, NORTH), (NORTH, NORTH._replace(name="west"))]
     for ends in places:
         for meeting in (MEETING, b"n" * 32):
             for secret in (SECRET, b"t" * 32):
-                parties = meeting_parties(meeting, *ends, "relay")
                 for initiates in (True, False):
-                    seal = agreed_seal(secret, meeting, parties, initiates=initiates)
-                    bodies.add(seal.close(pb.HUB_SEALED, bytes(64))[1][:64])
-    assert len(bodies) == len(places) * 2 * 2 * 2
+                    made = agree(secret, meeting, ends, "relay", initiates=initiates)
+                    bodies.add(made.seal.close(pb.HUB_SEALED, bytes(64))[1][:64])
+                    numbers.add(made.parties.session)
+    assert len(bodies) == len(places) * 2 * 2 * 2 and len(numbers) == len(places) * 2 * 2
 
 
-def test_both_ends_derive_one_session_and_the_hub_learns_nothing_from_its_number():
-    one = meeting_parties(MEETING, NORTH, SOUTH, "relay").session
-    assert one == meeting_parties(MEETING, NORTH, SOUTH, "another name").session
-    others = {
-        meeting_parties(b"n" * 32, NORTH, SOUTH, "relay").session,
-        meeting_parties(MEETING, SOUTH, NORTH, "relay").session,
-    }
-    assert len(others | {one}) == 3 and all(len(each) == 16 for each in others)
+def test_only_the_two_nodes_can_tell_a_sessions_number():
+    """A third node that knew it could say that it got an envelope of it, and blame the hub."""
+    one, two = (made_at(at).parties.session for at in range(2))
+    assert one == two and len(one) == 16
+    assert made_at(0, secret=b"another secret").parties.session != one
 
 
 def test_a_link_makes_one_session_for_a_meeting(site):
@@ -331,7 +330,6 @@ class Walk:
 
     def __init__(self, seed: int):
         self.draw = random.Random(seed)
-        self.parties = meeting_parties(MEETING, NORTH, SOUTH, "relay")
         self.users = User(), User()
         self.ends: list[AgreedSession | None] = [self._end(0), None]
         self.queues: tuple[list[pb.HubEnvelope], list[pb.HubEnvelope]] = ([], [])
@@ -339,8 +337,7 @@ class Walk:
         self.written: tuple[list[bytes], list[bytes]] = ([], [])
 
     def _end(self, at: int) -> AgreedSession:
-        user = self.users[at]
-        return AgreedSession(Line(), self.parties, SECRET, MEETING, user, initiates=not at)
+        return AgreedSession(Line(), made_at(at), self.users[at])
 
     def make(self) -> None:
         if self.ends[1] is None:
@@ -442,10 +439,10 @@ def test_what_comes_before_its_session_is_asked_for_when_it_is_made(
         relay = site("relay", "hub")
         async with hub_of(relay) as hub, echo_behind(hub, site("a")), echo_behind(hub, site("b")):
             first, second = User(), User()
-            early = link_of("a").agree("a", "b", MEETING, SECRET, first)
-            early.greet(b"word")
-            assert early.write_now(b"one") and early.write_now(b"two")
-            while not link_of("b")._early:
+            waiting = link_of("a").agree("a", "b", MEETING, SECRET, first)
+            waiting.greet(b"word")
+            assert waiting.write_now(b"one") and waiting.write_now(b"two")
+            while not len(link_of("b")._early):
                 await asyncio.sleep(0.01)
             if restarts:
                 await hub.stop()
@@ -453,7 +450,7 @@ def test_what_comes_before_its_session_is_asked_for_when_it_is_made(
                 while not (link_of("a").is_up and link_of("b").is_up):
                     await asyncio.sleep(0.01)
             if not is_remembered:
-                link_of("b")._early.clear()
+                link_of("b")._early._of.clear()
             late = link_of("b").agree("a", "b", MEETING, SECRET, second)
             assert await second.until(2) == [b"one", b"two"] and second.greetings == [b"word"]
             assert late.write_now(b"answer")
@@ -462,20 +459,20 @@ def test_what_comes_before_its_session_is_asked_for_when_it_is_made(
     run(scenario())
 
 
-def test_names_of_early_sessions_take_bounded_room(site, monkeypatch):
-    monkeypatch.setattr("umpc.transport.hub.link.MOST_EARLY", 3)
-
-    async def scenario():
-        relay = site("relay", "hub")
-        async with hub_of(relay) as hub, echo_behind(hub, site("a")), echo_behind(hub, site("b")):
-            for number in range(9):
-                session = link_of("a").agree("a", "b", bytes([number] * 32), SECRET, User())
-                session.write_now(bytes(1000))
-            while session.key[2] not in {key[2] for key in link_of("b")._early}:
-                await asyncio.sleep(0.01)
-            assert len(link_of("b")._early) == 3
-
-    run(scenario())
+def test_names_of_early_sessions_take_bounded_room(monkeypatch):
+    monkeypatch.setattr(early, "MOST_EACH", 3)
+    monkeypatch.setattr(early, "MOST_SENDERS", 2)
+    sessions = early.EarlySessions()
+    sessions.add(("node", "honest", b"one"))
+    for number in range(9):
+        sessions.add(("node", "liar", bytes([number])))
+    assert len(sessions) == 1 + 3
+    assert sessions.forget(("node", "honest", b"one")), "a liar takes its own room only"
+    assert not sessions.forget(("node", "honest", b"one"))
+    assert not sessions.forget(("node", "liar", bytes([1])))
+    for name in ("a", "b", "c"):
+        sessions.add(("node", name, b"one"))
+    assert len(sessions) == 2
 
 
 def test_an_envelope_of_a_session_that_is_over_ends_the_writers_end(site):

@@ -13,6 +13,7 @@ have the methods of gRPC's calls, so the sessions above are the same as over dir
 | `numbering.py` | numbered, acknowledged records: what is sent again, and what is refused |
 | `sealed_end.py` | one end of a session: sealed and numbered, it outlives its connection |
 | `agreed.py` | sessions that two nodes of a study make by themselves |
+| `early.py` | the sessions of which an envelope came before they were made |
 | `session.py` | sessions that a handshake opens |
 | `session_call.py` | the one call that a session carries at a time |
 | `resting.py` | sessions that rest between two calls, which need no new handshake |

@@ -25,7 +25,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.sealed_end import Connection, SealedEnd
-from umpc.transport.hub.sealing import Parties, agreed_seal
+from umpc.transport.hub.sealing import Agreed
 
 ACK_SECONDS = 12.0
 """Seconds after which an end acknowledges that has sent nothing since."""
@@ -56,25 +56,19 @@ class AgreedSession(SealedEnd):
     """One end of a session of a meeting.
 
     Args:
-        parties: the initiator is the node that comes earlier in the study.
-        secret: as of `agreed_seal`; it is not kept.
-        initiates: this end is the initiator.
+        made: by `sealing.agree`.
+        user: of this end.
     """
 
     def __init__(
         self,
         link: Connection,
-        parties: Parties,
-        secret: bytes,
-        meeting: bytes,
+        made: Agreed,
         user: SessionUser,
-        *,
-        initiates: bool,
     ):
-        other = parties.responder if initiates else parties.initiator
+        other = made.seal.peer
         peer = pb.HubMember(role=other.role, name=other.name)
-        seal = agreed_seal(secret, meeting, parties, initiates=initiates)
-        super().__init__(link, parties, peer, seal, begins_late=True)
+        super().__init__(link, made.parties, peer, made.seal, begins_late=True)
         self.is_early = True
         self._user = user
         self._inbox: deque[tuple[bytes, int]] = deque()

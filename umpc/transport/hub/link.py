@@ -20,10 +20,11 @@ from umpc.transport.credentials import credentials_of, credentials_of_now
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.agreed import AgreedSession, SessionUser
 from umpc.transport.hub.connection import FAREWELL_SECONDS, HubConnection
+from umpc.transport.hub.early import EarlySessions, Place
 from umpc.transport.hub.link_errors import redirected, refusal
 from umpc.transport.hub.resting import RestingSessions
 from umpc.transport.hub.sealed_end import SealedEnd
-from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties, meeting_parties
+from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties, agree
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
 
@@ -34,14 +35,6 @@ ABSENT_PAUSE = 0.2
 SEALED = (pb.HUB_SEALED, pb.HUB_RESUME)
 KNOWN_SECONDS = 1.0
 """Seconds in which the hub says that a peer is not connected. A peer that is may be slow."""
-
-
-MOST_EARLY = 4096
-"""Sessions that are remembered because an envelope of them came before they were made. One more
-ends the oldest; then the session asks for what it missed when the next envelope shows it."""
-
-Place = tuple[str, str, bytes]
-"""(role and name of the other side, session)"""
 
 
 class Listener(Protocol):
@@ -61,7 +54,7 @@ class HubLink:
         self._listener = listener
         self._resting = RestingSessions()
         self._ready: dict[SealedEnd, None] = {}
-        self._early: dict[Place, None] = {}
+        self._early = EarlySessions()
         self._absent: dict[tuple[str, str], UmpcError] = {}
         self.connection = HubConnection(identity, hub, self, listens=listener is not None)
         self.idle: Callable[[], None] | None = None
@@ -165,15 +158,14 @@ class HubLink:
             earlier, later: the two nodes, in the study's order.
             secret: that both know, for this meeting alone.
         """
-        role = self.identity.role
-        parties = meeting_parties(meeting, End(role, earlier), End(role, later), self.hub.name)
-        is_first = earlier == self.identity.name
-        session = AgreedSession(self, parties, secret, meeting, user, initiates=is_first)
+        role, name = self.identity.role, self.identity.name
+        ends = End(role, earlier), End(role, later)
+        made = agree(secret, meeting, ends, self.hub.name, initiates=earlier == name)
+        session = AgreedSession(self, made, user)
         if session.key in self.sessions:
             raise LocalProtocolError(f"there is a session with {session.other} for this meeting")
         self.sessions[session.key] = session
-        if session.key in self._early:
-            del self._early[session.key]
+        if self._early.forget(session.key):
             session.ask()
         return session
 
@@ -287,14 +279,13 @@ class HubLink:
 
         It is over, or was redirected, or this process does not know of it yet.
         """
+        source = envelope.source
         for session in list(self.sessions.values()):
             if session.parties.session == envelope.session:
                 session.fail(redirected(session, envelope), tell=False)
                 return
         if envelope.early:
-            self._early[envelope.source.role, envelope.source.name, envelope.session] = None
-            if len(self._early) > MOST_EARLY:
-                del self._early[next(iter(self._early))]
+            self._early.add((source.role, source.name, envelope.session))
         elif envelope.kind != pb.HUB_REFUSE:
             self._answer(envelope, pb.HUB_REFUSE, b"")
 

@@ -1,8 +1,8 @@
 """The caller's sessions that rest between two calls, so that the next one needs no handshake.
 
-A handshake takes two signatures, two checks and two key agreements, and N nodes make N² of them in
-each study. A call that ended well leaves its session here. The next call to the same process
-takes it.
+A handshake takes two signatures, two checks and two key agreements, and each node makes one with
+the dealer in each study. A call that ended well leaves its session here. The next call to the same
+process takes it. Two nodes of a study need no handshake (`agreed.py`).
 
 | rule | reason |
 |---|---|

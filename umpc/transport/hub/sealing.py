@@ -13,7 +13,7 @@ A session carries one call at a time, and none an hour after its handshake (`res
 
 Two nodes that meet in a study need no handshake (`agreed.py`). Their secret comes from the X25519
 keys that they signed as members, and one HKDF with the meeting and both names makes the two keys
-of it. So a secret serves one meeting of one pair.
+and the session's bytes of it. So a secret serves one meeting of one pair.
 
 The associated data of an envelope are its kind, its
 session, its sender and its receiver; its number is the nonce. A number is used once and must grow,
@@ -23,7 +23,6 @@ so an envelope that was altered, repeated, reordered or put into another session
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
@@ -99,23 +98,32 @@ def answer(parties: Parties, credentials: Credentials, opening: bytes) -> tuple[
     return message, seal, shown.certificate
 
 
-def meeting_parties(meeting: bytes, initiator: End, responder: End, hub: str) -> Parties:
-    """The places of the session of two nodes in a meeting. Its 16 bytes are public."""
-    facts = _framed(AGREED, meeting, *initiator, *responder)
-    return Parties(sha256(facts).digest()[:SESSION_BYTES], initiator, responder, hub)
+@dataclass(frozen=True)
+class Agreed:
+    """The session of two nodes in a meeting, as both make it by themselves."""
+
+    parties: Parties
+    seal: Seal
 
 
-def agreed_seal(secret: bytes, meeting: bytes, parties: Parties, *, initiates: bool) -> Seal:
-    """The seal of a session that both ends make by themselves.
+def agree(
+    secret: bytes, meeting: bytes, ends: tuple[End, End], hub: str, *, initiates: bool
+) -> Agreed:
+    """Make a session from a secret. The hub sees its 16 bytes, and nobody else can tell them.
 
     Args:
-        secret: of this pair and this meeting alone; a second seal of it would use nonces again.
-        initiates: this end is the initiator, the node that comes earlier in the study.
+        secret: of this pair and this meeting alone; a second session of it would use nonces again.
+        ends: the initiator, which comes earlier in the study, and the responder.
+        initiates: this end is the initiator.
     """
-    about = _framed(AGREED, parties.session, *parties.initiator, *parties.responder)
-    derived = HKDF(hashes.SHA256(), 2 * KEY_BYTES, meeting, about).derive(secret)
-    keys = derived[:KEY_BYTES], derived[KEY_BYTES:]
-    return Seal(parties, keys, (about + b"there", about + b"back"), initiates=initiates)
+    names = _framed(AGREED, *ends[0], *ends[1])
+    size = 2 * KEY_BYTES + SESSION_BYTES
+    derived = HKDF(hashes.SHA256(), size, meeting, names).derive(secret)
+    keys = derived[:KEY_BYTES], derived[KEY_BYTES : 2 * KEY_BYTES]
+    parties = Parties(derived[2 * KEY_BYTES :], *ends, hub)
+    about = names + parties.session
+    seal = Seal(parties, keys, (about + b"there", about + b"back"), initiates=initiates)
+    return Agreed(parties, seal)
 
 
 class Seal:
@@ -135,7 +143,7 @@ class Seal:
         there, back = AESGCM(keys[0]), AESGCM(keys[1])
         self._out, self._in = (there, back) if initiates else (back, there)
         self._about_out, self._about_in = abouts if initiates else abouts[::-1]
-        self._peer = parties.responder if initiates else parties.initiator
+        self.peer = parties.responder if initiates else parties.initiator
         self._hub = parties.hub
         self._sent = 0
         self._seen = 0
@@ -165,7 +173,7 @@ class Seal:
     def fault(self, what: str) -> RemoteProtocolError:
         """Return the error for something that only the hub, or somebody on the way, can do."""
         return RemoteProtocolError(
-            f"an envelope from {self._peer} through hub {self._hub!r} {what}; look at the hub, and "
+            f"an envelope from {self.peer} through hub {self._hub!r} {what}; look at the hub, and "
             "run the study again over another one if this happens again",
             culprit=self._hub,
         )
