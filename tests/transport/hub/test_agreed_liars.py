@@ -1,4 +1,4 @@
-"""Members that know a meeting, and so the public number of its sessions, and lie with it."""
+"""A node that lies with the number of the session that it shares with its peer."""
 
 from __future__ import annotations
 
@@ -15,14 +15,9 @@ from test_agreed import MEETING, SECRET, User, ends_of, link_of
 from umpc.errors import RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.credentials import credentials_of
-from umpc.transport.hub.sealing import End, Opening, Parties, meeting_parties
+from umpc.transport.hub.sealing import End, Opening, Parties, agree
 
 A, B = End("node", "a"), End("node", "b")
-
-
-def session_of(meeting: bytes = MEETING) -> bytes:
-    """Return the number of the session of a and b: whoever knows the attempt knows it."""
-    return meeting_parties(meeting, A, B, "relay").session
 
 
 async def reached(name: str, sender: str) -> None:
@@ -36,47 +31,14 @@ async def reached(name: str, sender: str) -> None:
             early=True,
         )
     )
-    while word not in {key[2] for key in link_of(name)._early}:
+    while not link_of(name)._early.forget(("node", sender, word)):
         await asyncio.sleep(0.01)
-
-
-@pytest.mark.parametrize("early", [True, False])
-@pytest.mark.parametrize("kind", [pb.HUB_SEALED, pb.HUB_RESUME, pb.HUB_REFUSE, pb.HUB_ACCEPT])
-def test_another_member_cannot_end_a_session_of_two_nodes_nor_frame_the_hub(site, kind, early):
-    """The number of a meeting's session is no secret of the two, as that of a call's session is."""
-
-    async def scenario():
-        relay = site("relay", "hub")
-        names = [site(name) for name in "abc"]
-        async with (
-            hub_of(relay) as hub,
-            echo_behind(hub, names[0]),
-            echo_behind(hub, names[1]),
-            echo_behind(hub, names[2]),
-        ):
-            (one, _), users = ends_of("a", "b")
-            link_of("c").refuse(
-                pb.HubEnvelope(
-                    target=pb.HubMember(role="node", name="b"),
-                    session=session_of(),
-                    kind=kind,
-                    number=1,
-                    body=bytes(40),
-                    early=early,
-                )
-            )
-            await reached("b", "c")
-            assert not users[1].failures
-            one.write_now(b"one")
-            assert await users[1].until(1) == [b"one"]
-
-    run(scenario())
 
 
 def opening_of(link, other: End) -> pb.HubEnvelope:
     """Return a handshake's first message that has the number of a meeting's session."""
-    own = End("node", link.identity.name)
-    parties = Parties(session_of(), own, other, "relay")
+    number = agree(SECRET, MEETING, (A, B), "relay", initiates=True).parties.session
+    parties = Parties(number, End("node", link.identity.name), other, "relay")
     opening = Opening(parties, credentials_of(link.identity))
     target = pb.HubMember(role=other.role, name=other.name)
     return pb.HubEnvelope(

@@ -21,7 +21,7 @@ from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.agreed import AgreedSession, SessionUser
 from umpc.transport.hub.connection import FAREWELL_SECONDS, HubConnection
 from umpc.transport.hub.early import EarlySessions, Place
-from umpc.transport.hub.link_errors import redirected, refusal
+from umpc.transport.hub.link_errors import opened_too, redirected, refusal
 from umpc.transport.hub.resting import RestingSessions
 from umpc.transport.hub.sealed_end import SealedEnd
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties, agree
@@ -157,13 +157,18 @@ class HubLink:
         Args:
             earlier, later: the two nodes, in the study's order.
             secret: that both know, for this meeting alone.
+
+        Raises: RemoteProtocolError if the other node has opened a session of this number.
         """
         role, name = self.identity.role, self.identity.name
         ends = End(role, earlier), End(role, later)
         made = agree(secret, meeting, ends, self.hub.name, initiates=earlier == name)
         session = AgreedSession(self, made, user)
-        if session.key in self.sessions:
+        former = self.sessions.get(session.key)
+        if isinstance(former, AgreedSession):
             raise LocalProtocolError(f"there is a session with {session.other} for this meeting")
+        if former is not None:  # the other node signed a handshake with this session's number
+            raise opened_too(session)
         self.sessions[session.key] = session
         if self._early.forget(session.key):
             session.ask()

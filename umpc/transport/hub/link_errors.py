@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from umpc.errors import CertificateError, PeerLost, PeerUnavailable, UmpcError
+from umpc.errors import (
+    CertificateError,
+    PeerLost,
+    PeerUnavailable,
+    RemoteProtocolError,
+    UmpcError,
+)
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.sealed_end import SealedEnd
 
@@ -14,6 +20,15 @@ def redirected(session: SealedEnd, envelope: pb.HubEnvelope) -> CertificateError
         f"hub {hub!r} connected {source.role} {source.name!r}, expected {session.other}; "
         "look at the hub",
         culprit=hub,
+    )
+
+
+def opened_too(session: SealedEnd) -> RemoteProtocolError:
+    """Return the error for a handshake with the number of a session that both ends make."""
+    name = session.other.name
+    return RemoteProtocolError(
+        f"{name} broke the protocol: it opened a session that both nodes make by themselves",
+        culprit=name,
     )
 
 

@@ -121,6 +121,8 @@ class ServerBehindHub:
         if key in link.sessions and key in self._answers:
             opening, accepted = self._answers[key]
             return accepted if opening == envelope.body else None
+        if key in link.sessions:
+            return None  # the session of a meeting, which has no opening
         if key in self._former:
             raise RemoteProtocolError(
                 f"hub {self.hub.name!r} repeated an opening of {source.role} {source.name!r}",
