@@ -75,6 +75,20 @@ def test_one_process_that_has_the_list_is_enough(running, holder):
     assert "no epsilon was charged" in refused.last_line
 
 
+def test_what_was_prepared_before_a_node_was_revoked_does_not_run_with_it(lab):
+    """Behind a hub no handshake looks at the node again; node-1 alone has the list."""
+    here = lab(2)
+    here.served["hub"] = here.deployment.start_hub()
+    here.start()
+    prepared = here.run(command="prepare", name="ahead", epsilon="1/100")
+    assert prepared.code == 0, prepared.error
+    revoke(here, "node-2", "node-1")
+    refused = here.run(name="ahead", epsilon="1/100")
+    assert refused.code == e.CertificateError.exit_code, refused.error
+    assert "the certificate of node 'node-2' was revoked" in refused.last_line
+    assert "no epsilon was charged" in refused.last_line
+
+
 def test_a_revoked_coordinator_is_refused_by_every_node(running):
     revoke(running, "coordinator", *running.names)
     refused = running.run(name="revoked", epsilon="1/100")

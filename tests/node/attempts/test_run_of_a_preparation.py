@@ -21,8 +21,9 @@ from tests.support.ledgers import opened
 from tests.support.sessions import Run
 from tests.support.signed import signatures_of
 from tests.support.sites import site_of
-from umpc.crypto.signing import is_signature
+from umpc.crypto.signing import Holder, is_signature
 from umpc.errors import (
+    CertificateError,
     DataError,
     PeerLost,
     PeerUnavailable,
@@ -299,6 +300,24 @@ def test_a_site_whose_rules_have_changed_says_nothing(node, what):
     node.ruled_out = what
     said, error = node.hear(node.evaluate)
     assert isinstance(error, PolicyRefused) and said == [] and node.dialled == []
+    node.nothing_is_left()
+
+
+def test_a_node_that_was_revoked_since_the_preparation_is_refused_before_anything_is_said(node):
+    """Nodes at one hub shake no hands, so nothing else looks at certificates in this run."""
+    side = node.parked.side
+    before = side._own.verify
+
+    def now(certificate: bytes) -> Holder:
+        holder = before(certificate)
+        if holder.name == "node-2":
+            raise CertificateError("the certificate of node-2 was revoked", culprit="node-2")
+        return holder
+
+    side._own = replace(side._own, verify=now)
+    said, error = node.hear(node.evaluate)
+    assert isinstance(error, CertificateError) and error.culprit == "node-2"
+    assert said == [] and node.dialled == [] and node.used == []
     node.nothing_is_left()
 
 

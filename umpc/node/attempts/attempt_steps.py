@@ -239,9 +239,13 @@ class AttemptSteps:
         log.info("study %s is prepared: %d bytes wait for its run", self.stream.label, waiting)
 
     def _permit(self, study: Study, parked: PreparedAttempt) -> None:
-        """Ask the site's rules once more. Raises: PolicyRefused, ApprovalPending."""
+        """Ask the site's rules once more, and look at all nodes' certificates.
+
+        Raises: PolicyRefused, ApprovalPending, CertificateError.
+        """
         self.site.permit(study, parked.side.records)
         self.site.permit_delta(parked.delta)
+        parked.side.check_members_now()
 
     async def _finish(
         self, side: NodeSide, evaluate: m.Evaluate, patience: float | None = None

@@ -96,6 +96,15 @@ class SeedAgreement:
         self._members = tuple(members)
         return self._opening
 
+    def check_members_now(self) -> None:
+        """Check the members once more, with the dates and the list of revoked certificates of now.
+
+        What was prepared may wait for a day, and no handshake looks at certificates again.
+
+        Raises: CertificateError naming the node whose certificate counts no more.
+        """
+        check_members(self.study, self.members, self._own.verify, None, "prepare")
+
     def sign_members(self) -> bytes:
         """The node's signature of all members, after `agree`."""
         if self._members is None:
