@@ -289,9 +289,11 @@ class HubLink:
             if session.parties.session == envelope.session:
                 session.fail(redirected(session, envelope), tell=False)
                 return
+        if envelope.kind == pb.HUB_REFUSE:
+            return
         if envelope.early:
             self._early.add((source.role, source.name, envelope.session))
-        elif envelope.kind != pb.HUB_REFUSE:
+        else:
             self._answer(envelope, pb.HUB_REFUSE, b"")
 
     def _open(self, envelope: pb.HubEnvelope) -> None:
