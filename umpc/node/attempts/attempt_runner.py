@@ -276,12 +276,17 @@ class AttemptRunner:
         self.ended_well = made
         if made:
             await self.links.finish()
-        self.close()
+        self.close(has_made=made)
         await self.links.ended()
 
-    def close(self) -> None:
-        """End everything that belongs to this run; what waits prepared does not."""
+    def close(self, *, has_made: bool = False) -> None:
+        """End everything that belongs to this run; what waits prepared does not.
+
+        Args: has_made: the channels of the next study are made, so no peer waits for any.
+        """
         keep = self.ended_well
+        if self._has_met and not (has_made or self._is_parked):
+            self.links.refuse(self.channels.waiting_for(self.side.mesh))
         self.material.close(keep=keep, keep_spool=self._is_parked)
         self.links.close(keep=keep)
         if self.links.made and not keep and self.site.channels is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from umpc.errors import RemoteProtocolError
 from umpc.node.attempts.guard import ViolationGuard
@@ -145,6 +145,16 @@ class RunLinks:
     async def ended(self) -> None:
         """Wait until all links have ended, after `close`."""
         await asyncio.gather(*(link.ended() for link in self.made.values()))
+
+    def refuse(self, peers: Iterable[int]) -> None:
+        """Tell these peers that nothing more comes, before `close`.
+
+        A stream tells it by its end, and a session of a hub says nothing.
+        """
+        for peer in peers:
+            link = self.made.get(peer)
+            if isinstance(link, SessionLink):
+                link.refuse()
 
     def close(self, *, keep: bool) -> None:
         """Hang up. Args: keep: the connections may serve another run."""

@@ -83,6 +83,10 @@ class SessionLink(PeerLink):
         """Let the last message leave, for FINISH_SECONDS at most."""
         await self._open.left(FINISH_SECONDS)
 
+    def refuse(self) -> None:
+        """Tell the peer that nothing more comes, before `close`, where it may wait for it."""
+        self._open.refuse()
+
     def close(self, *, keep: bool = False) -> None:
         """Drop this end of the session. Nobody is told. Args: keep: makes no difference."""
         self._alarm = None

@@ -143,6 +143,11 @@ class AgreedSession(SealedEnd):
                 while not (self._is_over or self._numbering.has_left):
                     await self._until_changed()
 
+    def refuse(self) -> None:
+        """Tell the other end that this one takes no more, before `drop`: it may wait for it."""
+        if not self._is_over:
+            self._link.refuse(self._framed(pb.HUB_REFUSE, b"", 0).envelope)
+
     def drop(self) -> None:
         """Forget the session: its run has ended. The other side hears nothing of it."""
         self._is_dropped = True
