@@ -120,7 +120,7 @@ class SessionLink(PeerLink):
 
     def failed(self, error: UmpcError) -> None:
         error.step = error.step or self.step
-        log.info("the session with %s has ended: %s", self.peer, error.message)
+        log.debug("the session with %s has ended: %s", self.peer, error.message)
         self.fail(error)
         self._sound_alarm()
 
