@@ -15,6 +15,7 @@ from test_agreed import MEETING, SECRET, User, ends_of, link_of
 from umpc.errors import RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.credentials import credentials_of
+from umpc.transport.hub.early import MOST_EACH, EarlySessions
 from umpc.transport.hub.sealing import End, Opening, Parties, agree
 
 A, B = End("node", "a"), End("node", "b")
@@ -74,3 +75,15 @@ def test_a_handshake_before_the_meeting_is_the_fault_of_the_node_that_made_it(si
             assert caught.value.culprit == "a"
 
     run(scenario())
+
+
+def test_a_session_that_is_made_leaves_nothing_among_the_early_ones():
+    early = EarlySessions()
+    for name in "ab":
+        for number in range(2 * MOST_EACH):
+            early.add(("node", name, bytes([number])))
+    assert len(early) == 2 * MOST_EACH
+    assert not early.forget(("node", "a", bytes([0]))), "the oldest left"
+    for number in range(MOST_EACH, 2 * MOST_EACH):
+        assert early.forget(("node", "a", bytes([number])))
+    assert len(early) == MOST_EACH and list(early._of) == [("node", "b")]
