@@ -217,6 +217,20 @@ def test_a_closed_link_says_nothing_and_its_peer_hears_when_it_writes():
     run(scenario)
 
 
+def test_whoever_waits_on_a_link_that_is_closed_waits_no_longer():
+    async def scenario(wire: Wire) -> None:
+        _, south = wire.links()
+        asked = south.ask(frame().key)
+        south.close()
+        assert isinstance(asked, asyncio.Future)
+        for waiting in (asked, south.receive(frame(1).key)):
+            with pytest.raises(PeerLost) as caught:
+                await waiting
+            assert caught.value.culprit == "north"
+
+    run(scenario)
+
+
 def test_before_all_have_signed_a_peer_that_is_not_there_yet_is_waited_for():
     async def scenario(wire: Wire) -> None:
         north = wire.link(0)

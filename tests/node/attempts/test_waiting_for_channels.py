@@ -51,7 +51,7 @@ def ended_run(link: Any) -> AttemptRunner:
 
 
 def test_a_node_that_makes_no_channel_says_so_to_the_one_that_waits_for_it(ends, monkeypatch):
-    """It has more peers, or its chain is at its end, or its run failed after the other one's."""
+    """It has more peers, or its chain is at its end."""
     monkeypatch.setattr(making_channels, "MAKE_SECONDS", 3600.0)
 
     async def scenario(wire: Wire) -> None:
@@ -67,18 +67,29 @@ def test_a_node_that_makes_no_channel_says_so_to_the_one_that_waits_for_it(ends,
     run(scenario)
 
 
-@pytest.mark.parametrize("why", ["it was made", "it is parked"])
+@pytest.mark.parametrize("why", ["it was made", "it is parked", "it failed"])
 def test_nothing_is_said_where_nobody_waits(why):
     async def scenario(wire: Wire) -> None:
         _, south = wire.links()
         runner = ended_run(south)
-        if why == "it is parked":
-            runner._is_parked = True
+        if why != "it was made":
+            runner._is_parked = why == "it is parked"
+            runner.ended_well = why != "it failed"  # then the coordinator ends all others
             runner.end()
         else:
             await runner._close_later(made=True)
         wire.exchange()
         assert wire.sent == []
+
+    run(scenario)
+
+
+def test_a_channel_that_could_not_be_made_is_waited_for_no_longer():
+    async def scenario(wire: Wire) -> None:
+        north, south = wire.links()
+        await ended_run(south)._close_later(made=False)
+        wire.exchange()
+        assert north.session is not None and north.session.failure is not None
 
     run(scenario)
 

@@ -262,7 +262,7 @@ class AttemptRunner:
         if self._makes_channels():
             self.material.hang_up(keep=self.ended_well)
         else:
-            self.close()
+            self.close(refuses=self.ended_well and self._has_met and not self._is_parked)
 
     def _makes_channels(self) -> bool:
         """Begin to make channels, if any are due; the run is closed when they are made."""
@@ -276,16 +276,16 @@ class AttemptRunner:
         self.ended_well = made
         if made:
             await self.links.finish()
-        self.close(has_made=made)
+        self.close(refuses=not made)
         await self.links.ended()
 
-    def close(self, *, has_made: bool = False) -> None:
+    def close(self, *, refuses: bool = False) -> None:
         """End everything that belongs to this run; what waits prepared does not.
 
-        Args: has_made: the channels of the next study are made, so no peer waits for any.
+        Args: refuses: a peer may wait for this node to make channels, and it makes none.
         """
         keep = self.ended_well
-        if self._has_met and not (has_made or self._is_parked):
+        if refuses:
             self.links.refuse(self.channels.waiting_for(self.side.mesh))
         self.material.close(keep=keep, keep_spool=self._is_parked)
         self.links.close(keep=keep)
