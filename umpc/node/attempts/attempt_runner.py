@@ -280,10 +280,7 @@ class AttemptRunner:
         await self.links.ended()
 
     def close(self, *, refuses: bool = False) -> None:
-        """End everything that belongs to this run; what waits prepared does not.
-
-        Args: refuses: a peer may wait for this node to make channels, and it makes none.
-        """
+        """End this run, and not what waits prepared. Args: refuses: peers that wait for channels."""
         keep = self.ended_well
         if refuses:
             self.links.refuse(self.channels.waiting_for(self.side.mesh))
