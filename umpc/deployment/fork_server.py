@@ -44,6 +44,7 @@ IMPORTED = (
     "umpc.coordinator.studyfile",
     "umpc.dealer.server",
     "umpc.hub.server",
+    "umpc.node.rehearsal",
     "umpc.node.server",
     "umpc.node.table.columns",
     "umpc.shuffler.server",
@@ -219,4 +220,5 @@ if __name__ == "__main__":
     importlib.import_module("umpc.cli.main").use_one_blas_thread()
     for module in IMPORTED:
         importlib.import_module(module)
+    importlib.import_module("umpc.node.rehearsal").rehearse()  # for all that it forks
     serve(socket.socket(fileno=int(sys.argv[1])))
