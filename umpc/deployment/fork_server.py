@@ -162,6 +162,14 @@ class ForkedProcess:
 # --- the server
 
 
+def prepare() -> None:
+    """Import everything, and rehearse a study for all nodes that will be forked."""
+    importlib.import_module("umpc.cli.main").use_one_blas_thread()
+    for module in IMPORTED:
+        importlib.import_module(module)
+    importlib.import_module("umpc.node.rehearsal").rehearse()
+
+
 def serve(requests: socket.socket) -> None:
     """Fork for every request, until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the demo, which ends us
@@ -217,8 +225,5 @@ def _forked_twice(requests: socket.socket) -> bool:
 
 
 if __name__ == "__main__":
-    importlib.import_module("umpc.cli.main").use_one_blas_thread()
-    for module in IMPORTED:
-        importlib.import_module(module)
-    importlib.import_module("umpc.node.rehearsal").rehearse()  # for all that it forks
+    prepare()
     serve(socket.socket(fileno=int(sys.argv[1])))
