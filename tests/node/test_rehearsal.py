@@ -1,4 +1,4 @@
-"""umpc.node.rehearsal: what a first study would else do is done when a node says that it is ready."""
+"""umpc.node.rehearsal: what would make a first study slower is done before *ready*."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_it_takes_the_rounds_of_cells_that_are_computed_together(monkeypatch):
         return expand(cls, plan, seeds, *rest)
 
     monkeypatch.setattr(SeededPart, "expand_all", classmethod(counted))
-    rehearsal.rehearse.__wrapped__()
+    rehearsal._take_all_steps()
     assert max(chunks) > 1
 
 
@@ -66,9 +66,18 @@ def test_it_draws_from_the_system_and_takes_no_random_number_twice(monkeypatch):
         return drawn[-1]
 
     monkeypatch.setattr(rehearsal.os, "urandom", noted)
-    rehearsal.rehearse.__wrapped__()
+    rehearsal._take_all_steps()
     seeds = [each for each in drawn if len(each) >= 16]
     assert seeds and len(set(seeds)) == len(seeds)
+
+
+def test_a_process_rehearses_once_and_so_does_one_that_is_forked_from_it(monkeypatch):
+    taken = []
+    monkeypatch.setattr(rehearsal, "_take_all_steps", lambda: taken.append(os.getpid()))
+    for process in (-1, -1, -2, -2):
+        monkeypatch.setattr(os, "getpid", lambda process=process: process)
+        rehearsal.rehearse()
+    assert taken == [-1, -2]
 
 
 def test_a_node_rehearses_before_it_opens_its_site(monkeypatch, tmp_path):
