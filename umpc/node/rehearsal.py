@@ -33,7 +33,7 @@ from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
 
 NODES = 4
-"""So many that a node has several cells, which it computes together."""
+"""Each node then has several cells, which it computes together."""
 RECORDS = 8
 FIELDS = (FieldText("x", "0", "127", "1"), FieldText("y", "0", "127", "1"))
 
