@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from hypothesis import given
+from hypothesis import strategies as some
 
-from umpc.crypto.signing import ORDER, MemoryAuthority, is_signature, verify_nobody
+from umpc.crypto.signing import ORDER, MemoryAuthority, _in_der, is_signature, verify_nobody
 from umpc.errors import CertificateError, LocalProtocolError
 
 HERE = MemoryAuthority("here")
@@ -34,6 +37,14 @@ def test_impossible_numbers_are_no_signature():
     order = ORDER.to_bytes(32, "big")
     for signature in (b"", bytes(63), bytes(64), bytes(65), order + order, b"\xff" * 64):
         assert not is_signature(KEY, STATEMENT, signature)
+
+
+NUMBERS = some.integers(0, 2**256 - 1) | some.integers(0, 256).map(lambda bits: (1 << bits) - 1)
+
+
+@given(NUMBERS, NUMBERS)
+def test_a_signature_in_der_is_that_of_the_library(r, s):
+    assert _in_der(r.to_bytes(32, "big") + s.to_bytes(32, "big")) == encode_dss_signature(r, s)
 
 
 def test_a_memory_authority_knows_its_own_certificates_only():

@@ -250,6 +250,13 @@ def test_memory_is_bounded_and_idle_requests_leave(tmp_path):
     assert nothing.done() == "2 0 0" and nothing.cache.size == 0
 
 
+def test_a_request_computes_its_hash_once(monkeypatch):
+    request = RecordRequest((X, Y))
+    assert hash(request) == hash(RecordRequest((X, Y))) and request == BOTH
+    monkeypatch.setattr(Fraction, "__hash__", lambda number: pytest.fail("a bound was hashed"))
+    assert {request: 1}[request] == 1
+
+
 def test_nobody_writes_to_kept_records(site):
     site.study()
     for column in site.cache.load(BOTH).columns.values():

@@ -57,9 +57,11 @@ def start_many(
 
 def _open_sites(folder: Path, ending: contextlib.ExitStack) -> list[OwnSite]:
     """Open the nodes of a folder, and DuckDB for all of them."""
+    from umpc.node.rehearsal import rehearse
     from umpc.node.table.warm_up import warm_up
 
     warm_up()
+    rehearse()
     found = configurations(folder)
     return [open_site(configs, own_identity(configs[0]), ending) for configs in found]
 

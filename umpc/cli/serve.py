@@ -149,9 +149,11 @@ def _start_one(
     found = load_datasets(config)
     loaded = found[0]
     if not light:
+        from umpc.node.rehearsal import rehearse
         from umpc.node.table.warm_up import warm_up
 
         warm_up()
+        rehearse()
     identity = own_identity(loaded)
     start_logging(f"node {identity.name}", *logs)
     with contextlib.ExitStack() as ending:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import (
-    decode_dss_signature,
-    encode_dss_signature,
-)
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from umpc.crypto.digests import digest
 from umpc.errors import CertificateError, LocalProtocolError
@@ -82,7 +79,7 @@ def signer(key: ec.EllipticCurvePrivateKey) -> Sign:
     """The signing call of a key."""
 
     def sign(statement: bytes) -> bytes:
-        r, s = decode_dss_signature(key.sign(statement, ec.ECDSA(hashes.SHA256())))
+        r, s = decode_dss_signature(key.sign(statement, _scheme()))
         return r.to_bytes(32, "big") + s.to_bytes(32, "big")
 
     return sign
@@ -98,13 +95,30 @@ def is_signature(key: bytes, statement: bytes, signature: bytes) -> bool:
     """Whether the holder of a key signed the statement."""
     if len(signature) != SIGNATURE_BYTES:
         return False
-    r = int.from_bytes(signature[:32], "big")
-    s = int.from_bytes(signature[32:], "big")
     try:
-        _public_key(key).verify(encode_dss_signature(r, s), statement, ec.ECDSA(hashes.SHA256()))
+        _public_key(key).verify(_in_der(signature), statement, _scheme())
     except InvalidSignature:
         return False
     return True
+
+
+@cache
+def _scheme() -> ec.ECDSA:
+    return ec.ECDSA(hashes.SHA256())
+
+
+def _in_der(signature: bytes) -> bytes:
+    """r and s as `cryptography` reads them: the DER of Ecdsa-Sig-Value (RFC 3279, 2.2.3)."""
+    body = _integer(signature[:32]) + _integer(signature[32:])
+    return bytes((0x30, len(body))) + body
+
+
+def _integer(word: bytes) -> bytes:
+    """The DER of a nonnegative integer: the fewest bytes, of which the first is below 128."""
+    shortest = word.lstrip(b"\0") or b"\0"
+    if shortest[0] & 0x80:
+        shortest = b"\0" + shortest
+    return bytes((0x02, len(shortest))) + shortest
 
 
 @lru_cache(maxsize=1 << 13)  # the nodes of the largest study: each signs several statements

@@ -44,6 +44,7 @@ IMPORTED = (
     "umpc.coordinator.studyfile",
     "umpc.dealer.server",
     "umpc.hub.server",
+    "umpc.node.rehearsal",
     "umpc.node.server",
     "umpc.node.table.columns",
     "umpc.shuffler.server",
@@ -161,6 +162,14 @@ class ForkedProcess:
 # --- the server
 
 
+def prepare() -> None:
+    """Import everything, and rehearse a study for all nodes that will be forked."""
+    importlib.import_module("umpc.cli.main").use_one_blas_thread()
+    for module in IMPORTED:
+        importlib.import_module(module)
+    importlib.import_module("umpc.node.rehearsal").rehearse()
+
+
 def serve(requests: socket.socket) -> None:
     """Fork for every request, until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the demo, which ends us
@@ -216,7 +225,5 @@ def _forked_twice(requests: socket.socket) -> bool:
 
 
 if __name__ == "__main__":
-    importlib.import_module("umpc.cli.main").use_one_blas_thread()
-    for module in IMPORTED:
-        importlib.import_module(module)
+    prepare()
     serve(socket.socket(fileno=int(sys.argv[1])))

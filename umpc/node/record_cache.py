@@ -25,6 +25,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,14 @@ class RecordRequest:
     def of(cls, study: Study) -> RecordRequest:
         """Return the request of a study. Raises: as the study's own checks."""
         return cls(tuple(each.schema() for each in study.fields), study.condition, study.people)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.fields, self.where, self.person))
+
+    def __hash__(self) -> int:
+        """The hash, computed once: the watch needs it several times a second, for exact bounds."""
+        return self._hash
 
 
 @dataclass(frozen=True)

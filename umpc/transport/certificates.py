@@ -109,11 +109,17 @@ def _lives(ca_pem: bytes, der: bytes, now: datetime) -> bool:
 @lru_cache(maxsize=1 << 13)
 def _common_life(ca_pem: bytes, der: bytes) -> tuple[datetime, datetime] | None:
     """The time in which an authority and its certificate both count; None: malformed dates."""
-    both = _authority(ca_pem), named_certificate(der)[0]
+    since, until = _life_of_authority(ca_pem)
+    cert = named_certificate(der)[0]
     with contextlib.suppress(*MALFORMED):
-        since = max(each.not_valid_before_utc for each in both)
-        return since, min(each.not_valid_after_utc for each in both)
+        return max(since, cert.not_valid_before_utc), min(until, cert.not_valid_after_utc)
     return None
+
+
+@lru_cache(maxsize=16)
+def _life_of_authority(ca_pem: bytes) -> tuple[datetime, datetime]:
+    ca = _authority(ca_pem)
+    return ca.not_valid_before_utc, ca.not_valid_after_utc
 
 
 @lru_cache(maxsize=1 << 13)
@@ -170,13 +176,13 @@ def names_of(document: Document) -> tuple[str, str]:
     """
     with refusing(f"the names of a certificate or request are malformed: {REMAKE}"):
         subject = document.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        found = _alternative_names_in(document)
-        shown = found.get_values_for_type(x509.DNSName)
+        found = list(_alternative_names_in(document))
+        shown = [each.value for each in found if isinstance(each, x509.DNSName)]
     common = [str(attribute.value) for attribute in subject]
-    for role in ROLES:
-        expected = [host_name(name, role) for name in (*common, "any")]
-        if len(common) == 1 and shown == expected and len(list(found)) == 2 and is_name(common[0]):
-            return common[0], role
+    if len(common) == 1 and len(found) == 2 and is_name(common[0]):
+        for role in ROLES:
+            if shown == [host_name(common[0], role), host_name("any", role)]:
+                return common[0], role
     raise CertificateError(
         f"a certificate or request of {_brief(common)} has the names {_brief(shown)}, "
         f"expected exactly <name>.<role>.umpc and any.<role>.umpc: {REMAKE}"
