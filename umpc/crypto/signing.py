@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from threading import Lock
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -96,23 +95,26 @@ class OwnSignatures:
     """The last signatures that this process made itself: to check one of them again is of no use.
 
     A node gets its own signatures back among those of all nodes. Only the same bytes count: of the
-    key, of the statement and of the signature. Args: most: how many are kept.
+    key, of the statement and of the signature.
+
+    Args: most: at least so many are kept, and at most twice as many.
     """
 
-    def __init__(self, most: int = 1 << 10):
+    def __init__(self, most: int = 1 << 9):
         self._most = most
-        self._made: dict[tuple[bytes, bytes, bytes], None] = {}
-        self._lock = Lock()
+        self._made: set[bytes] = set()
+        self._earlier: set[bytes] = set()
 
     def note(self, key: bytes, statement: bytes, signature: bytes) -> None:
         """Keep a signature that was just made. Args: key: a point, as `Holder` has it."""
-        with self._lock:
-            self._made[key, statement, signature] = None
-            if len(self._made) > self._most:
-                del self._made[next(iter(self._made))]
+        if len(self._made) >= self._most:
+            self._made, self._earlier = set(), self._made
+        self._made.add(digest(key, statement, signature))
 
     def has(self, key: bytes, statement: bytes, signature: bytes) -> bool:
-        return (key, statement, signature) in self._made
+        """Whether a signature is one of those that are kept."""
+        mark = digest(key, statement, signature)
+        return mark in self._made or mark in self._earlier
 
 
 _OWN = OwnSignatures()
