@@ -77,23 +77,30 @@ def test_a_known_peer_that_is_away_is_missed_as_any_other(site):
         with pytest.raises(PeerUnavailable, match="connection refused"):
             await connect(site("b"), "a", "node", address, 0.5)
         place = (site("b").ca_pem, "node", "a", address)
-        return KNOWN.take(place)
+        return KNOWN.get(place)
 
     assert asyncio.run(scenario()) is None
 
 
-def test_a_certificate_is_forgotten_until_it_has_served_again():
+def test_a_certificate_that_does_not_serve_is_forgotten_unless_there_is_another():
     known = KnownCertificates()
     place = (b"authority", "node", "a", "here:1")
-    known.put(place, b"certificate")
-    assert known.take(place) == b"certificate"
-    assert known.take(place) is None
+    known.put(place, b"first")
+    assert known.get(place) == known.get(place) == b"first"
+    known.put(place, b"second")
+    known.forget(place, b"first")
+    assert known.get(place) == b"second"
+    known.forget(place, b"second")
+    known.forget(place, b"second")
+    assert known.get(place) is None
 
 
-def test_the_oldest_certificates_are_forgotten():
+def test_the_certificates_that_served_longest_ago_are_forgotten():
     known = KnownCertificates(most=2)
-    for name in "abc":
-        known.put((b"authority", "node", name, "here:1"), name.encode())
+    places = {name: (b"authority", "node", name, "here:1") for name in "abc"}
+    known.put(places["a"], b"a")
+    known.put(places["b"], b"b")
+    assert known.get(places["a"]) == b"a"
+    known.put(places["c"], b"c")
     assert len(known) == 2
-    assert known.take((b"authority", "node", "a", "here:1")) is None
-    assert known.take((b"authority", "node", "c", "here:1")) == b"c"
+    assert [known.get(place) for place in places.values()] == [b"a", None, b"c"]

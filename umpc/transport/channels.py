@@ -190,18 +190,18 @@ class _Attempt:
         It is verified as one that a look shows. A peer that has another one by now, or is not
         there, fails this handshake, and a look follows.
         """
-        known = KNOWN.take(self._place)
+        known = KNOWN.get(self._place)
         if known is None:
             return None
+        channel: grpc.aio.Channel | None = None
         try:
-            pem = self._check(known)
+            channel = await self._connect(self._check(known))
         except CertificateError:
             return None
-        channel = await self._connect(pem)
-        if channel is None:
-            return None
-        KNOWN.put(self._place, known)
-        return VerifiedChannel(channel, known)
+        finally:
+            if channel is None:
+                KNOWN.forget(self._place, known)
+        return None if channel is None else VerifiedChannel(channel, known)
 
     async def _verified(self, der: bytes) -> bytes:
         """Return the certificate in PEM. Raises: CertificateError unless it is our peer's."""

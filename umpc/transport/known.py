@@ -11,7 +11,8 @@ two. Every check is made anew: authority, dates, list of revoked certificates, n
 | was renewed, or another process has its address | the handshake fails, and a look follows |
 | is not there | the connection fails, and a look follows |
 
-A certificate is no secret. It is forgotten when a handshake with it fails.
+A certificate is no secret. It is forgotten when it does not pass a check, or when no channel by it
+becomes ready.
 """
 
 from __future__ import annotations
@@ -37,18 +38,26 @@ class KnownCertificates:
     def __len__(self) -> int:
         return len(self._found)
 
-    def take(self, place: Place) -> bytes | None:
-        """Return the certificate of a peer, and forget it until it has served again."""
+    def get(self, place: Place) -> bytes | None:
+        """Return the certificate of a peer, if it is known."""
         with self._lock:
-            return self._found.pop(place, None)
+            if place in self._found:
+                self._found.move_to_end(place)
+            return self._found.get(place)
 
     def put(self, place: Place, der: bytes) -> None:
         """Keep the certificate with which a channel to a peer became ready."""
         with self._lock:
-            self._found.pop(place, None)
             self._found[place] = der
+            self._found.move_to_end(place)
             while len(self._found) > self._most:
                 self._found.popitem(last=False)
+
+    def forget(self, place: Place, der: bytes) -> None:
+        """Forget a certificate that did not serve, unless the peer has shown another one since."""
+        with self._lock:
+            if self._found.get(place) == der:
+                del self._found[place]
 
 
 KNOWN = KnownCertificates()
