@@ -194,6 +194,23 @@ def test_the_called_side_has_the_same_stream(identity):
     assert [error.culprit for error in failures] == ["south"]
 
 
+def test_a_stream_that_its_peer_has_ended_is_not_told_to_end(identity, monkeypatch):
+    async def handler(context):
+        await context.write(b"last")
+
+    async def scenario(stream, server):
+        assert await stream.next("talk") == b"last"
+        await stream.ended_within(20)
+
+        async def told():
+            raise AssertionError("a peer was told to end a stream that it has ended")
+
+        monkeypatch.setattr(stream._opened.call, "done_writing", told)
+        await stream.finish(5)
+
+    run(identity, handler, scenario)
+
+
 def test_a_stream_that_was_not_opened_says_so(identity):
     async def scenario() -> None:
         stream: Bytes = RpcStream("north", "connect", as_received)

@@ -369,3 +369,13 @@ def test_keys_do_not_depend_on_the_order_in_an_edge_and_sort_as_edges_do():
     edges = np.array(list(combinations(range(7), 3)))
     assert np.array_equal(edge_keys(edges, 7), edge_keys(edges[:, ::-1], 7))
     assert (np.diff(edge_keys(edges, 7)) > 0).all()
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 17, 1000])
+@pytest.mark.parametrize("values", [1, 3, 1 << 63])
+def test_a_random_order_is_that_of_a_stable_sort(size, values):
+    """Equal words, of which the stream hardly ever has any, keep their order at every process."""
+    words = np.random.default_rng(size).integers(0, values, size, dtype=np.uint64)
+    order = sampling.random_order(size, lambda count: words[:count])
+    assert order.dtype == np.int64
+    assert order.tolist() == sorted(range(size), key=words.tolist().__getitem__)

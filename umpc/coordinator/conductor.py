@@ -117,7 +117,7 @@ class Conductor:
         asked, answered = await self._question(released)
         await asyncio.wait({anticipating})
         for link in self.links:  # their nodes end the streams while the report is made
-            await link.hang_up()
+            await link.hang_up(is_over=not self.side.asks)
         revealed = [
             len(answer.share) + more for answer, more in zip(released, answered, strict=True)
         ]

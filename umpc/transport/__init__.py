@@ -15,6 +15,7 @@ Certificates hold the name and the role of a process.
 | `credentials.py` | what protocol code signs with, and how it checks what others signed |
 | `tls.py` | TLS 1.3 only: credentials from an identity, and the peer that makes a call |
 | `channels.py` | channels and servers with limits, and the way to a peer |
+| `known.py` | the certificates that peers showed before, so that a channel needs no look |
 | `role_guard.py` | the roles that may call each method |
 | `listening.py` | the check that an address of this machine is free |
 | `dialling.py` | a channel to another process, directly or through a hub |

@@ -20,6 +20,7 @@ from umpc.transport.certificates import ROLES, clock, host_name, verify_certific
 from umpc.transport.diagnose import explain, find_fault, shown_certificate, split_address
 from umpc.transport.heartbeat import BEATEN, METHOD, Calls
 from umpc.transport.identity import Identity
+from umpc.transport.known import KNOWN, Place
 from umpc.transport.listening import refuse_if_taken
 from umpc.transport.patience import own_lag, time_limit
 from umpc.transport.proxy import proxy_to
@@ -110,8 +111,9 @@ async def open_connection(
     because a machine is busy, has `patience` seconds. A wrong certificate ends the wait at once,
     because it stays wrong. Only time in which this process could run counts.
 
-    The channel trusts one certificate only: the one that the peer showed a moment before, after it
-    was verified and looked for in the list of revoked ones (`tls.channel_credentials`).
+    The channel trusts one certificate only, after it was verified and looked for in the list of
+    revoked ones (`tls.channel_credentials`): the one that the peer showed when this process last
+    reached it, or else the one that it shows to a look a moment before (`known.py`).
 
     Raises: CertificateError, PeerUnavailable, ConfigError as `diagnose.explain` finds them.
     """
@@ -162,12 +164,15 @@ class _Attempt:
 
     async def until_ready(self) -> VerifiedChannel:
         """Try until a channel is ready. Raises: CertificateError, if trying again is of no use."""
+        if (known := await self._by_known_certificate()) is not None:
+            return known
         pause = FIRST_PAUSE
         while True:
             self._identity = self._identity.latest()
             shown = await shown_certificate(self._address, self._seconds, self._role)
             channel = None if shown is None else await self._connect(await self._verified(shown))
-            if channel is not None:
+            if channel is not None and shown is not None:
+                KNOWN.put(self._place, shown)
                 return VerifiedChannel(channel, shown)
             error = await self.reason()
             if isinstance(error, CertificateError):
@@ -175,19 +180,46 @@ class _Attempt:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
+    @property
+    def _place(self) -> Place:
+        return self._identity.ca_pem, self._role, self._name, self._address
+
+    async def _by_known_certificate(self) -> VerifiedChannel | None:
+        """Return a channel to a peer that shows the same certificate as before, or None.
+
+        It is verified as one that a look shows. A peer that has another one by now, or is not
+        there, fails this handshake, and a look follows.
+        """
+        known = KNOWN.get(self._place)
+        if known is None:
+            return None
+        channel: grpc.aio.Channel | None = None
+        try:
+            channel = await self._connect(self._check(known))
+        except CertificateError:
+            return None
+        finally:
+            if channel is None:
+                KNOWN.forget(self._place, known)
+        return None if channel is None else VerifiedChannel(channel, known)
+
     async def _verified(self, der: bytes) -> bytes:
         """Return the certificate in PEM. Raises: CertificateError unless it is our peer's."""
-        us = self._identity
         try:
-            name, role = verify_certificate(der, us.ca_pem, now=clock(), revoked=us.revoked)
-            if role != self._role or self._name not in (name, "any"):
-                raise CertificateError(
-                    f"at {self._address} is {role} {name!r}, expected {self._role} {self._name!r}: "
-                    "check the address, or the name in the study"
-                )
+            return self._check(der)
         except CertificateError as error:
             told = await self.reason()
             raise told if isinstance(told, CertificateError) else error from None
+
+    def _check(self, der: bytes) -> bytes:
+        """Return the certificate in PEM. Raises: CertificateError unless it is our peer's."""
+        us = self._identity
+        name, role = verify_certificate(der, us.ca_pem, now=clock(), revoked=us.revoked)
+        if role != self._role or self._name not in (name, "any"):
+            raise CertificateError(
+                f"at {self._address} is {role} {name!r}, expected {self._role} {self._name!r}: "
+                "check the address, or the name in the study"
+            )
         return ssl.DER_cert_to_PEM_cert(der).encode()
 
     async def _connect(self, server_pem: bytes) -> grpc.aio.Channel | None:

@@ -147,7 +147,7 @@ class RpcStream(Generic[Request, Reply]):
         if isinstance(call, HubCall):
             call.lasts = self._kept is not None
         source = call.read_from if isinstance(call, AcceptedCall) else call
-        beats = self._beats and not is_behind_hub(self._address)  # a hub's session has its own
+        beats = self._beats and not self.is_through_hub  # a hub's session has its own
         decode = self._decode
         if self._lease is not None and beats:
             self._heart = StreamHeart(self.channel, self._address, self._given_up)
@@ -158,6 +158,11 @@ class RpcStream(Generic[Request, Reply]):
     def accept(self, context: Context[Any, Request]) -> None:
         """Start to read a call that the peer made. The call ends when its handler returns."""
         self.begin(AcceptedCall(context))
+
+    @property
+    def is_through_hub(self) -> bool:
+        """The peer is reached through a hub."""
+        return is_behind_hub(self._address)
 
     @property
     def is_open(self) -> bool:
@@ -309,11 +314,16 @@ class RpcStream(Generic[Request, Reply]):
 
     # ---- end -------------------------------------------------------------------------------
 
+    async def ended_within(self, seconds: float) -> None:
+        """Wait until the peer has ended the stream, or the time is up."""
+        if self._reader is not None:
+            await self._reader.ended_within(seconds)
+
     async def finish(self, seconds: float) -> None:
         """Say that this side writes no more, and wait until the peer ends the stream."""
         if self._reader is None:
             return
-        if not self._says_no_more:
+        if not self._says_no_more and not self._reader.has_ended.is_set():
             self._says_no_more = True
             with contextlib.suppress(*BROKEN):
                 await self._opened.call.done_writing()
