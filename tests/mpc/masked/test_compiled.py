@@ -13,7 +13,7 @@ from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.mpc.masked import tasks
 from umpc.mpc.masked.compiled import rows
 from umpc.native import programs
-from umpc.native.programs import Code, EdgeProgram, KeyStream
+from umpc.native.programs import Code, EdgeProgram, Joined, KeyStreams, Parts
 
 CASES = [(KERNELS, name, (0, 1)) for name in KERNELS]
 CASES += [(TRIPLE_KERNELS, name, p) for name in TRIPLE_KERNELS for p in ((0, 1, 2), (1, 0, 1))]
@@ -85,7 +85,7 @@ def test_a_key_stream_crosses_tiles_and_blocks():
             to = program.row("to", number)
             program.add(Code.COPY, to, program.row("stream", number))
         written = np.zeros((5, 376), dtype=np.uint8)
-        program.run(count, {"to": written, "stream": KeyStream(seed)}, kind)
+        program.run([count], {"to": Parts([written]), "stream": KeyStreams([seed])}, kind)
         assert written.tobytes() == octets.tobytes()
 
 
@@ -94,4 +94,5 @@ def test_a_source_that_is_too_short_is_refused():
     program.add(Code.COPY, program.row("to", 1), program.row("from", 0))
     for kind in programs.kinds():
         with pytest.raises(ValueError, match="are due"):
-            program.run(9, {"to": np.zeros(3, np.uint8), "from": bytes(2)}, kind)
+            to = Joined(np.zeros(8, np.uint8), [0, 4, 8])
+            program.run([9, 9], {"to": to, "from": Parts([bytes(2), bytes(1)])}, kind)
