@@ -25,6 +25,12 @@ int umpc_run(int kind, const void *steps, size_t steps_count, const void *operan
              uint8_t *const *sources, const uint8_t *are_streams, size_t sources_count,
              size_t scratch, const size_t *counts, size_t chunks, uint64_t *sums,
              size_t sums_count);
+int umpc_count_owners(size_t slots, size_t edges, const int32_t *const *rows,
+                      const uint8_t *const *nodes, const size_t *records, const size_t *shape,
+                      uint8_t *codes, uint64_t *sizes);
+int umpc_place_edges(size_t slots, size_t edges, const int32_t *const *rows, const uint8_t *codes,
+                     const int32_t *zeros, uint64_t *free_places, size_t room,
+                     int32_t *const *placed);
 
 #define LEAF_BITS 5
 #define TILE 256 /* gates: 4 KiB of blocks */
@@ -168,6 +174,8 @@ static int supported_kinds(void)
 static const gate GATES[] = {{0, NULL, NULL, NULL}};
 
 #endif
+
+#include "edges.h"
 
 int umpc_kernel_version(void)
 {

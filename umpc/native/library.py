@@ -41,6 +41,8 @@ def load(file: Path) -> ctypes.CDLL | None:
     run: list[Any] = [number, text, size, text, pointer, text, size, size]
     run += [pointer, size, pointer, size]
     library.umpc_run.argtypes = run
+    library.umpc_count_owners.argtypes = [size, size, *arrays]
+    library.umpc_place_edges.argtypes = [size, size, *arrays[:4], size, pointer]
     return library
 
 

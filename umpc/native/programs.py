@@ -29,7 +29,7 @@ from enum import IntEnum, auto
 from functools import cached_property
 from itertools import accumulate, pairwise
 from operator import add, sub
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +144,7 @@ def places_of(source: Source) -> tuple[list[int], list[int]]:
         return [first + start for start in source.cuts[:-1]], sizes
     parts = source.seeds if isinstance(source, KeyStreams) else source.parts
     if not parts or isinstance(parts[0], bytes):
-        pointers = (ctypes.c_char_p * len(parts))(*parts)
+        pointers = (ctypes.c_char_p * len(parts))(*cast("Sequence[bytes]", parts))
         addresses = memoryview(pointers).cast("B").cast("P").tolist()
         sizes = [*map(len, parts)]
     else:
