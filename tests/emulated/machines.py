@@ -13,7 +13,7 @@ import numpy as np
 import umpc
 from umpc.native.checks import levels
 from umpc.native.library import KINDS
-from umpc.native.programs import EdgeProgram, KeyStreams, Source, places_of
+from umpc.native.programs import EdgeProgram, KeyStreams, Source
 
 ROOT = Path(umpc.__file__).parents[1]
 HERE = ROOT / "tests" / "emulated"
@@ -111,7 +111,7 @@ class Program:
         sent = [np.array([len(steps) // 40, len(operands) // 24, len(used)]), steps, operands]
         places = []
         for source in used:
-            (address,), (size,) = places_of(source)
+            (address,), (size,) = source.places
             places.append((address, size))
             data = ctypes.string_at(address, size)
             sent += [np.array([isinstance(source, KeyStreams), size]), data]

@@ -23,6 +23,7 @@ Words are little-endian and wrap. `one_hot.py` of `umpc/mpc/masked` says what ta
 from __future__ import annotations
 
 import ctypes
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, auto
@@ -75,8 +76,17 @@ def piece(low: int, size: int, word: int = 0) -> int:
     return low | size << 8 | word << 16
 
 
+class Source(ABC):
+    """Rows that a program reads, or an array that it writes."""
+
+    @cached_property
+    @abstractmethod
+    def places(self) -> tuple[list[int], list[int]]:
+        """Where each chunk's part begins, and its bytes. Raises: ValueError for gaps."""
+
+
 @dataclass(frozen=True)
-class KeyStreams:
+class KeyStreams(Source):
     """A source that is the AES-256-CTR key stream of a seed. Args: seeds: one for each chunk."""
 
     seeds: Sequence[bytes]
@@ -84,9 +94,13 @@ class KeyStreams:
     def __repr__(self) -> str:
         return "KeyStreams(<redacted>)"
 
+    @cached_property
+    def places(self) -> tuple[list[int], list[int]]:
+        return _places_of_bytes(self.seeds)
+
 
 @dataclass(frozen=True)
-class Parts:
+class Parts(Source):
     """A source that each chunk has apart, contiguous.
 
     starts: for each chunk the bytes before its first row; empty where there are none.
@@ -98,9 +112,21 @@ class Parts:
     def __repr__(self) -> str:
         return "Parts(<redacted>)"
 
+    @cached_property
+    def places(self) -> tuple[list[int], list[int]]:
+        if not self.parts or isinstance(self.parts[0], bytes):
+            addresses, sizes = _places_of_bytes(cast("Sequence[bytes]", self.parts))
+        else:
+            found = [_place(part) for part in self.parts if isinstance(part, np.ndarray)]
+            addresses, sizes = [first for first, _ in found], [size for _, size in found]
+        if self.starts:
+            addresses = [*map(add, addresses, self.starts)]
+            sizes = [*map(sub, sizes, self.starts)]
+        return addresses, sizes
+
 
 @dataclass(frozen=True)
-class Joined:
+class Joined(Source):
     """A source that is one array with the rows of all chunks, chunk by chunk.
 
     cuts: the bytes before each chunk, and those of all chunks.
@@ -112,9 +138,14 @@ class Joined:
     def __repr__(self) -> str:
         return "Joined(<redacted>)"
 
+    @cached_property
+    def places(self) -> tuple[list[int], list[int]]:
+        first, total = _place(self.array)
+        if self.cuts[-1] > total:
+            raise ValueError(f"a source has {total} bytes, and {self.cuts[-1]} are due")
+        sizes = [stop - start for start, stop in pairwise(self.cuts)]
+        return [first + start for start in self.cuts[:-1]], sizes
 
-Source = KeyStreams | Parts | Joined
-"""Rows that a program reads, or an array that it writes."""
 
 _new_bytes = ctypes.pythonapi.PyBytes_FromStringAndSize
 _new_bytes.argtypes, _new_bytes.restype = [ctypes.c_char_p, ctypes.c_ssize_t], ctypes.py_object
@@ -134,26 +165,9 @@ def cuts_of(sizes: Iterable[int]) -> list[int]:
     return [0, *accumulate(sizes)]
 
 
-def places_of(source: Source) -> tuple[list[int], list[int]]:
-    """Where each chunk's part begins, and its bytes. Raises: ValueError for an array with gaps."""
-    if isinstance(source, Joined):
-        first, total = _place(source.array)
-        if source.cuts[-1] > total:
-            raise ValueError(f"a source has {total} bytes, and {source.cuts[-1]} are due")
-        sizes = [stop - start for start, stop in pairwise(source.cuts)]
-        return [first + start for start in source.cuts[:-1]], sizes
-    parts = source.seeds if isinstance(source, KeyStreams) else source.parts
-    if not parts or isinstance(parts[0], bytes):
-        pointers = (ctypes.c_char_p * len(parts))(*cast("Sequence[bytes]", parts))
-        addresses = memoryview(pointers).cast("B").cast("P").tolist()
-        sizes = [*map(len, parts)]
-    else:
-        places = [_place(part) for part in parts if isinstance(part, np.ndarray)]
-        addresses, sizes = [first for first, _ in places], [size for _, size in places]
-    if isinstance(source, Parts) and source.starts:
-        addresses = [*map(add, addresses, source.starts)]
-        sizes = [*map(sub, sizes, source.starts)]
-    return addresses, sizes
+def _places_of_bytes(parts: Sequence[bytes]) -> tuple[list[int], list[int]]:
+    pointers = (ctypes.c_char_p * len(parts))(*parts)
+    return memoryview(pointers).cast("B").cast("P").tolist(), [*map(len, parts)]
 
 
 def _place(array: NDArray[Any]) -> tuple[int, int]:
@@ -262,9 +276,10 @@ class EdgeProgram:
     def _addresses(self, counts: Sequence[int], sources: Sequence[Source]) -> list[int]:
         """Where each source of the first chunk begins, then of the next. Raises: ValueError."""
         columns = []
+        pairs = [((count + 7) // 8, count) for count in counts]
         for source, (rows, each) in zip(sources, self._sources.values(), strict=True):
-            addresses, sizes = places_of(source)
-            due = [max(rows * ((count + 7) // 8), each * count) for count in counts]
+            addresses, sizes = source.places
+            due = [max(rows * octets, each * count) for octets, count in pairs]
             if isinstance(source, KeyStreams):
                 due = [KEY_BYTES] * len(counts)
             for size, least in zip(sizes, due, strict=True):

@@ -141,7 +141,7 @@ class _Owner:
         self._sources["local"] = self._local_bits(layer)
         self._sources["mine"] = Parts(mine)
         program.run(self.counts, self._sources)
-        self._sources["sent"] = Parts(mine)
+        self._sources["sent"] = self._sources["mine"]
         return mine
 
     def hear(self, layer: int, messages: Sequence[Sequence[Message]]) -> None:

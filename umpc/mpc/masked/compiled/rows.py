@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from umpc.crypto.prg import Stream, derive
+from umpc.crypto.prg import Stream, derive_each
 from umpc.crypto.ring import packed_size
 from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.masks import PlaceValues
@@ -71,7 +71,7 @@ def opening_masks(plan: Plan, seeds: Sequence[bytes], party: int, counts: Sequen
 
     In the key stream rows do not begin with a byte, unless the edges fill bytes.
     """
-    streams = [derive(seed, "sigma") for seed in seeds]
+    streams = derive_each(seeds, "sigma")
     if fill_bytes(counts):
         return KeyStreams(streams)
     rows = len(opened_bits(plan, party))
@@ -89,10 +89,7 @@ def fill_bytes(counts: Sequence[int]) -> bool:
 
 def expanded_shares(seeds: Sequence[bytes]) -> dict[str, Source]:
     """The shares of a party other than the last. Args: seeds: its seed of each chunk."""
-    return {
-        name: KeyStreams([derive(seed, purpose) for seed in seeds])
-        for name, purpose in SHARES.items()
-    }
+    return {name: KeyStreams(derive_each(seeds, purpose)) for name, purpose in SHARES.items()}
 
 
 class Rows:
