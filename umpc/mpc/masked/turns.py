@@ -26,8 +26,8 @@ TURN = 8
 """The most full chunks of a cell that are computed together: calls of a millisecond, without the
 interpreter's lock."""
 FEWEST = 4 * TURN
-"""Chunks of the largest cell, from which on they are computed together: fewer keep more threads
-busy one by one."""
+"""Chunks of some node, from which on they are computed together: fewer keep more threads busy one
+by one."""
 
 
 def chunks_together(attempt: SharedAttempt) -> int:
@@ -38,9 +38,12 @@ def chunks_together(attempt: SharedAttempt) -> int:
     program = attempt.program
     if not isinstance(program, Program) or not all(map(serves, program.plans.values())):
         return 1
-    large = attempt.large_cells
-    chunks_of_largest = max((chunks for _, chunks in large), default=0)
-    cells_of_node = Counter(node for owners, _ in large for node in set(owners))
-    most = max(cells_of_node.values(), default=0)
-    has_room = most * TURN <= program.chunks_in_flight
-    return TURN if has_room and chunks_of_largest >= FEWEST else 1
+    cells_of_node: Counter[int] = Counter()
+    chunks_of_node: Counter[int] = Counter()
+    for owners, chunks in attempt.large_cells:
+        for node in set(owners):
+            cells_of_node[node] += 1
+            chunks_of_node[node] += chunks
+    has_room = max(cells_of_node.values(), default=0) * TURN <= program.chunks_in_flight
+    is_long = max(chunks_of_node.values(), default=0) >= FEWEST
+    return TURN if has_room and is_long else 1
