@@ -54,7 +54,7 @@ from umpc.ustat.clear import evaluate_clear
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 
-EDGES, CHUNKS, RECORDS = 1_400_000, 32, 4_521
+EDGES, CHUNKS, RECORDS = 700_000, 16, 4_521
 FEW = 8
 HASHED_BYTES = 1 << 21
 TURNS, LEAST_TURNS, TURNS_SECONDS = 60, 5, 15
