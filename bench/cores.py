@@ -1,13 +1,14 @@
 """How much faster chunks are on two cores, and at what price: `python -m bench.cores`.
 
 *Chunks in one process*: dealing, and all rounds of both owners, by one and by two threads of
-`CoreThreads`, in turn. Each turn is a few milliseconds, and the least of many counts, so other work
-on the machine does not hide the speed-up as long as both cores are free now and then. The first
-row, SHA-256 alone, shows whether they were: the other rows can hardly be faster. Processor seconds
-are the least of the turns, too.
+`CoreThreads`, in turn. A thread takes as many chunks at a time as a node and a dealer give it. Each
+turn is a few milliseconds, and the least of many counts, so other work on the machine does not hide
+the speed-up as long as both cores are free now and then. The first row, SHA-256 alone, shows
+whether they were: the other rows can hardly be faster. Processor seconds are the least of the
+turns, too.
 
 *Held* is the part of a chunk's processor time for which its thread may hold the interpreter's lock:
-that of a chunk of FEW edges, which takes the same calls of Python and numpy. Long loops of numpy
+that of chunks of FEW edges, which take the same calls of Python and numpy. Long loops of numpy
 and AES release the lock. Two threads that hold it for a part h of their time wait for each other
 during h/2 of it, about. So two cores are at most 2/(1 + h/2) times as fast. They are slower than
 that: a thread that gives the lock away for some microseconds has it again before the other one is
@@ -41,11 +42,11 @@ from bench.harness import made_up, site
 from bench.table import Figure, show, show_targets
 from umpc.cli.memory import tune_memory
 from umpc.compute.executor import CoreThreads, own_cores
-from umpc.crypto.rounds import Message
 from umpc.dealer.session import DealerSession
 from umpc.edges_in_memory import EdgesInMemory
 from umpc.mpc.chunks import Chunk
-from umpc.mpc.masked.tasks import OwnerTask, TaskRounds
+from umpc.mpc.masked.tasks import Heard, OwnerBatch, TaskRounds
+from umpc.mpc.masked.turns import chunks_together
 from umpc.protocols.grid.operators import compile_grid
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.ustat.blocks import CORES
@@ -53,7 +54,7 @@ from umpc.ustat.clear import evaluate_clear
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 
-EDGES, CHUNKS, RECORDS = 400_000, 8, 4_521
+EDGES, CHUNKS, RECORDS = 700_000, 16, 4_521
 FEW = 8
 HASHED_BYTES = 1 << 21
 TURNS, LEAST_TURNS, TURNS_SECONDS = 60, 5, 15
@@ -103,10 +104,12 @@ class Job:
 def chunk_jobs(edges: int = EDGES, chunks: int = CHUNKS) -> dict[str, Job]:
     """The tasks of a few full chunks: dealing them, and evaluating them."""
     study = study_in_memory(RECORDS, str(edges))
+    together = chunks_together(study.attempt)
     first = list(islice(study.attempt.chunks(), chunks))
     short = [replace(chunk, stop=chunk.start + FEW) for chunk in first]
     (dealing, evaluating), (few_dealt, few_evaluated) = (
-        _tasks(study, each) for each in (first, short)
+        _tasks(study, [each[at : at + together] for at in range(0, chunks, together)])
+        for each in (first, short)
     )
     return {
         "dealing": Job(dealing, few_dealt),
@@ -114,31 +117,35 @@ def chunk_jobs(edges: int = EDGES, chunks: int = CHUNKS) -> dict[str, Job]:
     }
 
 
-def _tasks(study: EdgesInMemory, chunks: Sequence[Chunk]) -> tuple[list[Work], list[Work]]:
-    """The tasks that deal these chunks, and those that evaluate them."""
+def _tasks(
+    study: EdgesInMemory, batches: Sequence[Sequence[Chunk]]
+) -> tuple[list[Work], list[Work]]:
+    """The tasks that deal these batches of chunks, and those that evaluate them."""
     assert isinstance(study.dealer, DealerSession)
     dealing: list[Work] = []
     evaluating: list[Work] = []
-    for chunk in chunks:
-        deal = study.dealer.task(chunk)
+    for batch in batches:
+        deal = study.dealer.task(*batch)
         dealing.append(deal.payloads)
-        (payloads,) = deal.payloads()
+        of_nodes = list(zip(*deal.payloads(), strict=True))
         owners = []
-        for node, payload in zip(chunk.parties, payloads, strict=True):
+        for node, payloads in zip(batch[0].parties, of_nodes, strict=True):
             side = study.meshes[node]
             assert isinstance(side, UMpcNode)
-            owners.append(side.cells.task(chunk, payload))
+            owners.append(side.cells.batch(batch, payloads))
         evaluating.append(partial(evaluate, owners))
     return dealing, evaluating
 
 
-def evaluate(owners: Sequence[OwnerTask]) -> list[object]:
-    """All rounds of the two owners of a chunk. Returns: their results."""
+def evaluate(owners: Sequence[OwnerBatch]) -> list[object]:
+    """All rounds of the two owners of a batch. Returns: their results."""
     rounds = [TaskRounds(owner) for owner in owners]
     said = [each.after(()) for each in rounds]
-    heard: list[tuple[tuple[object, ...], ...]] = [(), ()]
-    while isinstance(said[0], Message):
-        heard = [(*heard[0], (said[1],)), (*heard[1], (said[0],))]
+    heard: list[Heard] = [(), ()]
+    while isinstance(said[0], list):
+        for party, other in enumerate(reversed(said)):
+            assert isinstance(other, list)
+            heard[party] = (*heard[party], tuple((message,) for message in other))
         said = [each.after(before) for each, before in zip(rounds, heard, strict=True)]
     return list(said)
 

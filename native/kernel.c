@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL_VERSION 2 /* umpc/native/library.py has the same; raise both with the keys' format */
+#define KERNEL_VERSION 3 /* umpc/native/library.py has the same; raise both with the keys' format */
 
 enum { AESNI = 1, VAES256 = 2, VAES512 = 4, ARM = 8 };
 
@@ -23,7 +23,14 @@ int umpc_generate(int kind, const uint8_t *key, int width, size_t count, const u
                   const void *roots, void *corrections, uint32_t *leaves);
 int umpc_run(int kind, const void *steps, size_t steps_count, const void *operands,
              uint8_t *const *sources, const uint8_t *are_streams, size_t sources_count,
-             size_t scratch, size_t count, uint64_t *sums);
+             size_t scratch, const size_t *counts, size_t chunks, uint64_t *sums,
+             size_t sums_count);
+int umpc_count_owners(size_t slots, size_t edges, const int32_t *const *rows,
+                      const uint8_t *const *nodes, const size_t *records, const size_t *shape,
+                      uint8_t *codes, uint64_t *sizes);
+int umpc_place_edges(size_t slots, size_t edges, const int32_t *const *rows, const uint8_t *codes,
+                     const int32_t *zeros, uint64_t *free_places, size_t room,
+                     int32_t *const *placed);
 
 #define LEAF_BITS 5
 #define TILE 256 /* gates: 4 KiB of blocks */
@@ -168,6 +175,8 @@ static const gate GATES[] = {{0, NULL, NULL, NULL}};
 
 #endif
 
+#include "edges.h"
+
 int umpc_kernel_version(void)
 {
     return KERNEL_VERSION;
@@ -214,13 +223,20 @@ int umpc_generate(int kind, const uint8_t *key, int width, size_t count, const u
     return 0;
 }
 
-/* Runs a program, which adds to its sums; -2 where there is no memory. */
+/* Runs a program over several chunks of these numbers of edges, one after the other. sources: those
+ * of the first chunk, then those of the next. sums: likewise; the program adds to them. Returns -2
+ * where there is no memory. */
 int umpc_run(int kind, const void *steps, size_t steps_count, const void *operands,
              uint8_t *const *sources, const uint8_t *are_streams, size_t sources_count,
-             size_t scratch, size_t count, uint64_t *sums)
+             size_t scratch, const size_t *counts, size_t chunks, uint64_t *sums,
+             size_t sums_count)
 {
-    const chunk chunk = {steps, steps_count, operands, sources, are_streams, sources_count,
-                         scratch, count};
     const gate *gate = gate_of(kind);
-    return gate == NULL ? -1 : gate->run(&chunk, sums);
+    int answer = gate == NULL ? -1 : 0;
+    for (size_t i = 0; i < chunks && !answer; i++) {
+        const chunk chunk = {steps, steps_count, operands, sources + i * sources_count,
+                             are_streams, sources_count, scratch, counts[i]};
+        answer = gate->run(&chunk, sums + i * sums_count);
+    }
+    return answer;
 }

@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "umpc/logs.py": ("umpc.errors",),
     "umpc/crypto/": ("numpy", "cryptography", "umpc.crypto", "umpc.errors"),
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
+    "umpc/ustat/sorted_edges.py": ("numpy", "umpc.native.edges", "umpc.ustat", "umpc.errors"),
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
     "umpc/study/": ("msgspec", *BELOW_STUDY),
     "umpc/mpc/": ("numpy", "cryptography", "nacl", "umpc.mpc", *BELOW_STUDY),

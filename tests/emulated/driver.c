@@ -24,7 +24,8 @@ int umpc_generate(int kind, const uint8_t *key, int width, size_t count, const u
 
 int umpc_run(int kind, const void *steps, size_t steps_count, const void *operands,
              uint8_t *const *sources, const uint8_t *are_streams, size_t sources_count,
-             size_t scratch, size_t count, uint64_t *sums);
+             size_t scratch, const size_t *counts, size_t chunks, uint64_t *sums,
+             size_t sums_count);
 
 #define MOST_SOURCES 64
 #define STEP_BYTES 40
@@ -65,8 +66,8 @@ static int run(int kind, size_t count, size_t scratch, size_t sums_count)
         sources[i] = taken(sizes[i]);
     }
     uint64_t *sums = calloc(sums_count + 1, 8);
-    if (umpc_run(kind, steps, steps_count, places, sources, are_streams, number, scratch, count,
-                 sums))
+    if (umpc_run(kind, steps, steps_count, places, sources, are_streams, number, scratch, &count,
+                 1, sums, sums_count))
         return 4;
     for (size_t i = 0; i < number; i++)
         if (fwrite(sources[i], 1, sizes[i], stdout) != sizes[i])

@@ -13,7 +13,7 @@ import numpy as np
 import umpc
 from umpc.native.checks import levels
 from umpc.native.library import KINDS
-from umpc.native.programs import EdgeProgram, KeyStream, Source, Tail
+from umpc.native.programs import EdgeProgram, KeyStreams, Source
 
 ROOT = Path(umpc.__file__).parents[1]
 HERE = ROOT / "tests" / "emulated"
@@ -99,44 +99,28 @@ class Program:
         return less, equal
 
     def run(
-        self, program: EdgeProgram, count: int, sources: Mapping[str, Source], kind: str
-    ) -> list[int]:
-        """Run a program of edges here. The sources then have what it wrote."""
+        self,
+        program: EdgeProgram,
+        counts: Sequence[int],
+        sources: Mapping[str, Source],
+        kind: str,
+    ) -> list[list[int]]:
+        """Run a program of edges here, for one chunk. The sources then have what it wrote."""
         (steps, operands), used = program.compiled, [sources[name] for name in program.names]
+        (count,) = counts
         sent = [np.array([len(steps) // 40, len(operands) // 24, len(used)]), steps, operands]
-        sizes = []
+        places = []
         for source in used:
-            data = octets_of(source)
-            sizes.append(len(data))
-            sent += [np.array([isinstance(source, KeyStream), len(data)]), data]
+            (address,), (size,) = source.places
+            places.append((address, size))
+            data = ctypes.string_at(address, size)
+            sent += [np.array([isinstance(source, KeyStreams), size]), data]
         words = ["run", KINDS[kind], count, program.scratch, program.sums]
         answer = self._run(words, *sent)
-        for source, size in zip(used, sizes, strict=True):
-            ctypes.memmove(begin_of(source), answer[:size], size)
+        for address, size in places:
+            ctypes.memmove(address, answer[:size], size)
             answer = answer[size:]
-        return np.frombuffer(answer, np.uint64).tolist()
-
-
-def octets_of(source: Source) -> bytes:
-    """All bytes of a source."""
-    match source:
-        case KeyStream(seed):
-            return seed
-        case Tail(data, start):
-            return data[start:]
-    return source if isinstance(source, bytes) else source.tobytes()
-
-
-def begin_of(source: Source) -> int:
-    """Where a source begins in memory, for C code."""
-    match source:
-        case np.ndarray():
-            return source.ctypes.data
-        case KeyStream(data) | Tail(data):
-            start = 0 if isinstance(source, KeyStream) else source.start
-        case data:
-            start = 0
-    return (ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0) + start
+        return [np.frombuffer(answer, np.uint64).tolist()]
 
 
 def has_right_vaes(machine: Machine, folder: Path) -> bool:

@@ -73,10 +73,10 @@ def test_programs_of_chunks_give_numpys_bytes(machine, tmp_path, monkeypatch):
                 with monkeypatch.context() as patch:
                     patch.setattr(tasks, "serves", rows.is_served)
 
-                    def run(self, count, sources, kind=kind):
+                    def run(self, counts, sources, kind=kind):
                         nonlocal ran
                         ran += 1
-                        return gate.run(self, count, sources, kind)
+                        return gate.run(self, counts, sources, kind)
 
                     patch.setattr(EdgeProgram, "run", run)
                     assert everything(chunks, count) == expected

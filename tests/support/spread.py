@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -102,26 +103,38 @@ class DyingRounds:
         self._task = b""
 
 
-def evaluated(run: Run, place: Executor | None) -> Evaluated:
-    """The rounds of two nodes over all chunks, as real nodes drive them."""
+def evaluated(run: Run, *places: Executor | None) -> Evaluated:
+    """The rounds of all nodes over all chunks, as real nodes drive them.
+
+    Args: places: of each node; a single one is that of all.
+    """
     run.fields()
-    return asyncio.run(_evaluated(run, place))
+    return asyncio.run(_evaluated(run, places))
 
 
-async def _evaluated(run: Run, place: Executor | None) -> Evaluated:
+async def _evaluated(run: Run, places: Sequence[Executor | None]) -> Evaluated:
     sent: dict[Any, bytes] = {}
-    ends = [LinkInMemory("node-1", sent), LinkInMemory("node-0", sent)]
-    ends[0].other, ends[1].other = ends[1], ends[0]
-    chunks = list(run.attempt.chunks())
-    await asyncio.gather(*(_node(run, node, ends[node], place, chunks) for node in range(2)))
+    everybody = range(len(run.nodes))
+    ends = {
+        (one, other): LinkInMemory(f"node-{other}", sent)
+        for one, other in permutations(everybody, 2)
+    }
+    for (one, other), end in ends.items():
+        end.other = ends[other, one]
+    of_all = places if len(places) > 1 else [*places] * len(everybody)
+    links = [
+        {other: ends[node, other] for other in everybody if other != node} for node in everybody
+    ]
+    await asyncio.gather(*(_node(run, node, links[node], of_all[node]) for node in everybody))
     parts = [node._parts for node in run.nodes]
     shares = [[sum(column) for column in zip(*each, strict=True)] for each in parts]
-    return Evaluated(sent, shares, len(chunks))
+    return Evaluated(sent, shares, sum(1 for _ in run.attempt.chunks()))
 
 
-async def _node(run: Run, node: int, link: Any, place: Executor | None, chunks: list) -> None:
+async def _node(run: Run, node: int, links: dict[int, Any], place: Executor | None) -> None:
+    chunks = [*run.attempt.chunks_of(node)]
     material: Any = MaterialInMemory([run.material(chunk, node) for chunk in chunks])
-    driver = rounds.Rounds(run.nodes[node], {1 - node: link}, material, _here, _quiet, place)
+    driver = rounds.Rounds(run.nodes[node], links, material, _here, _quiet, place)
     driver._step = "evaluate"
     await running_chunks.evaluate_chunks(driver, chunks)
 

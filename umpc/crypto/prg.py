@@ -7,7 +7,7 @@ from the stream little-endian, so all machines agree.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, TypeVar, overload
 
@@ -36,11 +36,21 @@ def derive(seed: bytes, *labels: str | int | bytes) -> bytes:
 
     Args: labels: integers are in 0 .. 2^64 − 1.
     """
+    return hmac.digest(seed, _encoded(labels), "sha256")
+
+
+def derive_each(seeds: Sequence[bytes], *labels: str | int | bytes) -> list[bytes]:
+    """`derive` from each of these seeds, with labels that are encoded once."""
+    message = _encoded(labels)
+    return [hmac.digest(seed, message, "sha256") for seed in seeds]
+
+
+def _encoded(labels: Sequence[str | int | bytes]) -> bytes:
     parts = bytearray()
     for label in labels:
         kind, body = _encode(label)
         parts += kind + len(body).to_bytes(4, "little") + body
-    return hmac.digest(seed, bytes(parts), "sha256")
+    return bytes(parts)
 
 
 def _encode(label: str | int | bytes) -> tuple[bytes, bytes]:

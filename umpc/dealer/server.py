@@ -31,6 +31,7 @@ from umpc.dealer.told_requests import ToldRequests
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.masked.turns import chunks_together
 from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
@@ -329,7 +330,9 @@ class AttemptRun:
         for index, queue in enumerate(self._queues):
             await queue.put(session.seed_frame(index))
         workers = None if is_brief else self._workers
-        async for frames in dealt_in_order(session, self.attempt.batches(), workers, is_brief):
+        takes_turns = workers is None or workers.takes_turns
+        batches = self.attempt.batches(None, chunks_together(self.attempt) if takes_turns else 1)
+        async for frames in dealt_in_order(session, batches, workers, is_brief):
             for index, frame in frames:
                 await self._queues[index].put(frame)
             failpoint("during-deal")

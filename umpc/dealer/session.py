@@ -13,7 +13,7 @@ from typing import TypeAlias
 from umpc.crypto.prg import SEED_BYTES, derive
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import Chunk, require
+from umpc.mpc.chunks import Chunk, joined_chunks, require
 from umpc.mpc.masked.masks import joined, wire_masks
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
@@ -86,12 +86,13 @@ class DealerSession:
         if chunks[0].noise:
             return {}
         cells = self.attempt.hypergraph.cells
-        edges = [cells[chunk.owners].edges(chunk.start, chunk.stop) for chunk in chunks]
+        parts = joined_chunks(chunks)
+        edges = [cells[owners].edges(start, stop) for owners, start, stop in parts]
         return {
             number: joined(
                 [
-                    self._masks[chunk.owners[place.slot]][place.wire].take(index[place.slot])
-                    for chunk, index in zip(chunks, edges, strict=True)
+                    self._masks[owners[place.slot]][place.wire].take(index[place.slot])
+                    for (owners, _, _), index in zip(parts, edges, strict=True)
                 ]
             )
             for number, place in enumerate(plan.places)

@@ -275,12 +275,7 @@ class SharedAttempt(Attempt):
         facts = (rows.counts[small].tolist(), waves[small].tolist())
         for owners, count, wave in zip(rows.names(small), *facts, strict=True):
             yield Chunk(owners, 0, 0, count, wave=wave)
-        large = shared[waves[shared] == 0]
-        counts = rows.counts[large].tolist()
-        cells = [
-            (owners, count, self.program.plans[pattern_of(owners)].chunk_edges)
-            for owners, count in zip(rows.names(large), counts, strict=True)
-        ]
+        cells = self._large_cells_in(shared)
         number = 0
         while cells:
             for owners, count, size in cells:
@@ -288,15 +283,35 @@ class SharedAttempt(Attempt):
             number += 1
             cells = [cell for cell in cells if number * cell[2] < cell[1]]
 
+    def _large_cells_in(self, shared: NDArray[np.intp]) -> list[tuple[Owners, int, int]]:
+        """The owners, edges and edges of a full chunk of each cell that belongs to no wave."""
+        rows = self.hypergraph.rows
+        waves, _ = self._small_cells
+        large = shared[waves[shared] == 0]
+        counts = rows.counts[large].tolist()
+        return [
+            (owners, count, self.program.plans[pattern_of(owners)].chunk_edges)
+            for owners, count in zip(rows.names(large), counts, strict=True)
+        ]
+
+    @cached_property
+    def large_cells(self) -> tuple[tuple[Owners, int], ...]:
+        """The owners and the number of chunks of each shared cell that belongs to no wave."""
+        cells = self._large_cells_in(self.hypergraph.rows.shared)
+        return tuple((owners, -(-count // size)) for owners, count, size in cells)
+
     @cached_property
     def _small_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each cell its wave, or 0, and its place among those that are computed together."""
         return small_cells(self.hypergraph.rows, self.program)
 
-    def batches(self, node: int | None = None) -> Iterator[tuple[Chunk, ...]]:
-        """The chunks of a node, or all at the dealer: those of a tuple are computed together."""
+    def batches(self, node: int | None = None, together: int = 1) -> Iterator[tuple[Chunk, ...]]:
+        """The chunks of a node, or all at the dealer: those of a tuple are computed together.
+
+        Args: together: as of `in_batches`.
+        """
         chunks = self.chunks() if node is None else self.chunks_of(node)
-        return in_batches(chunks, self.plan, node)
+        return in_batches(chunks, self.plan, node, together)
 
     def chunk_groups(self) -> Iterator[tuple[Chunk, int]]:
         """One of many chunks of equal cost, and their number.

@@ -6,7 +6,7 @@ Both backends and the attempt import this module, and it imports none of them. S
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol, TypeAlias, TypeVar
@@ -160,6 +160,18 @@ def pattern_of(owners: Owners) -> Pattern:
     """The pattern of a cell, from the nodes that own its records."""
     parties = parties_of(owners)
     return tuple(parties.index(owner) for owner in owners)
+
+
+def joined_chunks(chunks: Sequence[Chunk]) -> list[tuple[Owners, int, int]]:
+    """The owners, start and stop of the edges of chunks, those that follow each other as one."""
+    found: list[tuple[Owners, int, int]] = []
+    for chunk in chunks:
+        if found and found[-1][0] == chunk.owners and found[-1][2] == chunk.start:
+            owners, start, _ = found.pop()
+            found.append((owners, start, chunk.stop))
+        else:
+            found.append((chunk.owners, chunk.start, chunk.stop))
+    return found
 
 
 def require(value: object, kind: type[Kind]) -> Kind:

@@ -77,27 +77,39 @@ def _waves(cells: CellRows, small: NDArray[np.intp], parts: NDArray[np.int64]) -
 
 
 def in_batches(
-    chunks: Iterable[Chunk], plan_of: Callable[[Chunk], ChunkPlan], node: int | None = None
+    chunks: Iterable[Chunk],
+    plan_of: Callable[[Chunk], ChunkPlan],
+    node: int | None = None,
+    together: int = 1,
 ) -> Iterator[tuple[Chunk, ...]]:
-    """Chunks that are computed together; a chunk of no wave is alone.
+    """Chunks that are computed together; a chunk of no wave is alone, or in a batch of its turn.
 
-    A batch has at most the edges of a full chunk. Every chunk comes in some batch once.
+    A batch of a wave has at most the edges of a full chunk, and one of a turn at most `together`
+    full chunks. Every chunk comes in some batch once.
 
     Args:
         chunks: in the common order.
         node: who computes them; None: the dealer, which has no part in them.
+        together: chunks of a turn (`masked/turns.py`); 1: all but those of waves are alone.
     """
     growing: dict[int, list[Chunk]] = {}
     room: dict[int, int] = {}
     place: object = None
     size = 0
     for chunk in chunks:
-        here = (chunk.wave, pattern_of(chunk.owners)) if chunk.wave else None
+        is_full = together > 1 and not chunk.noise and chunk.count == plan_of(chunk).chunk_edges
+        here: object = None
+        if chunk.wave:
+            here = chunk.wave, pattern_of(chunk.owners)
+        elif is_full:
+            here = 0, pattern_of(chunk.owners), chunk.number // together
         if here is None or here != place:
             yield from map(tuple, growing.values())
             growing.clear()
             place = here
-            size = plan_of(chunk).chunk_edges if chunk.wave else 0
+            size = plan_of(chunk).chunk_edges if here else 0
+            if not chunk.wave:
+                size *= together
         if here is None:
             yield (chunk,)
             continue

@@ -9,6 +9,7 @@ binary serves every version of Python.
 | `library.py` | the compiled library, and the instruction sets that this processor has |
 | `choice.py` | which of them runs: the fastest, or the one that UMPC_NATIVE names |
 | `programs.py` | programs for a chunk's edges, which run in one call |
+| `edges.py` | edges sorted by the owners of their records |
 | `checks.py` | check that arrays have the layout that the library expects |
 
 Every kind gives the bytes of `umpc/mpc/masked/dcf_tree.py`, which computes in numpy. It is the

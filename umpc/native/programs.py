@@ -23,11 +23,14 @@ Words are little-endian and wrap. `one_hot.py` of `umpc/mpc/masked` says what ta
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, auto
 from functools import cached_property
-from typing import Any
+from itertools import accumulate, pairwise
+from operator import add, sub
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,29 +76,76 @@ def piece(low: int, size: int, word: int = 0) -> int:
     return low | size << 8 | word << 16
 
 
-@dataclass(frozen=True)
-class KeyStream:
-    """A source that is the AES-256-CTR key stream of a seed."""
+class Source(ABC):
+    """Rows that a program reads, or an array that it writes."""
 
-    seed: bytes
+    @cached_property
+    @abstractmethod
+    def places(self) -> tuple[list[int], list[int]]:
+        """Where each chunk's part begins, and its bytes. Raises: ValueError for gaps."""
+
+
+@dataclass(frozen=True)
+class KeyStreams(Source):
+    """A source that is the AES-256-CTR key stream of a seed. Args: seeds: one for each chunk."""
+
+    seeds: Sequence[bytes]
 
     def __repr__(self) -> str:
-        return "KeyStream(<redacted>)"
+        return "KeyStreams(<redacted>)"
+
+    @cached_property
+    def places(self) -> tuple[list[int], list[int]]:
+        return _places_of_bytes(self.seeds)
 
 
 @dataclass(frozen=True)
-class Tail:
-    """A source that is all bytes from a place on."""
+class Parts(Source):
+    """A source that each chunk has apart, contiguous.
 
-    data: bytes
-    start: int
+    starts: for each chunk the bytes before its first row; empty where there are none.
+    """
+
+    parts: Sequence[bytes] | Sequence[NDArray[Any]]
+    starts: Sequence[int] = ()
 
     def __repr__(self) -> str:
-        return "Tail(<redacted>)"
+        return "Parts(<redacted>)"
+
+    @cached_property
+    def places(self) -> tuple[list[int], list[int]]:
+        if not self.parts or isinstance(self.parts[0], bytes):
+            addresses, sizes = _places_of_bytes(cast("Sequence[bytes]", self.parts))
+        else:
+            found = [_place(part) for part in self.parts if isinstance(part, np.ndarray)]
+            addresses, sizes = [first for first, _ in found], [size for _, size in found]
+        if self.starts:
+            addresses = [*map(add, addresses, self.starts)]
+            sizes = [*map(sub, sizes, self.starts)]
+        return addresses, sizes
 
 
-Source = KeyStream | Tail | NDArray[Any] | bytes
-"""Rows that a program reads, or an array that it writes. Arrays are contiguous."""
+@dataclass(frozen=True)
+class Joined(Source):
+    """A source that is one array with the rows of all chunks, chunk by chunk.
+
+    cuts: the bytes before each chunk, and those of all chunks.
+    """
+
+    array: NDArray[Any]
+    cuts: Sequence[int]
+
+    def __repr__(self) -> str:
+        return "Joined(<redacted>)"
+
+    @cached_property
+    def places(self) -> tuple[list[int], list[int]]:
+        first, total = _place(self.array)
+        if self.cuts[-1] > total:
+            raise ValueError(f"a source has {total} bytes, and {self.cuts[-1]} are due")
+        sizes = [stop - start for start, stop in pairwise(self.cuts)]
+        return [first + start for start in self.cuts[:-1]], sizes
+
 
 _new_bytes = ctypes.pythonapi.PyBytes_FromStringAndSize
 _new_bytes.argtypes, _new_bytes.restype = [ctypes.c_char_p, ctypes.c_ssize_t], ctypes.py_object
@@ -110,21 +160,24 @@ def bytes_to_fill(size: int) -> bytes:
     return made
 
 
-def _place(source: Source) -> tuple[Any, int]:
-    """Where a source begins, and its bytes. Raises: ValueError for an array with gaps."""
-    if isinstance(source, np.ndarray):
-        flags, size = source.flags, source.nbytes
-        if not flags.c_contiguous:
-            raise ValueError(f"a source has strides {source.strides}; it must be contiguous")
-        if flags.writeable and size:
-            return ctypes.addressof(ctypes.c_char.from_buffer(source.data)), size  # the faster way
-        return source.ctypes.data, size
-    if isinstance(source, bytes):
-        return source, len(source)
-    if isinstance(source, KeyStream):
-        return source.seed, len(source.seed)
-    first = ctypes.cast(ctypes.c_char_p(source.data), ctypes.c_void_p).value or 0
-    return first + source.start, len(source.data) - source.start
+def cuts_of(sizes: Iterable[int]) -> list[int]:
+    """The cuts of `Joined`. Args: sizes: the bytes of each chunk."""
+    return [0, *accumulate(sizes)]
+
+
+def _places_of_bytes(parts: Sequence[bytes]) -> tuple[list[int], list[int]]:
+    pointers = (ctypes.c_char_p * len(parts))(*parts)
+    return memoryview(pointers).cast("B").cast("P").tolist(), [*map(len, parts)]
+
+
+def _place(array: NDArray[Any]) -> tuple[int, int]:
+    """Where an array begins, and its bytes. Raises: ValueError for an array with gaps."""
+    flags, size = array.flags, array.nbytes
+    if not flags.c_contiguous:
+        raise ValueError(f"a source has strides {array.strides}; it must be contiguous")
+    if flags.writeable and size:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array.data)), size  # the faster way
+    return array.ctypes.data, size
 
 
 class EdgeProgram:
@@ -174,10 +227,13 @@ class EdgeProgram:
         self._steps.append((code, to, one, other, number))
         return to
 
-    def run(self, count: int, sources: Mapping[str, Source], kind: str | None = None) -> list[int]:
-        """Run the program over `count` edges. Returns: its sums, modulo 2^64.
+    def run(
+        self, counts: Sequence[int], sources: Mapping[str, Source], kind: str | None = None
+    ) -> list[list[int]]:
+        """Run the program over several chunks. Returns: each chunk's sums, modulo 2^64.
 
         Args:
+            counts: edges of each chunk.
             sources: by name; those that no step reads or writes may be among them.
             kind: one of `kinds()`; default: `CHOSEN`.
 
@@ -188,23 +244,26 @@ class EdgeProgram:
             raise ValueError(f"the compiled kernel can run {kinds()} here, not {wanted}")
         steps, operands = self.compiled
         used = [sources[name] for name in self.names]
-        addresses = self._addresses(count, used)
-        sums = (ctypes.c_uint64 * (self.sums + 1))()
+        addresses = self._addresses(counts, used)
+        sums = (ctypes.c_uint64 * (self.sums * len(counts) + 1))()
         answer = LIBRARY.umpc_run(
             KINDS[wanted],
             steps,
             len(self._steps),
             operands,
-            (ctypes.c_char_p * len(used))(*addresses),
-            bytes([isinstance(source, KeyStream) for source in used]),
+            (ctypes.c_void_p * len(addresses))(*addresses),
+            bytes([isinstance(source, KeyStreams) for source in used]),
             len(used),
             self.scratch,
-            count,
+            (ctypes.c_size_t * len(counts))(*counts),
+            len(counts),
             sums,
+            self.sums,
         )
         if answer:
             raise ValueError(f"the compiled kernel refused a program of {wanted}: {answer}")
-        return sums[: self.sums]
+        each = self.sums
+        return [sums[chunk * each : (chunk + 1) * each] for chunk in range(len(counts))]
 
     @cached_property
     def compiled(self) -> tuple[bytes, bytes]:
@@ -214,16 +273,17 @@ class EdgeProgram:
         operands = np.array(list(self._operands), dtype=np.int64)
         return steps.tobytes(), operands.tobytes()
 
-    def _addresses(self, count: int, sources: Sequence[Source]) -> list[Any]:
-        """Where each source begins; bytes stand for their address. Raises: ValueError."""
-        found: list[Any] = []
-        octets = row_size(0, count)
+    def _addresses(self, counts: Sequence[int], sources: Sequence[Source]) -> list[int]:
+        """Where each source of the first chunk begins, then of the next. Raises: ValueError."""
+        columns = []
+        pairs = [((count + 7) // 8, count) for count in counts]
         for source, (rows, each) in zip(sources, self._sources.values(), strict=True):
-            address, size = _place(source)
-            due = max(rows * octets, each * count)
-            if isinstance(source, KeyStream):
-                due = KEY_BYTES
-            if size < due:
-                raise ValueError(f"a source has {size} bytes, and {due} are due")
-            found.append(address)
-        return found
+            addresses, sizes = source.places
+            due = [max(rows * octets, each * count) for octets, count in pairs]
+            if isinstance(source, KeyStreams):
+                due = [KEY_BYTES] * len(counts)
+            for size, least in zip(sizes, due, strict=True):
+                if size < least:
+                    raise ValueError(f"a source has {size} bytes, and {least} are due")
+            columns.append(addresses)
+        return [address for chunk in zip(*columns, strict=True) for address in chunk]

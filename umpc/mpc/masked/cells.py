@@ -18,7 +18,7 @@ from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import Chunk, require
+from umpc.mpc.chunks import Chunk, joined_chunks, require
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.fields import fields_frames, fields_messages, read_fields
 from umpc.mpc.masked.masks import joined, masked_wires, wire_masks
@@ -162,7 +162,8 @@ class SharedCells:
     def _edge_inputs(self, plan: Plan, chunks: Sequence[Chunk], party: int) -> ChunkInputs:
         """The inputs of these chunks' edges, behind each other."""
         cells = self.attempt.hypergraph.cells
-        edges = [cells[chunk.owners].edges(chunk.start, chunk.stop) for chunk in chunks]
+        parts = joined_chunks(chunks)
+        edges = [cells[owners].edges(start, stop) for owners, start, stop in parts]
         rows = [joined(list(slot)) for slot in zip(*edges, strict=True)]
         places = {}
         masks = {}
@@ -172,12 +173,13 @@ class SharedCells:
             slot, wire = place.slot, place.wire
             if plan.pattern[slot] == party:
                 places[number] = self.masked[self.node][wire].take(rows[slot])
-                masks[number] = self._masks[wire].take(rows[slot])
+                if plan.reads_masks:
+                    masks[number] = self._masks[wire].take(rows[slot])
             else:
                 places[number] = joined(
                     [
-                        self.masked[chunk.owners[slot]][wire].take(index[slot])
-                        for chunk, index in zip(chunks, edges, strict=True)
+                        self.masked[owners[slot]][wire].take(index[slot])
+                        for (owners, _, _), index in zip(parts, edges, strict=True)
                     ]
                 )
         records = {

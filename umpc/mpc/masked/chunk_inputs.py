@@ -32,7 +32,8 @@ class ChunkInputs:
     """Everything that a party knows about a chunk, or several, before their first round.
 
     places: the masked values of each place of a record, (count,) uint64.
-    masks: the masks of each place of its own records, (count,) uint64.
+    masks: the masks of each place of its own records, (count,) uint64; none unless the plan
+        `reads_masks`.
     records: the columns of its own records, for each record of the edge that it reads in the clear.
     names: the owners' names, in party order; none where several chunks are computed together.
     coins: only for noise, where an "edge" is a coin.

@@ -253,6 +253,11 @@ class Plan:
         return tuple(keys)
 
     @cached_property
+    def reads_masks(self) -> bool:
+        """Whether an owner reads the masks of its records: where numbers are factors of a term."""
+        return any(term.factors for each in self._shared_polynomials for term in each.terms)
+
+    @cached_property
     def chunk_edges(self) -> int:
         """Edges of a chunk: as many as fit a frame, a multiple of 8 so that bits fill bytes."""
         most_dealt = max(self.dealt_bits(party) for party in self.everybody)

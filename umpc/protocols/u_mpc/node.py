@@ -329,7 +329,7 @@ class UMpcNode(NodeSide):
                 break
             index = cell.edges(start, min(start + step, count))
             records = [
-                {name: column[side] for name, column in self.columns.items()} for side in index
+                {name: column.take(side) for name, column in self.columns.items()} for side in index
             ]
             values = [kernel.evaluate(records) for kernel in self.study.parsed_kernels]
             self._keep_inner(owners, start, values)

@@ -1,4 +1,4 @@
-"""The dealer's computation for one chunk as a program of the compiled kernel.
+"""The dealer's computation for chunks as a program of the compiled kernel.
 
 All owners' seeds are expanded where they are read, so the kernel writes the last owner's material
 and nothing else.
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from umpc.crypto.prg import derive
 from umpc.crypto.ring import packed_size
 from umpc.mpc.masked.compiled.rows import (
-    SHARES,
     Rows,
+    expanded_shares,
+    fill_bytes,
     opening_masks,
     piece_number,
     place_sources,
@@ -25,34 +25,49 @@ from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.masks import PlaceValues
 from umpc.mpc.masked.material import opened_bits
 from umpc.mpc.masked.plan import Plan
-from umpc.native.programs import Code, EdgeProgram, KeyStream, Tail, bytes_to_fill
+from umpc.native.programs import Code, EdgeProgram, Parts, bytes_to_fill
 
 
 def deal_compiled(
-    plan: Plan, record_masks: PlaceValues, seeds: Sequence[bytes], count: int
-) -> list[bytes]:
-    """The material of all owners for one chunk of a plan that the kernel serves.
+    plan: Plan,
+    record_masks: PlaceValues,
+    seeds: Sequence[Sequence[bytes]],
+    counts: Sequence[int],
+) -> list[list[bytes]]:
+    """The material of all owners for several chunks of a plan that the kernel serves.
 
-    Args: as of `deal_chunk`.
+    Args: record_masks, seeds: as of `deal_chunks`. counts: edges of each chunk.
+
+    Returns: for each chunk the material of each owner, in party order.
     """
-    layout = EdgeLayout([count])
     program = plan.remembered("dealing", _program)
-    words = (plan.ring.bytes * len(plan.elements) + table_bytes(plan)) * count
-    size = words + packed_size(count, 1) * len(plan.bit_elements)
-    material = bytes_to_fill(size)
-    sources = place_sources(record_masks)
-    sources |= {"words": material, "packed": Tail(material, words)}
-    for party, seed in enumerate(seeds):
-        sources[f"masks {party}"] = opening_masks(plan, seed, party, layout)
-    for party, seed in enumerate(seeds[:-1]):
-        for name, purpose in SHARES.items():
-            sources[f"{name} {party}"] = KeyStream(derive(seed, purpose))
-    program.run(count, sources)
-    if count % 8:
-        rows = np.frombuffer(material, np.uint8, offset=words)
-        (packed,) = layout.cut_packed([*rows.reshape(-1, packed_size(count, 1))])
-        material = material[:words] + packed
-    return [*[b""] * (plan.parties - 1), material]
+    each = plan.ring.bytes * len(plan.elements) + table_bytes(plan)
+    rows = len(plan.bit_elements)
+    words = [each * count for count in counts]
+    pairs = list(zip(words, counts, strict=True))
+    materials = [bytes_to_fill(size + packed_size(count, 1) * rows) for size, count in pairs]
+    sources = place_sources(record_masks, counts)
+    sources |= {"words": Parts(materials), "packed": Parts(materials, words)}
+    for party, of_party in enumerate(seeds):
+        sources[f"masks {party}"] = opening_masks(plan, of_party, party, counts)
+    for party, of_party in enumerate(seeds[:-1]):
+        shares = expanded_shares(of_party).items()
+        sources |= {f"{name} {party}": source for name, source in shares}
+    program.run(counts, sources)
+    nothing = [b""] * (plan.parties - 1)
+    if fill_bytes(counts):
+        return [[*nothing, material] for material in materials]
+    return [
+        [*nothing, material[:size] + _cut(material, size, count)]
+        for material, (size, count) in zip(materials, pairs, strict=True)
+    ]
+
+
+def _cut(material: bytes, before: int, count: int) -> bytes:
+    """A chunk's rows of bits without padding between them. Args: before: bytes before the rows."""
+    rows = np.frombuffer(material, np.uint8, offset=before).reshape(-1, packed_size(count, 1))
+    (packed,) = EdgeLayout([count]).cut_packed([*rows])
+    return packed
 
 
 def _program(plan: Plan) -> EdgeProgram:

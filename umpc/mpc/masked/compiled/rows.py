@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from umpc.crypto.prg import Stream, derive
+from umpc.crypto.prg import Stream, derive_each
 from umpc.crypto.ring import packed_size
 from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.masks import PlaceValues
@@ -21,7 +21,16 @@ from umpc.mpc.masked.plan_items import (
     RecordPlace,
     TopBit,
 )
-from umpc.native.programs import Code, EdgeProgram, KeyStream, Source, piece
+from umpc.native.programs import (
+    Code,
+    EdgeProgram,
+    Joined,
+    KeyStreams,
+    Parts,
+    Source,
+    cuts_of,
+    piece,
+)
 
 MOST_ITEMS = 4096
 """The most products of masks of a plan that is served: rows of bits stay in the cache."""
@@ -51,22 +60,36 @@ def is_served(plan: Plan) -> bool:
     )
 
 
-def place_sources(places: PlaceValues) -> dict[str, Source]:
-    """The sources that hold places: values, or masks."""
-    return {f"place {number}": values for number, values in places.items()}
+def place_sources(places: PlaceValues, counts: Sequence[int]) -> dict[str, Source]:
+    """The sources that hold places: values, or masks. Args: counts: edges of each chunk."""
+    cuts = cuts_of(WORD * count for count in counts)
+    return {f"place {number}": Joined(values, cuts) for number, values in places.items()}
 
 
-def opening_masks(plan: Plan, seed: bytes, party: int, layout: EdgeLayout) -> Source:
-    """The masks of all that a party opens, a row for each bit, from its seed of a chunk.
+def opening_masks(plan: Plan, seeds: Sequence[bytes], party: int, counts: Sequence[int]) -> Source:
+    """The masks of all that a party opens, a row for each bit, from its seed of each chunk.
 
     In the key stream rows do not begin with a byte, unless the edges fill bytes.
     """
-    stream = derive(seed, "sigma")
-    if layout.total % 8 == 0:
-        return KeyStream(stream)
+    streams = derive_each(seeds, "sigma")
+    if fill_bytes(counts):
+        return KeyStreams(streams)
     rows = len(opened_bits(plan, party))
-    octets = Stream(stream).octets(packed_size(layout.total, rows))
-    return layout.join_packed([octets.data], rows, padded=False)
+    parts = []
+    for stream, count in zip(streams, counts, strict=True):
+        octets = Stream(stream).octets(packed_size(count, rows))
+        parts.append(EdgeLayout([count]).join_packed([octets.data], rows, padded=False))
+    return Parts(parts)
+
+
+def fill_bytes(counts: Sequence[int]) -> bool:
+    """Whether the bits of each chunk's edges fill bytes."""
+    return not any(count % 8 for count in counts)
+
+
+def expanded_shares(seeds: Sequence[bytes]) -> dict[str, Source]:
+    """The shares of a party other than the last. Args: seeds: its seed of each chunk."""
+    return {name: KeyStreams(derive_each(seeds, purpose)) for name, purpose in SHARES.items()}
 
 
 class Rows:
