@@ -360,6 +360,39 @@ def test_only_nodes_at_one_hub_agree():
     run(scenario)
 
 
+def test_members_of_one_process_meet_inside_it():
+    """Their messages stay in its memory, as decision 74 says."""
+
+    async def scenario(wire: Wire) -> None:
+        own, hub = AgreedLinks(wire.lines[0].identity), str(HUB)
+        servers: list[Any] = [
+            SimpleNamespace(identity=line.identity, hub=HUB) for line in wire.lines
+        ]
+        routes.host(servers[0])
+        assert list(own.reached(study_of(hub, hub), [1])) == [1]
+        routes.host(servers[1])
+        assert not own.reached(study_of(hub, hub), [1])
+
+    run(scenario)
+
+
+def test_whoever_waits_for_a_greeting_hears_that_the_link_is_lost():
+    async def scenario(wire: Wire) -> None:
+        north, south = wire.links()
+        waiting = asyncio.create_task(north.greeting())
+        await asyncio.sleep(0)
+        assert south.session is not None
+        south.session.refuse()
+        wire.exchange()
+        with pytest.raises(PeerLost) as caught:
+            await waiting
+        assert caught.value.culprit == "south"
+        with pytest.raises(PeerLost):
+            await north.greeting()
+
+    run(scenario)
+
+
 def replace_name(identity: Any, name: str) -> Any:
     return SimpleNamespace(role=identity.role, name=name)
 
