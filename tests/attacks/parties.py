@@ -28,7 +28,7 @@ from umpc.crypto.rounds import Message
 from umpc.dealer.session import DealerSession
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import DealtPart, Shares
-from umpc.node.attempts import peers
+from umpc.node.attempts.stream_link import StreamLink
 from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
 from umpc.protocols.u_mpc import protocol as u_mpc
 from umpc.protocols.u_mpc.node import UMpcNode
@@ -102,7 +102,7 @@ def flipping_all(mesh: Any) -> Any:
             return stop.value
 
 
-class ReplayingLink(peers.PeerLink):
+class ReplayingLink(StreamLink):
     """A link that remembers what it sent, and sends it again in the study `replay`."""
 
     former: ClassVar[dict[tuple[str, Key], Frame]] = {}
@@ -206,7 +206,7 @@ def lie() -> None:
     from umpc.shuffler import run as shuffler
 
     u_mpc.UMpcNode = LyingNode  # type: ignore[misc]
-    links.PeerLink = ReplayingLink  # type: ignore[misc]
+    links.StreamLink = ReplayingLink  # type: ignore[misc]
     dealer.DealerSession = LyingDealer  # type: ignore[misc]
     shuffler.ShufflerSession = LyingShuffler  # type: ignore[misc]
 
