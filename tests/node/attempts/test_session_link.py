@@ -360,6 +360,33 @@ def test_only_nodes_at_one_hub_agree():
     run(scenario)
 
 
+def test_the_links_of_a_run_hold_back_a_peer_that_is_faster():
+    async def scenario(wire: Wire) -> None:
+        runs, mesh = RunLinks(ViolationGuard()), mesh_of(0)
+        mesh.attempt.program.window = 1500
+        runs.agree(site_of(wire, 0), mesh, study_of(str(HUB), str(HUB)), MEETING)
+        assert runs.made[1].window == 1500
+
+    run(scenario)
+
+
+def test_a_link_that_finishes_waits_until_its_last_frame_has_left():
+    """The last message of a channel for the next study comes right before the link's end."""
+
+    async def scenario(wire: Wire) -> None:
+        north, south = wire.links()
+        await north.send(frame())
+        finishing = asyncio.create_task(north.finish())
+        await asyncio.sleep(0)
+        assert not finishing.done()
+        wire.exchange()
+        await finishing
+        north.close(keep=True)
+        assert await south.receive(frame().key) == frame().message
+
+    run(scenario)
+
+
 def test_members_of_one_process_meet_inside_it():
     """Their messages stay in its memory, as decision 74 says."""
 
