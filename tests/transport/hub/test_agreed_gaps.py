@@ -110,3 +110,15 @@ def test_a_writer_without_room_hears_that_its_session_has_failed():
             await writing
 
     run(scenario())
+
+
+def test_a_message_that_is_refused_after_it_had_waited_ends_the_session():
+    pair = Pair()
+    pair.users[1].takes_some = False
+    pair.north.write_now(b"not a frame")
+    pair.exchange()
+    pair.users[1].takes_some = True
+    pair.south.deliver()
+    (failure,) = pair.users[1].failures
+    assert isinstance(failure, RemoteProtocolError) and failure.culprit == "north"
+    assert pair.lines[1].gone and pair.lines[1].refused
