@@ -80,8 +80,11 @@ def test_what_was_prepared_before_a_node_was_revoked_does_not_run_with_it(lab):
     here = lab(2)
     here.served["hub"] = here.deployment.start_hub()
     here.start()
-    prepared = here.run(command="prepare", name="ahead", epsilon="1/100")
-    assert prepared.code == 0, prepared.error
+    for name in ("before", "ahead"):
+        prepared = here.run(command="prepare", name=name, epsilon="1/100")
+        assert prepared.code == 0, prepared.error
+    well = here.run(name="before", epsilon="1/100")
+    assert well.code == 0 and well.report["prepared"], well.error
     revoke(here, "node-2", "node-1")
     refused = here.run(name="ahead", epsilon="1/100")
     assert refused.code == e.CertificateError.exit_code, refused.error

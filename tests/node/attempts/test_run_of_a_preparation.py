@@ -189,6 +189,8 @@ def test_with_everybodys_signatures_the_order_to_evaluate_is_obeyed(node):
     said, _ = node.hear(node.evaluate)
     assert len(said) == 1 and node.used
     assert len(node.dialled) == 2 and node.closed == [False, False]
+    (meeting,) = set(node.dialled)
+    assert meeting != node.run.attempt.id, "else its links would have the preparation's keys"
     assert node.read_ahead == len(node.parked.chunks)
     assert len(node.alarms) == 2, "a violation of either peer ends the run"
     node.nothing_is_left()

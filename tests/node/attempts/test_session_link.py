@@ -360,6 +360,66 @@ def test_only_nodes_at_one_hub_agree():
     run(scenario)
 
 
+def test_the_links_of_a_run_hold_back_a_peer_that_is_faster():
+    async def scenario(wire: Wire) -> None:
+        runs, mesh = RunLinks(ViolationGuard()), mesh_of(0)
+        mesh.attempt.program.window = 1500
+        runs.agree(site_of(wire, 0), mesh, study_of(str(HUB), str(HUB)), MEETING)
+        assert runs.made[1].window == 1500
+
+    run(scenario)
+
+
+def test_a_link_that_finishes_waits_until_its_last_frame_has_left():
+    """The last message of a channel for the next study comes right before the link's end."""
+
+    async def scenario(wire: Wire) -> None:
+        north, south = wire.links()
+        await north.send(frame())
+        finishing = asyncio.create_task(north.finish())
+        await asyncio.sleep(0)
+        assert not finishing.done()
+        wire.exchange()
+        await finishing
+        north.close(keep=True)
+        assert await south.receive(frame().key) == frame().message
+
+    run(scenario)
+
+
+def test_members_of_one_process_meet_inside_it():
+    """Their messages stay in its memory, as decision 74 says."""
+
+    async def scenario(wire: Wire) -> None:
+        own, hub = AgreedLinks(wire.lines[0].identity), str(HUB)
+        servers: list[Any] = [
+            SimpleNamespace(identity=line.identity, hub=HUB) for line in wire.lines
+        ]
+        routes.host(servers[0])
+        assert list(own.reached(study_of(hub, hub), [1])) == [1]
+        routes.host(servers[1])
+        assert not own.reached(study_of(hub, hub), [1])
+
+    run(scenario)
+
+
+def test_whoever_waits_for_a_greeting_hears_that_the_link_is_lost():
+    async def scenario(wire: Wire) -> None:
+        north, south = wire.links()
+        waiting = asyncio.create_task(north.greeting())
+        await asyncio.sleep(0)
+        assert south.session is not None
+        south.session.refuse()
+        wire.exchange()
+        with pytest.raises(PeerLost) as caught:
+            await waiting
+        assert caught.value.culprit == "south"
+        with pytest.raises(PeerLost):
+            await north.greeting()
+
+    run(scenario)
+
+
 def replace_name(identity: Any, name: str) -> Any:
     return SimpleNamespace(role=identity.role, name=name)
 

@@ -95,3 +95,30 @@ def test_a_message_longer_than_a_part_is_not_written_in_one_piece():
         assert pair.users[1].got == [bytes(n.PART_BYTES + 1)]
 
     run(scenario())
+
+
+def test_a_writer_without_room_hears_that_its_session_has_failed():
+    async def scenario() -> None:
+        pair = Pair()
+        pair.users[1].takes_some = False
+        while pair.north.write_now(bytes(n.PART_BYTES)):
+            pass
+        writing = asyncio.create_task(pair.north.write(bytes(n.PART_BYTES)))
+        await asyncio.sleep(0)
+        pair.north.fail(PeerLost("south went away", culprit="south"), tell=False)
+        with pytest.raises(PeerLost):
+            await writing
+
+    run(scenario())
+
+
+def test_a_message_that_is_refused_after_it_had_waited_ends_the_session():
+    pair = Pair()
+    pair.users[1].takes_some = False
+    pair.north.write_now(b"not a frame")
+    pair.exchange()
+    pair.users[1].takes_some = True
+    pair.south.deliver()
+    (failure,) = pair.users[1].failures
+    assert isinstance(failure, RemoteProtocolError) and failure.culprit == "north"
+    assert pair.lines[1].gone and pair.lines[1].refused

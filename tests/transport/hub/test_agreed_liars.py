@@ -87,3 +87,18 @@ def test_a_session_that_is_made_leaves_nothing_among_the_early_ones():
     for number in range(MOST_EACH, 2 * MOST_EACH):
         assert early.forget(("node", "a", bytes([number])))
     assert len(early) == MOST_EACH and list(early._of) == [("node", "b")]
+
+
+def test_an_answer_to_a_handshake_that_never_was_changes_nothing(site):
+    async def scenario():
+        relay = site("relay", "hub")
+        async with hub_of(relay) as hub, echo_behind(hub, site("a")), echo_behind(hub, site("b")):
+            (one, _), users = ends_of("a", "b")
+            answer = opening_of(link_of("a"), B)
+            answer.kind = pb.HUB_ACCEPT
+            link_of("a").refuse(answer)
+            await reached("b", "a")
+            one.write_now(b"one")
+            assert await users[1].until(1) == [b"one"] and not users[1].failures
+
+    run(scenario())

@@ -280,7 +280,7 @@ class AttemptRunner:
         await self.links.ended()
 
     def close(self, *, refuses: bool = False) -> None:
-        """End this run, and not what waits prepared. Args: refuses: peers that wait for channels."""
+        """End this run, and not what waits prepared. Args: refuses: who waits for channels."""
         keep = self.ended_well
         if refuses:
             self.links.refuse(self.channels.waiting_for(self.side.mesh))

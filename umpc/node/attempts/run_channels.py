@@ -115,8 +115,9 @@ class RunChannels:
 
         The later one of two nodes speaks first then.
         """
-        peers = mesh.channel_peers if isinstance(mesh, TakesChannels) else ()
-        return [peer for peer in peers if mesh is not None and peer < mesh.index]
+        if mesh is None or not isinstance(mesh, TakesChannels):
+            return []
+        return [peer for peer in mesh.channel_peers if peer < mesh.index]
 
     def ended(self, site: Site, mesh: MeshSide) -> list[EndedLink]:
         """The links over which this run makes channels."""
