@@ -13,7 +13,7 @@ from typing import Any
 
 FILE = Path(__file__).with_name("_gate.abi3.so")
 
-VERSION = 2
+VERSION = 3
 """The version that the library answers: KERNEL_VERSION in native/kernel.c. A library of another
 version, left by an older build, is not used."""
 
@@ -40,6 +40,12 @@ def load(file: Path) -> ctypes.CDLL | None:
     text: Any = ctypes.c_char_p
     run: list[Any] = [number, text, size, text, pointer, text, size, size, size, pointer]
     library.umpc_run.argtypes = run
+    of_edges: list[Any] = [number, number, text, pointer, pointer]
+    library.umpc_circuit.argtypes = of_edges
+    library.umpc_rows.argtypes = [*of_edges, pointer, pointer, size, pointer]
+    streams: list[Any] = [number, text, pointer, size, number, number, ctypes.c_uint64, size]
+    library.umpc_stretch.argtypes = [*streams, pointer, pointer]
+    library.umpc_transpose.argtypes = [number, pointer, size, pointer, pointer, number, size, pointer]
     return library
 
 

@@ -44,7 +44,8 @@ class GateHash:
     """
 
     def __init__(self, key: bytes):
-        self._encryptor = Cipher(algorithms.AES(key[:BLOCK_BYTES]), modes.ECB()).encryptor()
+        self.key = key[:BLOCK_BYTES]
+        self._encryptor = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()
 
     def permute(self, blocks: WordArray, out: WordArray) -> WordArray:
         """π of contiguous blocks (…, 2) uint64, into the beginning of `out`.
