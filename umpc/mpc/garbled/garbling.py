@@ -207,8 +207,8 @@ def evaluate(
     shares = np.zeros((len(circuit.sums), count), dtype=ring.dtype)
     if compiled.CHOSEN is not None:
         given = gate_hash.key, arrays_of(circuit), np.ascontiguousarray(labels), first_edge
-        arrays = map(np.ascontiguousarray, (garbled.tables, garbled.elements))
-        compiled.evaluate(*given, *arrays, shares)
+        tables, elements = map(np.ascontiguousarray, (garbled.tables, garbled.elements))
+        compiled.evaluate(*given, tables, elements, shares)
         return shares
     for part in _parts(count):
         worker = Evaluator(circuit, ring, labels[:, part], first_edge + part.start, gate_hash)

@@ -150,7 +150,7 @@ def make_tables(
         masks: (pieces · 2, n) uint8, r of each piece's bits, LESS before EQUAL.
         is_first: whether the garbler has record 0.
     """
-    message = []
+    message: list[bytes | memoryview] = []
     for number, (each, own) in enumerate(zip(pieces, values, strict=True)):
         piece = each.piece
         kinds = tuple(kind for kind, _ in each.wires)
