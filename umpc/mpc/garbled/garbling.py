@@ -227,7 +227,9 @@ def active_labels(labels: WordArray, bits: BitArray, delta: WordArray) -> WordAr
     The garbler sends them for its own inputs.
     """
     masks = np.uint64(0) - bits.astype(np.uint64)
-    return labels ^ masks[..., None] & delta
+    active: WordArray = masks[..., None] & delta
+    active ^= labels
+    return active
 
 
 def _edges(circuit: Circuit, labels: WordArray) -> int:
