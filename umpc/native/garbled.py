@@ -156,7 +156,7 @@ def make_rows(
 
     Args:
         packed: (rows, rows / 4) uint8, the table by own value, four rows to a byte.
-        own: (n,) int64, the garbler's own rows. masks: (n,) uint8, r in all four rows of a byte.
+        own: (n,) integers, the garbler's own rows. masks: (n,) uint8, r in all four rows of a byte.
     """
     count, octets = len(own), blocks.rows // 4
     check_array("offsets", blocks.offsets, np.uint64, (blocks.rows, 2))
@@ -170,7 +170,7 @@ def make_rows(
 def read_rows(key: bytes, blocks: RowBlocks, table: np.ndarray, own: np.ndarray) -> np.ndarray:
     """The evaluator's bits of one piece: (2, n) uint8.
 
-    Args: table: (n, rows / 4) uint8, as received. own: (n,) int64, the evaluator's own rows.
+    Args: table: (n, rows / 4) uint8, as received. own: (n,) integers, the evaluator's own rows.
     """
     check_array("table", table, np.uint8, (len(own), blocks.rows // 4))
     found = np.empty((2, len(own)), dtype=np.uint8)
@@ -187,6 +187,7 @@ def _rows(
     masks: int | None,
     to: np.ndarray,
 ) -> None:
+    own = np.ascontiguousarray(own, dtype=np.int64)
     check_array("own", own, np.int64, (len(blocks.order),))
     places = ctypes.byref(blocks._structure())
     given = makes, _key(key), places, _at(table), _at(own), masks, len(own)

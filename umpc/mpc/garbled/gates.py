@@ -3,6 +3,8 @@
 Labels are (…, n, 2) uint64. An operation goes over all edges, so that the cost of a call of numpy
 or OpenSSL is paid once for thousands of gates. It goes over so few edges that its arrays fit a
 cache. The comments name the steps of half-gates (Zahur, Rosulek & Evans 2015).
+
+This is the reference, and it runs where umpc has no compiled kernel (`compiled.py`).
 """
 
 from __future__ import annotations

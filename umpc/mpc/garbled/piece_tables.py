@@ -40,6 +40,9 @@ block. So no (x, i) is asked for twice, and no part of a pad is used twice.
 
 Cost an edge: 2^(b+1) bits for a piece of b bits, and a transfer for each bit that is looked up.
 An AES block for each row and record of a chunk.
+
+Where umpc has its compiled kernel (`umpc/native/garbled.py`), it masks and reads the rows. The code
+here is the reference, with the same bytes.
 """
 
 from __future__ import annotations
