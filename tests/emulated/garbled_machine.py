@@ -100,7 +100,7 @@ class GarbledProgram:
 
 
 def writable(array: np.ndarray) -> np.ndarray:
-    """The same memory, which a message's view does not let numpy change."""
+    """A view of an array's memory that numpy may change, also where the array is a message's."""
     if array.flags.writeable or not array.size:
         return array
     kind = np.ctypeslib.as_ctypes_type(array.dtype) * array.size

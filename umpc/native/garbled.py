@@ -24,7 +24,7 @@ __all__ += ["stretch", "transpose_into"]
 BLOCK_BITS = 128
 MOST_FOLD = 8
 MOST_ROWS = 256
-"""As in native/garbled_types.h."""
+"""The numbers of native/garbled_types.h."""
 
 _size, _number, _pointer = ctypes.c_size_t, ctypes.c_uint64, ctypes.c_void_p
 

@@ -19,7 +19,7 @@ from umpc.native.garbled import CircuitArrays
 
 XOR, AND = 0, 1
 UNIT, PRODUCT, SWITCH = 0, 1, 2
-"""As in native/garbled_types.h."""
+"""The numbers of native/garbled_types.h."""
 _WORD = (1 << 64) - 1
 
 
