@@ -66,6 +66,7 @@ WITH_AES static void expand_key(const uint8_t *key, block *expanded)
 #define SHIFT_RIGHT(x, count) FROM32(vshrq_n_u32(AS32(x), count))
 #define SIGN(x) vreinterpretq_u8_s32(vshrq_n_s32(vreinterpretq_s32_u8(x), 31))
 #include "chunk.h"
+#include "garbled.h"
 #include "walk.h"
 
 static int supported_kinds(void)
@@ -80,3 +81,8 @@ static int supported_kinds(void)
 }
 
 static const gate GATES[] = {{ARM, run_arm, evaluate_arm, generate_arm}};
+
+static const garbled_kernel GARBLED_KERNELS[] = {
+    {ARM, stretch_arm, transpose_arm, make_rows_arm, read_rows_arm, garble_arm,
+     evaluate_circuit_arm},
+};

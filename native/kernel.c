@@ -155,6 +155,8 @@ static inline void write_leaf(int width, uint64_t mask, const block *pad, const 
     memcpy(leaf, corrections, sizeof corrections);
 }
 
+#include "garbled_types.h"
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include "x86.h"
 #elif defined(__aarch64__) && defined(__AARCH64EL__) && defined(__GNUC__)
@@ -172,6 +174,8 @@ static int supported_kinds(void)
 }
 
 static const gate GATES[] = {{0, NULL, NULL, NULL}};
+
+static const garbled_kernel GARBLED_KERNELS[] = {{0, NULL, NULL, NULL, NULL, NULL, NULL}};
 
 #endif
 
@@ -240,3 +244,5 @@ int umpc_run(int kind, const void *steps, size_t steps_count, const void *operan
     }
     return answer;
 }
+
+#include "garbled_calls.h"

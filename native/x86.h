@@ -61,6 +61,7 @@ __attribute__((target("aes,sse4.1"))) static inline uint32_t substituted(uint32_
 #define SHIFT_RIGHT(x, count) _mm_srli_epi32(x, count)
 #define SIGN(x) _mm_srai_epi32(x, 31)
 #include "chunk.h"
+#include "garbled.h"
 #include "walk.h"
 
 #define NAME(x) x##_vaes256
@@ -88,6 +89,7 @@ __attribute__((target("aes,sse4.1"))) static inline uint32_t substituted(uint32_
 #define SHIFT_RIGHT(x, count) _mm256_srli_epi32(x, count)
 #define SIGN(x) _mm256_srai_epi32(x, 31)
 #include "chunk.h"
+#include "garbled.h"
 #include "walk.h"
 
 #define NAME(x) x##_vaes512
@@ -115,6 +117,7 @@ __attribute__((target("aes,sse4.1"))) static inline uint32_t substituted(uint32_
 #define SHIFT_RIGHT(x, count) _mm512_srli_epi32(x, count)
 #define SIGN(x) _mm512_srai_epi32(x, 31)
 #include "chunk.h"
+#include "garbled.h"
 #include "walk.h"
 
 /* The test of a feature also asks whether the system saves its registers. */
@@ -132,4 +135,13 @@ static const gate GATES[] = {
     {AESNI, run_aesni, evaluate_aesni, generate_aesni},
     {VAES256, run_vaes256, evaluate_vaes256, generate_vaes256},
     {VAES512, run_vaes512, evaluate_vaes512, generate_vaes512},
+};
+
+static const garbled_kernel GARBLED_KERNELS[] = {
+    {AESNI, stretch_aesni, transpose_aesni, make_rows_aesni, read_rows_aesni, garble_aesni,
+     evaluate_circuit_aesni},
+    {VAES256, stretch_vaes256, transpose_vaes256, make_rows_vaes256, read_rows_vaes256, garble_vaes256,
+     evaluate_circuit_vaes256},
+    {VAES512, stretch_vaes512, transpose_vaes512, make_rows_vaes512, read_rows_vaes512, garble_vaes512,
+     evaluate_circuit_vaes512},
 };

@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from tests.support import tables
 from tests.support.long_tests import runs_now
+from umpc.native import garbled
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -38,6 +39,19 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the garbage collector pass over what was collected; it stays until the end."""
     gc.freeze()
     atexit.register(gc.unfreeze)  # otherwise duckdb complains of what is left at the end
+
+
+@pytest.fixture
+def in_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Garbled edges and transfers in numpy, whose steps a test looks at or changes."""
+    monkeypatch.setattr(garbled, "CHOSEN", None)
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Garbled edges and transfers in numpy, and then by the compiled kernel where there is one."""
+    if request.param == "numpy":
+        monkeypatch.setattr(garbled, "CHOSEN", None)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

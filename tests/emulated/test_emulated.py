@@ -12,14 +12,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.emulated.garbled_machine import garbled_program
 from tests.emulated.machines import BY_LANES, EMULATED, has_avx512, has_right_vaes, program
 from tests.mpc.masked.test_batches import chunks_of
 from tests.mpc.masked.test_compiled import everything
+from tests.native.garbled_cases import every_case
 from tests.native.test_gate import HASH, KEY, differences, inputs
 from tests.support.kernels import KERNELS, TRIPLE_KERNELS
 from umpc.mpc.masked import tasks
 from umpc.mpc.masked.compiled import rows
 from umpc.mpc.masked.dcf_tree import generate_batches
+from umpc.native import garbled
 from umpc.native.library import KINDS
 from umpc.native.programs import EdgeProgram
 
@@ -82,3 +85,19 @@ def test_programs_of_chunks_give_numpys_bytes(machine, tmp_path, monkeypatch):
                     assert everything(chunks, count) == expected
     print(f"{machine.name}: ran {ran} programs on {', '.join(names) or 'no kind'}")
     assert bool(ran) == bool(names)
+
+
+def test_garbled_edges_and_transfers_give_numpys_bytes(machine, tmp_path, monkeypatch):
+    kinds = program(machine, tmp_path).kinds()
+    names = [name for name in kinds if name != "VAES-256" or has_right_vaes(machine, tmp_path)]
+    with monkeypatch.context() as patch:
+        patch.setattr(garbled, "CHOSEN", None)
+        expected = every_case()
+    there = garbled_program(machine, tmp_path)
+    for kind in names:
+        with monkeypatch.context() as patch:
+            patch.setattr(garbled, "CHOSEN", kind)
+            there.put_in_place(patch)
+            assert every_case() == expected, kind
+    print(f"{machine.name}: ran {there.ran} calls on {', '.join(names) or 'no kind'}")
+    assert bool(there.ran) == bool(names)

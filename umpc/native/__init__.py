@@ -1,6 +1,7 @@
-"""The sign gate and chunks on the processor's AES instructions, where umpc has a compiled kernel.
+"""Gates and chunks on the processor's AES instructions, where umpc has a compiled kernel.
 
-`umpc.mpc.masked` uses it if `CHOSEN` names a kind. The C code is in `native/` of the repository.
+`umpc.mpc.masked`, `umpc.mpc.garbled` and `umpc.mpc.transfers` use it if `CHOSEN` names a kind. The
+C code is in `native/` of the repository.
 `native/build_hook.py` compiles it when a wheel is made. The library calls nothing of Python, so one
 binary serves every version of Python.
 
@@ -10,10 +11,10 @@ binary serves every version of Python.
 | `choice.py` | which of them runs: the fastest, or the one that UMPC_NATIVE names |
 | `programs.py` | programs for a chunk's edges, which run in one call |
 | `edges.py` | edges sorted by the owners of their records |
+| `garbled.py` | garbled edges, tables of pieces and extensions of transfers, a call for each |
 | `checks.py` | check that arrays have the layout that the library expects |
 
-Every kind gives the bytes of `umpc/mpc/masked/dcf_tree.py`, which computes in numpy. It is the
-reference, and it runs where no kind can.
+Every kind gives numpy's bytes. Numpy is the reference, and it runs where no kind can.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ def check_evaluate(
     """The number of gates. Raises: ValueError."""
     _check_numbers(key, width, party)
     count = len(masked)
-    _check_array("masked", masked, np.uint64, (count,))
-    _check_array("corrections", corrections, np.uint64, (levels(width), count, 2))
-    _check_array("leaves", leaves, np.uint32, (count, 3))
-    _check_array("roots", roots, np.uint64, (count, 2))
+    check_array("masked", masked, np.uint64, (count,))
+    check_array("corrections", corrections, np.uint64, (levels(width), count, 2))
+    check_array("leaves", leaves, np.uint32, (count, 3))
+    check_array("roots", roots, np.uint64, (count, 2))
     return count
 
 
@@ -39,8 +39,8 @@ def check_generate(key: bytes, width: int, mask: np.ndarray, roots: np.ndarray) 
     """The number of gates. Raises: ValueError."""
     _check_numbers(key, width)
     count = len(mask)
-    _check_array("mask", mask, np.uint64, (count,))
-    _check_array("roots", roots, np.uint64, (2, count, 2))
+    check_array("mask", mask, np.uint64, (count,))
+    check_array("roots", roots, np.uint64, (2, count, 2))
     return count
 
 
@@ -53,7 +53,7 @@ def _check_numbers(key: bytes, width: int, party: int = 0) -> None:
         raise ValueError(f"a party is 0 or 1, got {party}")
 
 
-def _check_array(name: str, array: np.ndarray, kind: type, shape: tuple[int, ...]) -> None:
+def check_array(name: str, array: np.ndarray, kind: type, shape: tuple[int, ...]) -> None:
     """Raises: ValueError. The alignment may be any: the kernel takes any address."""
     expected = f"{name} is {shape} {kind.__name__}"
     if not isinstance(array, np.ndarray):

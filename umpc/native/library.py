@@ -43,6 +43,21 @@ def load(file: Path) -> ctypes.CDLL | None:
     library.umpc_run.argtypes = run
     library.umpc_count_owners.argtypes = [size, size, *arrays]
     library.umpc_place_edges.argtypes = [size, size, *arrays[:4], size, pointer]
+    of_edges: list[Any] = [number, number, text, pointer, pointer]
+    library.umpc_circuit.argtypes = of_edges
+    library.umpc_rows.argtypes = [*of_edges, pointer, pointer, size, pointer]
+    streams: list[Any] = [number, text, pointer, size, number, number, ctypes.c_uint64, size]
+    library.umpc_stretch.argtypes = [*streams, pointer, pointer]
+    library.umpc_transpose.argtypes = [
+        number,
+        pointer,
+        size,
+        pointer,
+        pointer,
+        number,
+        size,
+        pointer,
+    ]
     return library
 
 

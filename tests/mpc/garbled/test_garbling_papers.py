@@ -122,6 +122,7 @@ def test_tweaks_are_unique_over_edges_and_hashes():
     assert len({tweak(edge, number) for edge in range(200) for number in range(200)}) == 200 * 200
 
 
+@pytest.mark.usefixtures("in_numpy")
 @pytest.mark.parametrize("ring", RINGS)
 def test_each_hash_of_a_circuit_has_a_number_of_its_own(ring, monkeypatch):
     """Garbler and evaluator use the same numbers, each once, and `aes_blocks` AES blocks."""

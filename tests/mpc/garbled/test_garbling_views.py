@@ -23,6 +23,7 @@ from umpc.mpc.garbled.garbling import (
 from umpc.mpc.garbled.gates import GateHash
 
 
+@pytest.mark.usefixtures("both_ways")
 @BOTH
 @pytest.mark.parametrize("wire", [0, 1])
 def test_a_wrong_label_gives_garbage(circuit, wire):
@@ -35,15 +36,19 @@ def test_a_wrong_label_gives_garbage(circuit, wire):
     assert not np.isin(values, (0, 1)).any() and len(np.unique(values)) == values.size
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("half", [0, 1])
 def test_a_changed_table_gives_garbage_where_its_row_is_used(half):
     got = run(AND, np.repeat(FOUR, 64, axis=1), "changed")
-    got.garbled.tables[0, half, :, 0] ^= np.uint64(1 << 20)
-    values = (got.kept + evaluate(AND, RING, got.garbled, got.active, 0, HASH)).view(np.int64)[0]
+    tables = got.garbled.tables.copy()
+    tables[0, half, :, 0] ^= np.uint64(1 << 20)
+    changed = GarbledEdges(tables, got.garbled.elements)
+    values = (got.kept + evaluate(AND, RING, changed, got.active, 0, HASH)).view(np.int64)[0]
     used = (got.active[half, :, 0] & np.uint64(1)).astype(bool)
     assert not np.isin(values[used], (0, 1)).any() and np.isin(values[~used], (0, 1)).all()
 
 
+@pytest.mark.usefixtures("both_ways")
 @BOTH
 def test_another_edge_number_gives_garbage(circuit):
     got = run(circuit, np.repeat(FOUR, 64, axis=1), "number")
@@ -96,6 +101,7 @@ class OneTweak(GateHash):
 INPUTS = list(product((0, 1), repeat=2))
 
 
+@pytest.mark.usefixtures("both_ways")
 @BOTH
 @pytest.mark.parametrize("one_record", [False, True])
 @pytest.mark.parametrize("bits", INPUTS)
@@ -104,6 +110,7 @@ def test_the_evaluators_view_is_uniform_whatever_the_inputs(circuit, bits, one_r
     assert p > ALPHA, f"a view is not uniform: p = {p:.1e}, N = {EDGES}, inputs {bits}"
 
 
+@pytest.mark.usefixtures("both_ways")
 @BOTH
 @pytest.mark.parametrize("one_record", [False, True])
 @pytest.mark.parametrize("bits", INPUTS[1:])
@@ -117,6 +124,7 @@ def test_views_of_different_inputs_have_one_law(circuit, bits, one_record):
     assert p > ALPHA, f"a view depends on the inputs: p = {p:.1e}, N = {EDGES}, inputs {bits}"
 
 
+@pytest.mark.usefixtures("in_numpy")
 @BOTH
 @pytest.mark.parametrize("bits", INPUTS[1:])
 def test_power_the_same_test_finds_gates_without_pads(circuit, bits):
@@ -129,6 +137,7 @@ def test_power_the_same_test_finds_gates_without_pads(circuit, bits):
     )
 
 
+@pytest.mark.usefixtures("in_numpy")
 @BOTH
 @pytest.mark.parametrize("bits", INPUTS)
 def test_power_the_same_test_finds_a_tweak_that_is_used_twice(circuit, bits):
@@ -140,6 +149,7 @@ def test_power_the_same_test_finds_a_tweak_that_is_used_twice(circuit, bits):
     )
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("bits", INPUTS)
 def test_colors_of_all_wires_are_uniform(bits):
     """The colors of both inputs and of the output, as the evaluator finds them.
@@ -159,6 +169,7 @@ def without_elements(garbled: GarbledEdges) -> GarbledEdges:
     return GarbledEdges(garbled.tables, np.zeros_like(garbled.elements))
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("garbled", [False, True])
 @pytest.mark.parametrize("weight", [1, 1000])
 @pytest.mark.parametrize("bits", INPUTS)

@@ -175,6 +175,7 @@ class Tables:
         return there
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_both_parties_bits_are_shares_of_the_comparison():
     for size in range(2, PIECE + 1):
         for is_first in (True, False):
@@ -220,6 +221,7 @@ def asked(patch, *tables: Tables) -> np.ndarray:
     return np.concatenate(seen)
 
 
+@pytest.mark.usefixtures("in_numpy")
 def test_no_hash_is_asked_for_twice_and_the_test_notices_repeated_blocks(monkeypatch):
     tables = Tables("numbers", 3, np.repeat([0, 1, 2], [3 * LANES, 5, 1]))
     with monkeypatch.context() as patch:
@@ -253,6 +255,7 @@ def view(label: str, x: int, prepare=lambda tables: None) -> dict[str, np.ndarra
     }
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_rows_are_uniform_whatever_the_garblers_number_is():
     views = [view("view", x) for x in (1, 5, 7)]
     for name in views[0]:
@@ -285,6 +288,7 @@ def one_pad_for_a_record(tables: Tables) -> None:
     tables.hash.into = into
 
 
+@pytest.mark.usefixtures("in_numpy")
 def test_power_each_protection_left_out_is_found():
     mutants = [
         (no_masks, "chosen"),
@@ -303,6 +307,7 @@ def difference_of_rows() -> set[int]:
     return set((rows[:, 3] ^ rows[:, 5]).tolist())
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_rows_of_one_parity_have_keys_of_their_own(monkeypatch):
     """Labels that are added without powers of α give rows 3 and 5 one key."""
     assert len(difference_of_rows()) == 4
@@ -313,6 +318,7 @@ def test_rows_of_one_parity_have_keys_of_their_own(monkeypatch):
 # --- what a peer sends in their place
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_tables_and_choices_of_another_shape_name_their_sender():
     shape, change = next(iter(WRONG_SHAPES.items()))
     for liar, step in ((0, "garbled"), (1, "coins")):

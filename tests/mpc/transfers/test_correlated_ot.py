@@ -197,6 +197,7 @@ def views(fold: int, value: int, label: str) -> tuple[np.ndarray, np.ndarray]:
     return rows.reshape(-1), (rows ^ np.concatenate(known)).reshape(-1)
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("fold", FOLDS)
 def test_the_receivers_message_does_not_depend_on_its_choices(fold):
     zeros, ones = views(fold, 0, "zeros"), views(fold, 1, "ones")
@@ -205,6 +206,7 @@ def test_the_receivers_message_does_not_depend_on_its_choices(fold):
         assert uniformity(zero, 256) > ALPHA and uniformity(one, 256) > ALPHA
 
 
+@pytest.mark.usefixtures("in_numpy")
 def test_the_test_of_secrecy_notices_a_missing_stream(monkeypatch):
     monkeypatch.setattr(batch_columns, "_stretch", zeros_in_place_of_leaves)
     zeros, ones = views(4, 0, "zeros"), views(4, 1, "ones")
@@ -212,6 +214,7 @@ def test_the_test_of_secrecy_notices_a_missing_stream(monkeypatch):
     assert uniformity(zeros[0], 256) < ALPHA
 
 
+@pytest.mark.usefixtures("in_numpy")
 def test_the_test_of_secrecy_notices_a_missing_leaf_that_is_not_stretched(monkeypatch):
     """Only the leaf that the sender lacks hides r from it: without its stream, the view shows r."""
     sender, _ = open_channel("secrecy 1 zeros", 1)

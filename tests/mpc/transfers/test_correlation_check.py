@@ -21,6 +21,8 @@ from umpc.mpc.transfers.correlation_check import (
     with_mask,
 )
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 FOLDS = (1, 2, 4)
 PAIRS = [(seed_of(f"{number} 0"), seed_of(f"{number} 1")) for number in range(BLOCK_BITS)]
 

@@ -43,6 +43,8 @@ from umpc.mpc.transfers.ot_products import (
     send_triples,
 )
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 S, R = open_channel("malformed")
 TRIPLES, _ = run_in_memory(
     [send_triples(S, 20), receive_triples(R, 20, seed_of("triples"), "alice")]

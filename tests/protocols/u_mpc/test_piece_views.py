@@ -25,6 +25,7 @@ from umpc.mpc.garbled import cells, sides
 from umpc.mpc.garbled.piece_tables import LANES, ROW_BITS, Places, bits_of_wires
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver
 from umpc.mpc.transfers.leaf_streams import ChannelLeaves
+from umpc.native import garbled as compiled
 from umpc.simulation import simulate
 
 GARBLERS, EVALUATORS = 240, 8
@@ -161,6 +162,7 @@ def of_garbler(seen: Seen) -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_what_the_owners_of_pieces_see_is_uniform_whatever_the_others_numbers_are():
     for values in DATA:
         for name, sample in views(*values, "views of pieces").items():
@@ -168,6 +170,7 @@ def test_what_the_owners_of_pieces_see_is_uniform_whatever_the_others_numbers_ar
             assert p > ALPHA, f"{name} is not uniform: p = {p:.1e}, N = {len(sample)}, {values}"
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_all_labels_and_masks_of_a_link_differ_in_whatever_chunk_and_cell_they_are():
     assert repeated("every chunk") == set()
 
@@ -242,6 +245,7 @@ def no_hash(patch: pytest.MonkeyPatch) -> None:
             room[:] = 0
             return room[: len(blocks)]
 
+    patch.setattr(compiled, "CHOSEN", None)
     patch.setattr(sides, "FixedKeyHash", Zeros)
 
 
@@ -250,6 +254,7 @@ def one_pad_for_all_lanes(patch: pytest.MonkeyPatch) -> None:
         def into(self, blocks, room):
             return (super().into(blocks, room) & np.uint64(3)) * np.uint64(0x5555555555555555)
 
+    patch.setattr(compiled, "CHOSEN", None)
     patch.setattr(sides, "FixedKeyHash", Repeated)
 
 
@@ -264,6 +269,7 @@ def one_tweak_for_all_blocks(patch: pytest.MonkeyPatch) -> None:
 def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
     """The leaves of the extension are stretched to zeros."""
     replaced = "umpc.mpc.transfers.batch_columns._stretch"
+    patch.setattr(compiled, "CHOSEN", None)
     patch.setattr(replaced, zeros_in_place_of_leaves)
 
 
@@ -294,6 +300,7 @@ def test_power_the_views_show_a_protection_left_out():
         assert p < ALPHA, f"{finder} does not find the mutant: p = {p:.1e}"
 
 
+@pytest.mark.usefixtures("both_ways")
 def test_power_labels_and_masks_that_occur_twice_are_found():
     labels = [forks_without(NUMBER), forks_without(OWNERS), one_tag]
     masks = [masks_without(NUMBER), masks_without(OWNERS)]

@@ -14,6 +14,7 @@
 | `schedule.py` | the order of work: batches of independent gates |
 | `garbling.py` | half-gates for batches of edges |
 | `gates.py` | the gates as operations on arrays |
+| `compiled.py` | circuits as the compiled kernel reads them, where umpc has it |
 | `plan.py` | the public facts: circuit, chunks, messages on a link |
 | `sides.py` | one node's side of one link |
 | `cells.py` | one node's part in all its cells |

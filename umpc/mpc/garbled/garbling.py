@@ -71,8 +71,11 @@ from umpc.crypto.ring import Ring
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.garbled.circuits import Circuit
+from umpc.mpc.garbled.compiled import arrays_of
 from umpc.mpc.garbled.gates import Evaluator, Garbler, GateHash, pad_hashes
 from umpc.mpc.garbled.outputs import LABEL_BITS, outputs_of
+from umpc.native import garbled as compiled
+from umpc.native.programs import bytes_to_fill
 
 EDGES = 1 << 12
 """Edges worked on together.
@@ -105,16 +108,20 @@ class GarbledEdges:
     """The garbler's message for n edges.
 
     tables: (ANDs, 2, n, 2) uint64: T_G and T_E. elements: (elements, n) of the ring.
+    data: the bytes on the wire, if the arrays are views of them; else empty.
     """
 
     tables: WordArray
     elements: RingArray
+    data: bytes | memoryview = b""
 
     def __repr__(self) -> str:
         return f"GarbledEdges(edges={self.tables.shape[2]}, ands={len(self.tables)}, <redacted>)"
 
     def encode(self) -> bytes:
         """The bytes on the wire, little-endian: all tables, then all elements."""
+        if isinstance(self.data, bytes) and self.data:
+            return self.data
         order = self.elements.dtype.newbyteorder("<")
         parts = self.tables.astype("<u8", copy=False), self.elements.astype(order, copy=False)
         return b"".join(np.ascontiguousarray(part).data for part in parts)
@@ -136,7 +143,7 @@ class GarbledEdges:
         split = 4 * ands * count
         tables = np.frombuffer(data, dtype="<u8", count=split).reshape(ands, 2, count, 2)
         rest = np.frombuffer(data, dtype=ring.dtype.newbyteorder("<"), offset=8 * split)
-        return cls(tables, rest.reshape(elements, count))
+        return cls(tables, rest.reshape(elements, count), data)
 
 
 def garble(
@@ -164,13 +171,19 @@ def garble(
         )
     count = _edges(circuit, labels)
     outputs = outputs_of(circuit)
+    shares = np.zeros((len(circuit.sums), count), dtype=ring.dtype)
+    for row, each in zip(shares, circuit.sums, strict=True):
+        row[:] = ring.scalar(each.constant)
+    if compiled.CHOSEN is not None:
+        data = bytes_to_fill(garbled_size(circuit, ring, count))
+        garbled = GarbledEdges.decode(data, circuit, ring, count)
+        given = gate_hash.key, arrays_of(circuit), delta, np.ascontiguousarray(labels), first_edge
+        compiled.garble(*given, garbled.tables, garbled.elements, shares)
+        return garbled, shares
     garbled = GarbledEdges(
         np.empty((outputs.and_count, 2, count, 2), dtype=np.uint64),
         np.empty((len(outputs.elements), count), dtype=ring.dtype),
     )
-    shares = np.zeros((len(circuit.sums), count), dtype=ring.dtype)
-    for row, each in zip(shares, circuit.sums, strict=True):
-        row[:] = ring.scalar(each.constant)
     for part in _parts(count):
         first = first_edge + part.start
         worker = Garbler(circuit, ring, labels[:, part], first, gate_hash, delta)
@@ -192,6 +205,11 @@ def evaluate(
     """
     count = _edges(circuit, labels)
     shares = np.zeros((len(circuit.sums), count), dtype=ring.dtype)
+    if compiled.CHOSEN is not None:
+        given = gate_hash.key, arrays_of(circuit), np.ascontiguousarray(labels), first_edge
+        tables, elements = map(np.ascontiguousarray, (garbled.tables, garbled.elements))
+        compiled.evaluate(*given, tables, elements, shares)
+        return shares
     for part in _parts(count):
         worker = Evaluator(circuit, ring, labels[:, part], first_edge + part.start, gate_hash)
         worker.run(garbled.tables[:, :, part], garbled.elements[:, part], shares[:, part])
@@ -209,7 +227,9 @@ def active_labels(labels: WordArray, bits: BitArray, delta: WordArray) -> WordAr
     The garbler sends them for its own inputs.
     """
     masks = np.uint64(0) - bits.astype(np.uint64)
-    return labels ^ masks[..., None] & delta
+    active: WordArray = masks[..., None] & delta
+    active ^= labels
+    return active
 
 
 def _edges(circuit: Circuit, labels: WordArray) -> int:

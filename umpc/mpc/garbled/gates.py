@@ -3,6 +3,8 @@
 Labels are (…, n, 2) uint64. An operation goes over all edges, so that the cost of a call of numpy
 or OpenSSL is paid once for thousands of gates. It goes over so few edges that its arrays fit a
 cache. The comments name the steps of half-gates (Zahur, Rosulek & Evans 2015).
+
+This is the reference, and it runs where umpc has no compiled kernel (`compiled.py`).
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class GateHash:
     """
 
     def __init__(self, key: bytes):
-        self._encryptor = Cipher(algorithms.AES(key[:BLOCK_BYTES]), modes.ECB()).encryptor()
+        self.key = key[:BLOCK_BYTES]
+        self._encryptor = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()
 
     def permute(self, blocks: WordArray, out: WordArray) -> WordArray:
         """π of contiguous blocks (…, 2) uint64, into the beginning of `out`.

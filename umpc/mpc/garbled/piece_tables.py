@@ -40,6 +40,9 @@ block. So no (x, i) is asked for twice, and no part of a pad is used twice.
 
 Cost an edge: 2^(b+1) bits for a piece of b bits, and a transfer for each bit that is looked up.
 An AES block for each row and record of a chunk.
+
+Where umpc has its compiled kernel (`umpc/native/garbled.py`), it masks and reads the rows. The code
+here is the reference, with the same bytes.
 """
 
 from __future__ import annotations
@@ -54,6 +57,7 @@ import numpy as np
 from umpc.crypto.prg import FixedKeyHash
 from umpc.mpc.arrays import BitArray, IndexArray, IntArray, WordArray
 from umpc.mpc.garbled.pieces import LookedUp, NumberPiece, rows_of_piece
+from umpc.native import garbled as compiled
 
 ROWS_AT_ONCE = 1 << 15
 """Rows that are hashed together."""
@@ -149,16 +153,20 @@ def make_tables(
         masks: (pieces · 2, n) uint8, r of each piece's bits, LESS before EQUAL.
         is_first: whether the garbler has record 0.
     """
-    message = []
+    message: list[bytes | memoryview] = []
     for number, (each, own) in enumerate(zip(pieces, values, strict=True)):
         piece = each.piece
         kinds = tuple(kind for kind, _ in each.wires)
         table = _packed_rows(piece, kinds, not is_first)
-        rows = table.take(own[places.order], axis=0)
-        mask = masks[2 * number] | masks[2 * number + 1] << 1
-        rows ^= (mask * _EVERY_ROW)[places.order, None]
+        mask = (masks[2 * number] | masks[2 * number + 1] << 1) * _EVERY_ROW
         offsets = multiples(delta, piece.size)
         place = first_edge, number
+        if compiled.CHOSEN is not None:
+            blocks = _blocks(keys[number], offsets, places, place, piece)
+            message.append(compiled.make_rows(row_hash.key, blocks, table, own, mask).data)
+            continue
+        rows = table.take(own[places.order], axis=0)
+        rows ^= mask[places.order, None]
         _add_pads(rows, keys[number], offsets, places, row_hash, place, _add_packed_lanes)
         message.append(rows.tobytes())
     return b"".join(message)
@@ -185,14 +193,32 @@ def read_tables(
         size = count * each.piece.rows * ROW_BITS // 8
         table = np.frombuffer(payload, np.uint8, size, start).reshape(count, -1)
         start += size
+        place = first_edge, number
+        if compiled.CHOSEN is not None:
+            blocks = _blocks(keys[number], no_offset, places, place, each.piece)
+            found[2 * number : 2 * number + 2] = compiled.read_rows(
+                row_hash.key, blocks, table, own
+            )
+            continue
         own = own[places.order]
         octets = table[np.arange(count), own >> 2]
         row = (octets >> (2 * (own & 3)).astype(np.uint8)).reshape(-1, 1)
-        place = first_edge, number
         _add_pads(row, keys[number], no_offset, places, row_hash, place, _add_lanes)
         found[2 * number, places.order] = row[:, 0] & 1
         found[2 * number + 1, places.order] = row[:, 0] >> 1 & 1
     return found
+
+
+def _blocks(
+    keys: WordArray,
+    offsets: WordArray,
+    places: Places,
+    place: tuple[int, int],
+    piece: NumberPiece,
+) -> compiled.RowBlocks:
+    """The pads of a piece's rows, for the compiled kernel. Args: as of `_add_pads`."""
+    arrays = places.record, places.order, places.ends, places.number
+    return compiled.RowBlocks(keys, offsets, *arrays, *place, piece.rows)
 
 
 def bits_of_wires(pieces: Sequence[LookedUp], found: BitArray) -> BitArray:

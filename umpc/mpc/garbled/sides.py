@@ -143,7 +143,10 @@ class Side(Generic[End]):
 
         index: (2, n), the edges' records. coins: (random bits · n, 2), the labels of those bits.
         """
-        labels = np.empty((len(self.link.circuit.inputs), index.shape[1], 2), dtype=np.uint64)
+        inputs = len(self.link.circuit.inputs)
+        if inputs and len(plan.coin_wires) == inputs and self.complete:
+            return coins.reshape(inputs, -1, 2)
+        labels = np.empty((inputs, index.shape[1], 2), dtype=np.uint64)
         for blocks, known in ((self._own, self._own_labels), (self._theirs, self._their_labels)):
             if known is None:
                 raise LocalProtocolError(f"the labels of the link with {self.peer} are not here")

@@ -14,6 +14,7 @@ import numpy as np
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.transfers.leaf_streams import LeafStreams
+from umpc.native import garbled as compiled
 
 BLOCK_BITS = 128
 AT_ONCE = 1 << 18
@@ -41,6 +42,8 @@ class Columns:
     @classmethod
     def of(cls, streams: LeafStreams, fold: int, width: int) -> Columns:
         """The next bytes of the streams, combined."""
+        if compiled.CHOSEN is not None:
+            return cls(*streams.combined(width))
         digits = BLOCK_BITS // fold
         rows = np.empty((digits, fold, width), dtype=np.uint8)
         u = np.empty((digits, width), dtype=np.uint8)
@@ -86,8 +89,24 @@ def transpose(rows: BitArray) -> WordArray:
     return np.ascontiguousarray(words.transpose(2, 1, 0)).reshape(-1, 2)
 
 
-def transpose_into(rows: BitArray, blocks: WordArray) -> None:
-    """Rows of packed bits as blocks; the padding of the last byte is dropped."""
+def transpose_into(
+    rows: BitArray,
+    blocks: WordArray,
+    sent: BitArray | None = None,
+    masks: BitArray | None = None,
+) -> None:
+    """Rows of packed bits as blocks; the padding of the last byte is dropped.
+
+    rows: (digits, fold, width) uint8; they may be overwritten. sent, masks: as of `add_masked`,
+    which comes first where they are given.
+    """
+    if compiled.CHOSEN is not None:
+        if sent is not None and masks is not None:
+            sent, masks = sent[:, 0], masks[..., 0]
+        compiled.transpose_into(rows, blocks, sent, masks)
+        return
+    if sent is not None and masks is not None:
+        add_masked(rows, sent, masks)
     rows = rows.reshape(BLOCK_BITS, -1)
     width = rows.shape[1]
     if width % 8:

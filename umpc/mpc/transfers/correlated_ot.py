@@ -251,12 +251,16 @@ class CorrelatedSender:
             self._ahead = None
             rows, _ = columns.of_width(width)
             # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
-            add_masked(rows, sent.reshape(-1, 1, width), self._masks)
-            if self.checked:
-                proof = message.payload[place : place + CHECK_BYTES]
-                self._check(rows, start, sent.tobytes(), proof)
-                place += CHECK_BYTES
-            transpose_into(rows, blocks[start : start + PART])
+            added = sent.reshape(-1, 1, width)
+            part = blocks[start : start + PART]
+            if not self.checked:
+                transpose_into(rows, part, added, self._masks)
+                continue
+            add_masked(rows, added, self._masks)
+            proof = message.payload[place : place + CHECK_BYTES]
+            self._check(rows, start, sent.tobytes(), proof)
+            place += CHECK_BYTES
+            transpose_into(rows, part)
         batch = Blocks(self._done, blocks)
         self._batch += 1
         self._done += count

@@ -23,6 +23,7 @@ import numpy as np
 
 from umpc.crypto.prg import BLOCK_BYTES, FixedKeyHash, derive
 from umpc.mpc.arrays import BitArray, WordArray
+from umpc.native import garbled as compiled
 
 BLOCKS_AT_ONCE = 1 << 13
 """Blocks of streams that are made together: 128 KiB."""
@@ -40,7 +41,7 @@ class LeafStreams:
         self, permuted: WordArray, tag: WordArray, tree_hash: FixedKeyHash, lacks_first: bool
     ):
         self.lacks_first = lacks_first
-        self._start = permuted ^ tag
+        self._start: WordArray = permuted ^ tag
         self._hash = tree_hash
         self._next = 0
 
@@ -70,6 +71,15 @@ class LeafStreams:
             if self.lacks_first:
                 octets[:, 0] = 0
             yield slice(first, first + len(start)), octets
+
+    def combined(self, width: int) -> tuple[BitArray, BitArray]:
+        """The next bytes by the compiled kernel: v of each column, and u of each digit.
+
+        Returns: (digits, fold, width) and (digits, width) uint8, as `batch_columns.Columns`.
+        """
+        number = self._next
+        self._next += -(-width // BLOCK_BYTES)
+        return compiled.stretch(self._hash.key, self._start, self.lacks_first, number, width)
 
 
 class ChannelLeaves:

@@ -1,0 +1,67 @@
+/* The functions of the garbled path that umpc/native calls. Each returns 0, -1 where this processor
+ * cannot run the kind, or -2 where there is no memory. Callers have checked all sizes. */
+
+int umpc_stretch(int kind, const uint8_t *key, const void *starts, size_t digits, int fold,
+                 int lacks_first, uint64_t next, size_t width, uint8_t *rows, uint8_t *u);
+int umpc_transpose(int kind, const uint8_t *rows, size_t width, const uint8_t *sent,
+                   const uint8_t *masks, int fold, size_t count, uint8_t *blocks);
+int umpc_rows(int kind, int makes, const uint8_t *key, const void *places, const uint8_t *table,
+              const int64_t *own, const uint8_t *masks, size_t count, uint8_t *to);
+int umpc_circuit(int kind, int garbles, const uint8_t *key, const void *circuit,
+                 const void *edges);
+
+static const garbled_kernel *garbled_kernel_of(int kind)
+{
+    for (size_t i = 0; i < sizeof GARBLED_KERNELS / sizeof *GARBLED_KERNELS; i++)
+        if (GARBLED_KERNELS[i].kind == kind && supported_kinds() & kind)
+            return GARBLED_KERNELS + i;
+    return NULL;
+}
+
+int umpc_stretch(int kind, const uint8_t *key, const void *starts, size_t digits, int fold,
+                 int lacks_first, uint64_t next, size_t width, uint8_t *rows, uint8_t *u)
+{
+    block expanded[11];
+    const garbled_kernel *kernel = garbled_kernel_of(kind);
+    if (kernel == NULL)
+        return -1;
+    expand_key(key, expanded);
+    kernel->stretch(expanded, starts, digits, fold, lacks_first, next, width, rows, u);
+    return 0;
+}
+
+int umpc_transpose(int kind, const uint8_t *rows, size_t width, const uint8_t *sent,
+                   const uint8_t *masks, int fold, size_t count, uint8_t *blocks)
+{
+    const garbled_kernel *kernel = garbled_kernel_of(kind);
+    if (kernel == NULL)
+        return -1;
+    kernel->transpose(rows, width, sent, masks, fold, count, blocks);
+    return 0;
+}
+
+int umpc_rows(int kind, int makes, const uint8_t *key, const void *places, const uint8_t *table,
+              const int64_t *own, const uint8_t *masks, size_t count, uint8_t *to)
+{
+    block expanded[11];
+    const garbled_kernel *kernel = garbled_kernel_of(kind);
+    if (kernel == NULL)
+        return -1;
+    expand_key(key, expanded);
+    if (makes)
+        kernel->make_rows(expanded, places, table, own, masks, count, to);
+    else
+        kernel->read_rows(expanded, places, table, own, count, to);
+    return 0;
+}
+
+int umpc_circuit(int kind, int garbles, const uint8_t *key, const void *circuit,
+                 const void *edges)
+{
+    block expanded[11];
+    const garbled_kernel *kernel = garbled_kernel_of(kind);
+    if (kernel == NULL)
+        return -1;
+    expand_key(key, expanded);
+    return (garbles ? kernel->garble : kernel->evaluate)(expanded, circuit, edges);
+}

@@ -1,0 +1,115 @@
+"""The garbled path as a program for one machine, in place of the library of this process."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.emulated.machines import HERE, OPTIONS, ROOT, Machine
+from umpc.native import garbled
+from umpc.native.garbled import CircuitArrays, RowBlocks
+from umpc.native.library import KINDS
+
+SOURCES = (HERE / "garbled_driver.c", ROOT / "native" / "kernel.c")
+NONE = np.empty(0, dtype=np.uint8)
+
+
+@dataclass
+class GarbledProgram:
+    """It has the functions of `umpc.native.garbled` that numpy's code calls. ran: calls so far."""
+
+    runner: tuple[str, ...]
+    file: Path
+    ran: int = 0
+
+    def put_in_place(self, patch: pytest.MonkeyPatch) -> None:
+        for name in ("stretch", "transpose_into", "make_rows", "read_rows", "garble", "evaluate"):
+            patch.setattr(garbled, name, getattr(self, name))
+
+    def _run(
+        self, name: str, numbers: Sequence[int], arrays: Sequence[np.ndarray | bytes]
+    ) -> bytes:
+        self.ran += 1
+        sent = b""
+        for array in arrays:
+            octets = array if isinstance(array, bytes) else array.tobytes()
+            sent += len(octets).to_bytes(8, "little") + octets
+        words = [name, KINDS[garbled.CHOSEN], *map(int, numbers)]
+        command = [*self.runner, str(self.file), *map(str, words)]
+        return subprocess.run(command, input=sent, stdout=subprocess.PIPE, check=True).stdout
+
+    def stretch(self, key, starts, lacks_first, number, width):
+        digits, leaves, _ = starts.shape
+        fold = leaves.bit_length() - 1
+        rows = np.empty((digits, fold, width), dtype=np.uint8)
+        u = np.empty((digits, width), dtype=np.uint8)
+        numbers = digits, fold, lacks_first, number, width
+        self._fill(self._run("stretch", numbers, (key, starts, rows, u)), rows, u)
+        return rows, u
+
+    def transpose_into(self, rows, blocks, sent=None, masks=None):
+        _, fold, width = rows.shape
+        added = (NONE, NONE) if sent is None else (sent, masks)
+        made = self._run("transpose", (width, fold, len(blocks)), (rows, *added, blocks))
+        self._fill(made, blocks)
+
+    def make_rows(self, key, blocks, packed, own, masks):
+        made = np.empty((len(own), blocks.rows // 4), dtype=np.uint8)
+        self._rows(True, key, blocks, packed, own, masks, made)
+        return made
+
+    def read_rows(self, key, blocks, table, own):
+        found = np.empty((2, len(own)), dtype=np.uint8)
+        self._rows(False, key, blocks, table, own, NONE, found)
+        return found
+
+    def _rows(self, makes, key, blocks: RowBlocks, table, own, masks, to):
+        numbers = makes, len(blocks.record), blocks.rows, blocks.first_edge, blocks.piece, len(own)
+        places = blocks.keys, blocks.offsets, blocks.record, blocks.order, blocks.ends
+        arrays = (key, *places, blocks.number, table, own, masks, to)
+        self._fill(self._run("rows", numbers, arrays), to)
+
+    def garble(self, key, circuit, delta, labels, first_edge, tables, elements, shares):
+        self._circuit(True, key, circuit, delta, labels, first_edge, tables, elements, shares)
+
+    def evaluate(self, key, circuit, labels, first_edge, tables, elements, shares):
+        self._circuit(False, key, circuit, NONE, labels, first_edge, tables, elements, shares)
+
+    def _circuit(self, garbles, key, circuit: CircuitArrays, delta, labels, first_edge, *made):
+        lists = circuit.gates, circuit.wires, circuit.numbers, circuit.elements, circuit.terms
+        counts = len(circuit.gates), len(circuit.wires), len(circuit.elements)
+        sizes = *counts, circuit.inputs, circuit.places, circuit.ands
+        numbers = garbles, labels.shape[1], first_edge, made[-1].itemsize == 8, *sizes
+        answer = self._run("circuit", numbers, (key, *lists, labels, delta, *made))
+        self._fill(answer, *(made if garbles else made[-1:]), start=0 if garbles else -1)
+
+    @staticmethod
+    def _fill(answer: bytes, *arrays: np.ndarray, start: int = 0) -> None:
+        """Write the answer into the arrays; with start −1 only its end."""
+        if start:
+            answer = answer[len(answer) - sum(array.nbytes for array in arrays) :]
+        for array in arrays:
+            target = np.frombuffer(answer[: array.nbytes], array.dtype).reshape(array.shape)
+            np.copyto(writable(array), target)
+            answer = answer[array.nbytes :]
+
+
+def writable(array: np.ndarray) -> np.ndarray:
+    """A view of an array's memory that numpy may change, also where the array is a message's."""
+    if array.flags.writeable or not array.size:
+        return array
+    kind = np.ctypeslib.as_ctypes_type(array.dtype) * array.size
+    return np.frombuffer(kind.from_address(array.ctypes.data), array.dtype).reshape(array.shape)
+
+
+def garbled_program(machine: Machine, folder: Path) -> GarbledProgram:
+    """Compile the garbled path for a machine, without a shared library."""
+    file = folder / "garbled_driver"
+    words = [*machine.compiler, *OPTIONS, "-o", str(file), *map(str, SOURCES)]
+    subprocess.run(words, check=True)
+    return GarbledProgram(machine.runner, file)
