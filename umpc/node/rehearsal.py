@@ -134,6 +134,6 @@ def _batches(mesh: MeshSide) -> Iterator[NodeBatch]:
 
 
 def _material(mesh: MeshSide, chunk: Chunk) -> bytes:
-    """As many bytes as the dealer sends."""
+    """Random bytes, as long as the material that the dealer sends."""
     party = chunk.parties.index(mesh.index)
     return os.urandom(dealt_bytes(mesh.attempt.plan(chunk), party, chunk.count))

@@ -42,7 +42,7 @@ def test_the_right_to_a_gap_is_used_up_by_the_first_one_although_no_record_came(
 
 
 def test_a_write_that_is_cancelled_between_two_parts_ends_all_writing():
-    """What followed would continue the message, and the other end would blame this one."""
+    """A later message would continue this one, and the other end would blame the writer."""
 
     async def scenario() -> None:
         pair = Pair()

@@ -99,7 +99,7 @@ class SeedAgreement:
     def check_members_now(self) -> None:
         """Check the members once more, with the dates and the list of revoked certificates of now.
 
-        What was prepared may wait for a day, and no handshake looks at certificates again.
+        Prepared work may wait for a day, and no handshake looks at certificates again.
 
         Raises: CertificateError naming the node whose certificate counts no more.
         """
