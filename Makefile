@@ -83,6 +83,9 @@ compose-test: $(VENV)/.dev  ## run the compose files in containers, where a dock
 	$(BIN)/python -m pytest --timeout 0 -rA tests/compose
 
 netns-test: $(VENV)/.dev  ## as root: run studies between processes behind firewalls, through a hub
+	@command -v iptables > /dev/null && command -v ip > /dev/null || \
+	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends \
+	    iptables iproute2
 	$(BIN)/python -m pytest -rA tests/netns
 
 upgrade-test: $(VENV)/.dev  ## upgrade a consortium from an earlier state in git, `UPGRADE_FROM=TAG`, in the middle of its life
