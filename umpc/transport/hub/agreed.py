@@ -9,7 +9,7 @@ from the line straight to its user, and a run that ends drops its end without a 
 | keys | one secret for each meeting and pair (`SeedAgreement.secrets_with`), and so one seal |
 | an envelope that is *early* | its session is made later, and then asks to resume (`link.py`) |
 | until this end has heard the other one | its envelopes say that they may be early |
-| an envelope of a session that is over | it is refused, and the session ends with PeerLost |
+| another envelope, of a session that is over | it is refused, and its writer ends with PeerLost |
 | an end without news | acknowledges and asks more rarely than in a call: a study ends before |
 """
 
