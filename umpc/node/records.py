@@ -1,7 +1,7 @@
 """A site's table, read into the integers that the study computes with.
 
-DuckDB reads CSV and Parquet. Only the study's columns are read. A row that lacks one of them is
-dropped. Every other row counts, whatever it holds:
+DuckDB reads CSV and Parquet, and `small_csv.py` short CSV files. Only the study's columns are read.
+A row that lacks one of them is dropped. Every other row counts, whatever it holds:
 
 | a value | counts as |
 |---|---|
@@ -28,10 +28,10 @@ number of a record is in either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,10 @@ from numpy.typing import NDArray
 from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, NotNumeric
 from umpc.node.reading_progress import ReadingProgress
+from umpc.node.table.batch import Batch
 from umpc.node.table.fingerprint import Cohort, CohortHash, selection_of
 from umpc.node.table.people import PeopleSoFar, Places
+from umpc.node.table.small_csv import is_small, read_small
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.units import (
     FieldUnits,
@@ -54,9 +56,6 @@ from umpc.study.parts import Person
 from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
 from umpc.ustat.words import secret_order
-
-if TYPE_CHECKING:
-    from umpc.node.table.reading import Batch
 
 __all__ = ["Misfit", "Records", "TableSource", "load_records", "require_numbers"]
 
@@ -117,15 +116,13 @@ def load_records(
     Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
         UnknownField, RangeError (resolution beyond a double). None of them depends on a value.
     """
-    from umpc.node.table.reading import read_batches  # DuckDB, which a light node loads only here
-
     site = TableSite(node, source.path)
     for schema in fields:
         check_resolution(schema, site)
     gathered = _Gathered(source, fields, where, person)
     column = person.column if person else None
     with ReadingProgress(progress) as reading:
-        for batch in read_batches(source, fields, site, column):
+        for batch in _batches(source, fields, site, column):
             gathered.add(batch)
             reading.tell(gathered.rows)
     if not gathered.rows:
@@ -135,6 +132,18 @@ def load_records(
             "Put the records into the file, or correct path under [data]",
         )
     return gathered.records()
+
+
+def _batches(
+    source: TableSource, fields: Sequence[FieldSchema], site: TableSite, person: str | None
+) -> Iterator[Batch]:
+    small = read_small(source, fields, site, person) if is_small(source, site) else None
+    if small is not None:
+        yield small
+        return
+    from umpc.node.table.reading import read_batches  # DuckDB, which a light node loads only here
+
+    yield from read_batches(source, fields, site, person)
 
 
 class _Gathered:

@@ -18,6 +18,8 @@ from umpc.node.table.fingerprint import Cohort, CohortHash, Fingerprint, count_r
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.schema import FieldSchema, Schema
 
+pytestmark = pytest.mark.usefixtures("either_reader")
+
 
 def cohort(**columns: list[float]) -> Cohort:
     found = CohortHash(tuple(columns))

@@ -11,9 +11,12 @@
 | `duckdb_file.py` | a query's columns, read from a DuckDB database |
 | `typed_values.py` | the values of a database's column, by their types |
 | `plain_text.py` | a CSV file's text: encoding, compression, and line ends |
+| `header.py` | the names of a table's columns |
+| `small_csv.py` | a short CSV file, read without DuckDB |
 | `columns.py` | the columns of a file or of a query, as expressions in SQL |
 | `number_format.py` | the texts that are numbers, with decimal comma and thousands separators |
 | `arrow_stream.py` | a query's rows, batch by batch, as numpy arrays |
+| `batch.py` | the study's fields of some rows, as every reader returns them |
 | `reading.py` | the query that reads the study's fields with DuckDB |
 | `warm_up.py` | a first reading at the start of a node, so that no study waits for it |
 | `survey.py` | a table's columns, rows and types, for its own administrator |

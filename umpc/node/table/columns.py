@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import difflib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -16,13 +14,14 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from umpc.errors import DataError, EmptyTable, UnknownField
+from umpc.errors import DataError
 from umpc.node.table.database import read_query
 from umpc.node.table.duckdb_file import read_duckdb
+from umpc.node.table.header import csv_header, place_of
 from umpc.node.table.number_format import PLAIN, NumberFormat
 from umpc.node.table.object_store import fetched
-from umpc.node.table.plain_text import UNREADABLE, TextPipe, read_header
-from umpc.node.table.source import DELIMITERS, TableSite, TableSource, check_file
+from umpc.node.table.plain_text import TextPipe
+from umpc.node.table.source import TableSite, TableSource, check_file
 from umpc.node.table.sql_source import DUCKDB, SqlSource
 
 PLACE = re.compile(r"Error on Line: \d+|Expected Number of Columns: \d+ Found: \d+")
@@ -84,22 +83,7 @@ class Table:
 
     def column(self, name: str, site: TableSite) -> Column:
         """Return the column of a name. Raises: UnknownField, DataError (name not unique)."""
-        if name not in self.names:
-            close = difflib.get_close_matches(name, self.names, n=1, cutoff=0.5)
-            hint = f"; did the study mean {close[0]!r}?" if close else ""
-            raise site.error(
-                UnknownField,
-                f"the study's field {name!r} was expected as a column of the "
-                "table, letter by letter, and is not there. Rename one of the two",
-                f"columns: {', '.join(map(repr, self.names))}{hint}",
-            )
-        if self.names.count(name) > 1:
-            raise site.error(
-                DataError,
-                f"field {name!r} was expected once among the table's columns, and is "
-                "there more than once. Rename or remove the others",
-            )
-        return self.columns[self.names.index(name)]
+        return self.columns[place_of(name, self.names, site)]
 
 
 @contextmanager
@@ -122,7 +106,7 @@ def open_table(
     check_file(source, site)
     try:
         if source.is_csv:
-            names, delimiter = _csv_header(source, site)
+            names, delimiter = csv_header(source, site)
             files = source.files()
             text = TextPipe(files, source.encoding, delimiter)
             with text as pipe, _cursor() as connection:
@@ -181,31 +165,6 @@ def _connect() -> duckdb.DuckDBPyConnection:
 
 
 # --- CSV --------------------------------------------------------------------------------------
-
-
-def _csv_header(source: TableSource, site: TableSite) -> tuple[list[str], str]:
-    """Return the columns' names as they are, and the delimiter.
-
-    DuckDB would rename one of `age` and `Age`, so the header is read here.
-    """
-    headers: dict[str, list[str]] = {}
-    about = f"encoding {source.encoding!r}"
-    reason = ""
-    for delimiter in [source.delimiter] if source.delimiter else DELIMITERS:
-        try:
-            headers[delimiter] = read_header(source.files()[0], source.encoding, delimiter)
-        except (*UNREADABLE, csv.Error) as error:
-            reason = f"the header with delimiter {delimiter!r}: {error}; {about}"
-    if not headers:
-        raise site.unreadable(reason)
-    delimiter, names = max(headers.items(), key=lambda item: len(item[1]))
-    if not names:
-        raise site.error(
-            EmptyTable,
-            "the first line of the data file is blank; the columns' names were "
-            "expected there. Remove blank lines above the header",
-        )
-    return names, delimiter
 
 
 def _csv_table(names: list[str], delimiter: str, path: Path, numbers: NumberFormat) -> Table:
