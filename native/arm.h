@@ -80,7 +80,7 @@ static int supported_kinds(void)
 #endif
 }
 
-static const gate GATES[] = {{ARM, run_arm, evaluate_arm, generate_arm}};
+static const gate GATES[] = {{ARM, run_arm, evaluate_arm, generate_arm, key_streams_arm}};
 
 static const garbled_kernel GARBLED_KERNELS[] = {
     {ARM, stretch_arm, transpose_arm, make_rows_arm, read_rows_arm, garble_arm,

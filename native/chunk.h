@@ -46,6 +46,23 @@ TARGET static uint8_t *NAME(key_stream)(const VEC *round, size_t offset, size_t 
     return (uint8_t *)room + offset % 16;
 }
 
+/* The first bytes of each key's stream, one stream behind the other. keys: 32 bytes each. */
+TARGET static void NAME(key_streams)(const uint8_t *keys, const size_t *sizes, size_t count,
+                                     uint8_t *to)
+{
+    VEC round[15];
+    block room[ROOM];
+    for (size_t i = 0; i < count; i++) {
+        NAME(expand_long_key)(keys + 32 * i, round);
+        for (size_t at = 0; at < sizes[i]; at += sizeof(uint64_t) * TILE_EDGES) {
+            size_t left = sizes[i] - at, most = sizeof(uint64_t) * TILE_EDGES;
+            size_t part = left < most ? left : most;
+            memcpy(to, NAME(key_stream)(round, at, part, room), part);
+            to += part;
+        }
+    }
+}
+
 /* A run of a program. streams: the keys of all rounds, of each source that is a stream. */
 typedef struct {
     const chunk *chunk;

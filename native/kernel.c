@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL_VERSION 3 /* umpc/native/library.py has the same; raise both with the keys' format */
+#define KERNEL_VERSION 4 /* umpc/native/library.py has the same; raise both with the keys' format */
 
 enum { AESNI = 1, VAES256 = 2, VAES512 = 4, ARM = 8 };
 
@@ -25,6 +25,8 @@ int umpc_run(int kind, const void *steps, size_t steps_count, const void *operan
              uint8_t *const *sources, const uint8_t *are_streams, size_t sources_count,
              size_t scratch, const size_t *counts, size_t chunks, uint64_t *sums,
              size_t sums_count);
+int umpc_key_streams(int kind, const uint8_t *keys, const size_t *sizes, size_t count,
+                     uint8_t *streams);
 int umpc_count_owners(size_t slots, size_t edges, const int32_t *const *rows,
                       const uint8_t *const *nodes, const size_t *records, const size_t *shape,
                       uint8_t *codes, uint64_t *sizes);
@@ -105,6 +107,7 @@ typedef struct {
                      const block *roots, uint8_t *less, uint8_t *equal);
     void (*generate)(const block *expanded, int width, size_t count, const uint64_t *mask,
                      const block *roots, block *corrections, uint32_t *leaves);
+    void (*key_streams)(const uint8_t *keys, const size_t *sizes, size_t count, uint8_t *to);
 } gate;
 
 static inline int levels(int width)
@@ -173,7 +176,7 @@ static int supported_kinds(void)
     return 0;
 }
 
-static const gate GATES[] = {{0, NULL, NULL, NULL}};
+static const gate GATES[] = {{0, NULL, NULL, NULL, NULL}};
 
 static const garbled_kernel GARBLED_KERNELS[] = {{0, NULL, NULL, NULL, NULL, NULL, NULL}};
 
@@ -243,6 +246,17 @@ int umpc_run(int kind, const void *steps, size_t steps_count, const void *operan
         answer = gate->run(&chunk, sums + i * sums_count);
     }
     return answer;
+}
+
+/* Writes the first bytes of the AES-256-CTR streams of some keys, one behind the other. */
+int umpc_key_streams(int kind, const uint8_t *keys, const size_t *sizes, size_t count,
+                     uint8_t *streams)
+{
+    const gate *gate = gate_of(kind);
+    if (gate == NULL)
+        return -1;
+    gate->key_streams(keys, sizes, count, streams);
+    return 0;
 }
 
 #include "garbled_calls.h"

@@ -132,9 +132,9 @@ static int supported_kinds(void)
 }
 
 static const gate GATES[] = {
-    {AESNI, run_aesni, evaluate_aesni, generate_aesni},
-    {VAES256, run_vaes256, evaluate_vaes256, generate_vaes256},
-    {VAES512, run_vaes512, evaluate_vaes512, generate_vaes512},
+    {AESNI, run_aesni, evaluate_aesni, generate_aesni, key_streams_aesni},
+    {VAES256, run_vaes256, evaluate_vaes256, generate_vaes256, key_streams_vaes256},
+    {VAES512, run_vaes512, evaluate_vaes512, generate_vaes512, key_streams_vaes512},
 };
 
 static const garbled_kernel GARBLED_KERNELS[] = {

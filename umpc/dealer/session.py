@@ -64,7 +64,7 @@ class DealerSession:
         plan = require(self.attempt.plan(chunks[0]), Plan)
         masks = self._record_masks(plan, chunks)
         seeds = [
-            [self.attempt.chunk_seed(self._seeds[node], chunk) for node in chunk.parties]
+            self.attempt.chunk_seeds([self._seeds[node] for node in chunk.parties], chunk)
             for chunk in chunks
         ]
         by_party = list(zip(*seeds, strict=True))

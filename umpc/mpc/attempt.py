@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.crypto.prg import FixedKeyHash, Stream, derive
+from umpc.crypto.prg import FixedKeyHash, Stream, derive, derive_each
 from umpc.crypto.ring import RINGS, Ring
 from umpc.mpc.chunks import AFTER, Chunk, ChunkPlan, ChunkProgram, pattern_of, require
 from umpc.mpc.garbled.pair_noise import PairNoise
@@ -389,5 +389,9 @@ class SharedAttempt(Attempt):
 
     def chunk_seed(self, node_seed: bytes, chunk: Chunk) -> bytes:
         """The seed of one node's part of one chunk."""
+        return self.chunk_seeds([node_seed], chunk)[0]
+
+    def chunk_seeds(self, node_seeds: Sequence[bytes], chunk: Chunk) -> list[bytes]:
+        """The seeds of these nodes' parts of one chunk."""
         kind = "noise" if chunk.noise else "chunk"
-        return derive(node_seed, kind, len(chunk.owners), *chunk.owners, chunk.number)
+        return derive_each(node_seeds, kind, len(chunk.owners), *chunk.owners, chunk.number)

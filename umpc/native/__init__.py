@@ -10,6 +10,7 @@ binary serves every version of Python.
 | `library.py` | the compiled library, and the instruction sets that this processor has |
 | `choice.py` | which of them runs: the fastest, or the one that UMPC_NATIVE names |
 | `programs.py` | programs for a chunk's edges, which run in one call |
+| `streams.py` | the key streams of many seeds |
 | `edges.py` | edges sorted by the owners of their records |
 | `garbled.py` | garbled edges, tables of pieces and extensions of transfers, a call for each |
 | `checks.py` | check that arrays have the layout that the library expects |

@@ -13,7 +13,7 @@ from typing import Any
 
 FILE = Path(__file__).with_name("_gate.abi3.so")
 
-VERSION = 3
+VERSION = 4
 """The version that the library answers: KERNEL_VERSION in native/kernel.c. A library of another
 version, left by an older build, is not used."""
 
@@ -41,6 +41,7 @@ def load(file: Path) -> ctypes.CDLL | None:
     run: list[Any] = [number, text, size, text, pointer, text, size, size]
     run += [pointer, size, pointer, size]
     library.umpc_run.argtypes = run
+    library.umpc_key_streams.argtypes = [number, text, pointer, size, pointer]
     library.umpc_count_owners.argtypes = [size, size, *arrays]
     library.umpc_place_edges.argtypes = [size, size, *arrays[:4], size, pointer]
     of_edges: list[Any] = [number, number, text, pointer, pointer]

@@ -31,7 +31,7 @@ from tests.support.mpc_studies import (
     table_starts,
 )
 from tests.support.studies import Entropy, make_attempt, make_study
-from umpc.crypto.prg import derive
+from umpc.crypto.prg import derive_each
 from umpc.crypto.ring import RINGS
 from umpc.dealer.session import DealerSession
 from umpc.errors import EncodingError
@@ -297,11 +297,11 @@ def test_each_kind_of_mask_has_a_stream_of_its_own(plan, monkeypatch):
     """A table's pads that equal the masks of opened bits would let the last owner combine both."""
     used = []
 
-    def spy(seed, *labels):
-        used.append((seed, *labels))
-        return derive(seed, *labels)
+    def spy(seeds, *labels):
+        used.extend((seed, *labels) for seed in seeds)
+        return derive_each(seeds, *labels)
 
-    monkeypatch.setattr(material, "derive", spy)
+    monkeypatch.setattr(material, "derive_each", spy)
     for party in plan.everybody:
         SeededPart.expand(plan, seed_of(f"party {party}"), party, 10)
     assert len(set(used)) == len(used)

@@ -129,6 +129,21 @@ class EdgeLayout:
         (part,) = parts
         return np.frombuffer(part, dtype=np.uint8).reshape(rows, self.total // 8)
 
+    def join_rows(self, raw: Buffer, rows: int) -> BitArray:
+        """As `join_packed`, of bits of all chunks in each of which every row begins with a byte.
+
+        Args: raw: the chunks' bytes, one behind the other. Bits after a row's last are any bits.
+        """
+        octets = np.frombuffer(raw, dtype=np.uint8)
+        if self.is_single:
+            return octets.reshape(rows, -1)
+        loose = np.unpackbits(octets, bitorder="little")
+        sizes = 8 * ((self._sizes + 7) // 8)
+        before = np.cumsum(rows * sizes) - rows * sizes
+        first = np.arange(self.total) + np.repeat(before - self.firsts, self._sizes)
+        places = first + np.repeat(sizes, self._sizes) * np.arange(rows)[:, None]
+        return np.packbits(loose[places], axis=1, bitorder="little")
+
     def cut_packed(self, rows: Sequence[BitArray]) -> list[bytes]:
         """The inverse of `join_packed`. Args: rows: (⌈total/8⌉,) uint8 each, contiguous."""
         if self._fills_bytes:
@@ -137,6 +152,14 @@ class EdgeLayout:
             return [b""] * len(self.counts)
         loose = np.unpackbits(np.stack(rows), axis=1, count=self.total, bitorder="little")
         return self.cut_bits(loose)
+
+    def sizes_of(self, each: int) -> list[int]:
+        """The bytes of each chunk. Args: each: bits of an edge."""
+        return [(each * count + 7) // 8 for count in self.counts]
+
+    def apart(self, raw: Buffer, each: int) -> list[memoryview]:
+        """The bytes of each chunk, of those of all. Args: each: bits of an edge."""
+        return _pieces(memoryview(raw), self.sizes_of(each))
 
     def join_words(self, parts: Sequence[Buffer], width: int) -> WordArray:
         """Packed words of each chunk as (total,) uint64. Raises: EncodingError."""
@@ -168,7 +191,7 @@ class EdgeLayout:
 
     def _packed(self, loose: BitArray, each: int) -> list[bytes]:
         """The inverse of `_loose`."""
-        sizes = [(each * count + 7) // 8 for count in self.counts]
+        sizes = self.sizes_of(each)
         bits = loose
         if not self.is_single:
             bits = np.zeros(8 * sum(sizes), dtype=np.uint8)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from umpc.crypto.prg import Stream, derive
+from umpc.crypto.prg import Stream, derive_each
 from umpc.crypto.ring import packed_size
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
@@ -28,8 +28,10 @@ from umpc.mpc.masked.dcf import LEAF_BYTES, ComparisonKeys
 from umpc.mpc.masked.dcf_tree import levels
 from umpc.mpc.masked.edge_layout import Buffer, EdgeLayout
 from umpc.mpc.masked.masks import modulus
+from umpc.mpc.masked.native import KERNEL
 from umpc.mpc.masked.one_hot import Rows, row_type, row_words
 from umpc.mpc.masked.plan import Plan
+from umpc.native.streams import key_streams
 
 LITTLE = 1 << 10
 """Bytes of a stream that are copied sooner than an array for them is made."""
@@ -61,7 +63,8 @@ class Shares:
         rows = len(plan.elements)
         streams = _streams(seeds, "elements", rows * plan.ring.bits, layout)
         elements = layout.join(streams, rows, plan.ring.dtype)
-        tables = _Reader(_streams(seeds, "tables", _table_bits(plan), layout), layout)
+        (of_tables,) = _streams(seeds, "tables", _table_bits(plan), layout)
+        tables = _Reader(layout.apart(of_tables, _table_bits(plan)), layout)
         bits = _expanded_bits(plan, seeds, layout)
         return cls(elements, _read_tables(plan, tables, layout), bits)
 
@@ -104,17 +107,8 @@ def _expanded_bits(plan: Plan, seeds: Sequence[bytes], layout: EdgeLayout) -> Bi
     rows = len(plan.bit_elements)
     if not rows:
         return np.empty((0, packed_size(layout.total, 1)), dtype=np.uint8)
-    parts = []
-    for seed, count in zip(seeds, layout.counts, strict=True):
-        size = packed_size(count, 1)
-        parts.append(Stream(derive(seed, "bits")).octets(rows * size).reshape(rows, size))
-    if layout.is_single:
-        return parts[0]
-    loose = [
-        np.unpackbits(part, axis=1, count=count, bitorder="little")
-        for part, count in zip(parts, layout.counts, strict=True)
-    ]
-    return np.packbits(np.concatenate(loose, axis=1), axis=1, bitorder="little")
+    sizes = [rows * packed_size(count, 1) for count in layout.counts]
+    return layout.join_rows(_first_bytes(seeds, "bits", sizes), rows)
 
 
 @dataclass(frozen=True)
@@ -175,14 +169,19 @@ def opened_bits(plan: Plan, party: int) -> list[int]:
 
 def _streams(seeds: Sequence[bytes], purpose: str, each: int, layout: EdgeLayout) -> list[Buffer]:
     """The first bytes of every chunk's stream for a purpose. Args: each: bits of an edge."""
-    if not each:
-        return [b""] * len(seeds)
-    streams = [Stream(derive(seed, purpose)) for seed in seeds]
-    sizes = [(each * count + 7) // 8 for count in layout.counts]
-    return [
-        stream.bytes(size) if size <= LITTLE else stream.octets(size).data
-        for stream, size in zip(streams, sizes, strict=True)
-    ]
+    return [_first_bytes(seeds, purpose, layout.sizes_of(each))] if each else [b""]
+
+
+def _first_bytes(seeds: Sequence[bytes], purpose: str, sizes: Sequence[int]) -> Buffer:
+    """The first bytes of every chunk's stream for a purpose, one chunk behind the other."""
+    keys = derive_each(seeds, purpose)
+    if KERNEL is not None and len(keys) > 1:
+        return key_streams(keys, sizes).data
+    parts: list[Buffer] = []
+    for key, size in zip(keys, sizes, strict=True):
+        stream = Stream(key)
+        parts.append(stream.bytes(size) if size <= LITTLE else stream.octets(size).data)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 @dataclass(frozen=True)
