@@ -32,7 +32,7 @@ def test_streams_stand_one_behind_the_other(kind, sizes):
     ("seeds", "sizes"), [([bytes(31)], [1]), ([bytes(32)], [1, 2]), ([bytes(32)], [-1])]
 )
 def test_other_seeds_and_sizes_are_refused(seeds, sizes):
-    with pytest.raises(ValueError, match="expected|fewer"):
+    with pytest.raises(ValueError, match=r"expected|fewer|can run"):
         key_streams(seeds, sizes, kinds()[0] if kinds() else None)
 
 

@@ -79,6 +79,11 @@ def public_key_of(der: bytes) -> PublicKey:
 
     Raises: CertificateError.
     """
+    return _key_in(der)
+
+
+@lru_cache(maxsize=1 << 13)
+def _key_in(der: bytes) -> PublicKey:
     return p256_key_of(named_certificate(der)[0])
 
 
@@ -86,7 +91,7 @@ def public_key_of(der: bytes) -> PublicKey:
 def _issued(der: bytes, ca_pem: bytes) -> tuple[str, str, x509.Certificate]:
     """Check all that does not change with time: form, names, key and the authority's signature."""
     cert, name, role = named_certificate(der)
-    p256_key_of(cert)
+    _key_in(der)
     ca = _authority(ca_pem)
     if not is_signed_by(cert, ca):
         raise CertificateError(
@@ -248,12 +253,28 @@ def issuer_fingerprint(cert: x509.Certificate) -> str:
 
 
 def is_signed_by(cert: x509.Certificate, ca: x509.Certificate) -> bool:
-    """Whether the key of this authority signed the certificate."""
+    """Whether the key of this authority signed the certificate.
+
+    The names do not count: who has the key could write any. So nothing of them is read, and the
+    authority's key is parsed once, as nodes ask this of each other's certificates.
+    """
     try:
-        cert.verify_directly_issued_by(ca)
+        how = cert.signature_algorithm_parameters
+        if not isinstance(how, ec.ECDSA):
+            return False
+        _key_of(ca).verify(cert.signature, cert.tbs_certificate_bytes, how)
     except MALFORMED:
         return False
     return True
+
+
+@lru_cache(maxsize=16)
+def _key_of(ca: x509.Certificate) -> PublicKey:
+    """The key of an authority. Raises: ValueError, as one that `MALFORMED` has."""
+    key = ca.public_key()
+    if not isinstance(key, PublicKey):
+        raise ValueError("an umpc authority signs keys of elliptic curves")
+    return key
 
 
 # ---- bytes ----------------------------------------------------------------------------------
