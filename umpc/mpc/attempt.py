@@ -24,6 +24,7 @@ from umpc.mpc.transfers.toss_plan import TossPlan
 from umpc.mpc.triples.plan import TriplesPlan, TriplesProgram, triples_program
 from umpc.mpc.waves import in_batches, small_cells
 from umpc.study.attempt import Attempt
+from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat.hypergraph import (
@@ -85,6 +86,8 @@ class SharedAttempt(Attempt):
         self.coins_dealt = coins_dealt
         self.pair_noise = tuple(pair_noise)
         self._ahead: dict[int, list[int]] = {}
+        self.costs: dict[bool, Cost] = {}
+        """What it costs, without and with a preparation, as far as somebody has asked."""
 
     @cached_property
     def program(self) -> ChunkProgram:

@@ -27,14 +27,23 @@ SentBytes: TypeAlias = Counter[tuple[str, int]]
 def predict(attempt: SharedAttempt, *, prepared: bool = False) -> Cost:
     """The cost of an attempt: online between nodes and to the coordinator, and offline.
 
+    A coordinator's forecast and its report both ask, so the attempt keeps it.
+
     Args: prepared: whether `umpc study prepare` did all that needs no data.
     """
+    if prepared not in attempt.costs:
+        attempt.costs[prepared] = _predict(attempt, prepared)
+    return attempt.costs[prepared]
+
+
+def _predict(attempt: SharedAttempt, prepared: bool) -> Cost:
     in_parts = prepared and attempt.makes_ahead
     nodes = range(len(attempt.members))
     sent: list[SentBytes] = [Counter() for _ in nodes]
     between = _links(attempt, sent) + _tosses(attempt)
     dealt = 0
-    if attempt.needs_dealer:
+    needs_dealer = attempt.needs_dealer
+    if needs_dealer:
         dealt += len(nodes) * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES)
     for chunk, times in attempt.chunk_groups():
         if in_parts and not chunk.noise:
@@ -43,7 +52,7 @@ def predict(attempt: SharedAttempt, *, prepared: bool = False) -> Cost:
         plan = attempt.plan(chunk)
         for party in plan.everybody:
             between += _openings(plan, chunk, party, sent, times)
-            if attempt.needs_dealer:
+            if needs_dealer:
                 dealt += times * _material(plan, chunk, party)
     share = attempt.ring.bytes * attempt.sums
     revealed = tuple(attempt.released_values(node) * share for node in nodes)
