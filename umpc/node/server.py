@@ -34,7 +34,7 @@ from umpc.mpc.chunks import Chunk
 from umpc.node.approvals import Approvals
 from umpc.node.attempts.agreed_links import AgreedLinks
 from umpc.node.attempts.links import Links
-from umpc.node.attempts.material import DealerCall, MaterialReader
+from umpc.node.attempts.material import DealerCall, DealerLine, MaterialReader
 from umpc.node.attempts.named_messages import NAMED_MESSAGES
 from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.site import Site
@@ -116,7 +116,7 @@ class NodeServer(rpc.NodeServicer):
             dial=self.links.dial,
             await_link=self.links.wait_for,
             open_material=self._open_material,
-            ask_dealer=self._ask_dealer,
+            dial_dealer=self._dial_dealer,
             open_spool=partial(self._open_spool, dataset.config.ledger.parent),
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
@@ -248,15 +248,18 @@ class NodeServer(rpc.NodeServicer):
     ) -> MaterialReader:
         """Open the stream from the dealer. Args: asked: the call, if the dealer was asked."""
         dealer = _dealer_of(attempt.study)
-        call = asked or DealerCall(dealer, attempt.study, attempt.members, openings, signatures)
-        if asked is None:
-            await call.open(self.identity, self.kept)
+        call = asked
+        if call is None:
+            line = DealerLine(dealer, attempt.study)
+            call = DealerCall(line, attempt.study, attempt.members, openings, signatures)
+            await self._dial_dealer(line)
+            call.ask()
         node = attempt.study.index_of(self.identity.name)
         return MaterialReader(dealer, call, attempt, node, chunks)
 
-    async def _ask_dealer(self, call: DealerCall) -> None:
-        """Ask a dealer for material."""
-        await call.open(self.identity, self.kept)
+    async def _dial_dealer(self, line: DealerLine) -> None:
+        """Connect to a dealer."""
+        await line.connect(self.identity, self.kept)
 
     def _open_spool(self, folder: Path, study: document.Study, size: int) -> Spool:
         """Return a place in a folder for material of this size.

@@ -88,6 +88,7 @@ class AttemptSteps:
             failpoint("agree")
             opening = await self.runner.compute.for_nodes(side.agree, agree.members)
             await self.stream.send(m.Opened(opening, side.sign_members()))
+            self.runner.material.dial(self.site, side)
             delta = await self._prepare(side, ahead)
             if ahead:
                 await self._park(delta)
@@ -200,7 +201,7 @@ class AttemptSteps:
     async def _begin_beside_dealer(self, side: NodeSide, begin: m.Begin) -> Begun:
         """Derive the attempt while the dealer, which is asked, does so. Returns: as `_begin`."""
         async with task_group() as group:
-            group.create_task(self.runner.material.ask_dealer(self.site, side, begin.openings))
+            group.create_task(self.runner.material.ask_dealer(side, begin.openings))
             for _ in range(TURNS_TO_ASK):  # a busy thread would hold up the request
                 await asyncio.sleep(0)
             return await self.runner.compute.in_thread(self._begin, side, begin)

@@ -30,29 +30,12 @@ WINDOW_BYTES = 32 << 20
 """Material that a node holds at most, for any number of edges."""
 
 
-class DealerCall:
-    """One node's call to the dealer for the material of one attempt, which `MaterialReader` reads.
+class DealerLine:
+    """One node's connection to the study's dealer, over which `DealerCall` asks for material."""
 
-    It needs all that the attempt's id follows from, and not E: the dealer may expand E meanwhile.
-
-    Args:
-        dealer: the study's dealer.
-        signatures: every node's, of all members.
-    """
-
-    def __init__(
-        self,
-        dealer: Participant,
-        study: Study,
-        members: Sequence[Member],
-        openings: Sequence[bytes],
-        signatures: Sequence[bytes],
-    ):
+    def __init__(self, dealer: Participant, study: Study):
         self._dealer = dealer
         self._patience = study.seconds_per_step
-        self._request = member_codec.large_request(
-            study.encode(), tuple(members), tuple(openings), tuple(signatures)
-        )
         # It reads on demand, so that the reader's window is all that this node holds.
         self.stream: RpcStream[Never, list[Frame]] = RpcStream(
             dealer.name,
@@ -62,8 +45,8 @@ class DealerCall:
             early_end="ended before all material had come",
         )
 
-    async def open(self, identity: Identity, kept: KeptConnections | None = None) -> None:
-        """Connect and ask for the material.
+    async def connect(self, identity: Identity, kept: KeptConnections | None = None) -> None:
+        """Connect to the dealer, which is told nothing yet.
 
         Args: kept: as of `RpcStream.connect`.
 
@@ -71,6 +54,38 @@ class DealerCall:
         """
         at = self._dealer.address
         await self.stream.connect(identity, "dealer", at, self._patience, kept)
+
+    def close(self, *, keep: bool = False) -> None:
+        """Hang up; the connection ends in the background. Args: as of `RpcStream.cancel`."""
+        self.stream.cancel(keep=keep)
+
+
+class DealerCall:
+    """One node's call to the dealer for the material of one attempt, which `MaterialReader` reads.
+
+    It needs all that the attempt's id follows from, and not E: the dealer may expand E meanwhile.
+
+    Args:
+        line: to the study's dealer.
+        signatures: every node's, of all members.
+    """
+
+    def __init__(
+        self,
+        line: DealerLine,
+        study: Study,
+        members: Sequence[Member],
+        openings: Sequence[bytes],
+        signatures: Sequence[bytes],
+    ):
+        self.stream = line.stream
+        self._line = line
+        self._request = member_codec.large_request(
+            study.encode(), tuple(members), tuple(openings), tuple(signatures)
+        )
+
+    def ask(self) -> None:
+        """Ask for the material, over a line that is connected."""
         self.stream.begin(dealer_stub(self.stream.channel).Deal(self._request.first))
 
     async def tell(self) -> None:
@@ -78,7 +93,7 @@ class DealerCall:
         if not self._request.body:
             raise self.stream.violation("asked again for a request that it has")
         stream: RpcStream[pb.DealPiece, pb.DealTold] = RpcStream(
-            self._dealer.name, "prepare", as_received, beats=False
+            self.stream.peer, "prepare", as_received, beats=False
         )
         stream.begin(dealer_stub(self.stream.channel).Tell())
         try:
@@ -90,8 +105,8 @@ class DealerCall:
             stream.cancel()
 
     def close(self, *, keep: bool = False) -> None:
-        """Hang up; the connection ends in the background. Args: as of `RpcStream.cancel`."""
-        self.stream.cancel(keep=keep)
+        """Hang up. Args: as of `DealerLine.close`."""
+        self._line.close(keep=keep)
 
 
 class MaterialReader:

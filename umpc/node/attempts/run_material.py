@@ -15,7 +15,7 @@ from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.node.attempts.guard import ViolationGuard
-from umpc.node.attempts.material import WINDOW_BYTES, DealerCall, MaterialReader
+from umpc.node.attempts.material import WINDOW_BYTES, DealerCall, DealerLine, MaterialReader
 from umpc.node.attempts.rounds import PROGRESS_EVERY
 from umpc.node.attempts.run_compute import RunCompute
 from umpc.node.attempts.site import Site
@@ -33,6 +33,8 @@ class RunMaterial:
         """The material on disk, where it is fetched or made ahead of the data."""
         self._compute = compute
         self._guard = guard
+        self._line: DealerLine | None = None
+        self._dialled: asyncio.Task[None] | None = None
         self._asked: DealerCall | None = None
         self._pump: asyncio.Task[None] | None = None
 
@@ -40,18 +42,32 @@ class RunMaterial:
     def bytes_received(self) -> int:
         return self.reader.bytes_received if self.reader else 0
 
-    async def ask_dealer(self, site: Site, side: NodeSide, openings: tuple[bytes, ...]) -> None:
-        """Ask the dealer for material, where a study surely needs some, before E is expanded.
+    def dial(self, site: Site, side: NodeSide) -> None:
+        """Begin to connect to the dealer, where a study surely needs one, once the members agree.
+
+        The coordinator waits for the other nodes meanwhile, and the dealer has nothing to do. One
+        that cannot be reached is told of when it is asked.
+        """
+        dial, dealer, mesh = site.dial_dealer, side.study.dealer, side.mesh
+        if dial is None or dealer is None or not isinstance(mesh, AsksEarly) or not mesh.asks_early:
+            return
+        self._line = DealerLine(dealer, side.study)
+        self._dialled = asyncio.create_task(dial(self._line))
+        self._dialled.add_done_callback(_look_away)
+
+    async def ask_dealer(self, side: NodeSide, openings: tuple[bytes, ...]) -> None:
+        """Ask the dealer that was dialled for material, before E is expanded.
 
         The dealer then expands E at the same time. All that it is told are public facts that every
         node has signed. Raises: PeerUnavailable, CertificateError.
         """
-        ask, dealer = site.ask_dealer, side.study.dealer
         mesh = side.mesh
-        if ask is None or dealer is None or not isinstance(mesh, AsksEarly) or not mesh.asks_early:
+        if self._line is None or self._dialled is None or not isinstance(mesh, AsksEarly):
             return
-        self._asked = DealerCall(dealer, side.study, mesh.members, openings, side.signatures)
-        await ask(self._asked)
+        call = DealerCall(self._line, side.study, mesh.members, openings, side.signatures)
+        await self._dialled
+        call.ask()
+        self._asked = call
 
     async def open(
         self,
@@ -129,13 +145,21 @@ class RunMaterial:
         """End the call to the dealer. Args: keep: its connection may serve another run."""
         if self._pump:
             self._pump.cancel()
+        if self._dialled:
+            self._dialled.cancel()
         if self.reader:
             self.reader.close(keep=keep)
-        elif self._asked:
-            self._asked.close()
+        elif self._line:
+            self._line.close()
 
     def close(self, *, keep: bool, keep_spool: bool) -> None:
         """End all of it. Args: keep: as of `hang_up`. keep_spool: what is on disk stays."""
         self.hang_up(keep=keep)
         if self.spool and not keep_spool:
             self.spool.close()
+
+
+def _look_away(dialled: asyncio.Task[None]) -> None:
+    """A dealer that nobody asks any more need not have answered."""
+    if not dialled.cancelled():
+        dialled.exception()

@@ -10,7 +10,7 @@ from umpc.compute.executor import Executor
 from umpc.crypto.signing import Credentials
 from umpc.node.attempts.agreed_links import AgreedLinks
 from umpc.node.attempts.delivery import ShufflerStreams
-from umpc.node.attempts.material import DealerCall, MaterialReader
+from umpc.node.attempts.material import DealerLine, MaterialReader
 from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.prepared_attempts import PreparedAttempts
@@ -36,7 +36,7 @@ class Site:
         meeting's name, and the `channels` of which the run may use one, or None.
     open_material: the stream from the dealer; it takes openings, signatures of all members, the
         node's chunks, and the call if the dealer is asked already.
-    ask_dealer: opens such a call, if dealers may be asked before E is expanded.
+    dial_dealer: connects a line to the dealer, if dealers may be asked before E is expanded.
     open_spool: room on disk for so many bytes.
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
@@ -61,5 +61,5 @@ class Site:
     record: Record = nothing
     workers: Executor | None = None
     channels: NextChannels | None = None
-    ask_dealer: Callable[[DealerCall], Awaitable[None]] | None = None
+    dial_dealer: Callable[[DealerLine], Awaitable[None]] | None = None
     agreed: AgreedLinks | None = None
