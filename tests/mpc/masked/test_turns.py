@@ -120,6 +120,36 @@ def test_the_dealer_deals_a_batch_as_single_chunks_in_their_order():
         assert asyncio.run(dealt(workers)) == plain
 
 
+def test_a_dealer_deals_few_chunks_ahead_with_any_number_of_cores(monkeypatch):
+    """Its memory is bounded: so many full chunks, and one batch."""
+    monkeypatch.setattr(in_order, "AHEAD", 2 * TURN)
+    run = run_of()
+    begun = 0
+
+    class SomeCores(InlineExecutor):
+        at_once = 5
+
+        async def deal(self, task):
+            nonlocal begun
+            begun += len(task.counts)
+            return task.payloads()
+
+    async def ahead() -> list[int]:
+        dealt = in_order.dealt_in_order(run.dealer, batches_of(run, None), SomeCores())
+        return [begun - handed_out async for handed_out, _ in _numbered(dealt)]
+
+    found = asyncio.run(ahead())
+    assert len(found) > 5 * TURN, "there are more chunks than may be dealt ahead"
+    assert max(found) == 3 * TURN
+
+
+async def _numbered(items):
+    number = 0
+    async for item in items:
+        yield number, item
+        number += 1
+
+
 def test_a_batch_of_a_turn_runs_compiled_in_one_call_for_each_layer(monkeypatch):
     """The kernel gets all chunks of a batch at once, so Python has one call for all of them."""
     if KERNEL is None:

@@ -183,7 +183,11 @@ class _Starting:
 
 
 class _PayloadsInOrder:
-    """The material of chunks, which comes in the common order and is used batch by batch."""
+    """The material of chunks, which comes in the common order and is used batch by batch.
+
+    What came before it is used waits here, beside the reader's window: at most a wave, or a turn's
+    chunks of one batch for each party that the node is in the turn.
+    """
 
     def __init__(self, chunks: Sequence[Chunk], material: MaterialReader | Spool | None):
         self._order = iter(chunks)
