@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.sessions import Run
 from tests.support.spread import evaluated, small_chunks
+from tests.support.studies import SKEWNESS
 from umpc.compute.executor import CoreThreads, InlineExecutor
 from umpc.dealer import in_order
-from umpc.mpc.chunks import Chunk
+from umpc.mpc.chunks import Chunk, pattern_of
 from umpc.mpc.masked import plan, tasks, turns
 from umpc.mpc.masked.compiled import rows
 from umpc.mpc.masked.native import KERNEL
@@ -65,6 +67,21 @@ def test_a_batch_is_part_of_one_turn_and_every_chunk_is_in_one_batch(counts):
                 assert len({chunk.parties.index(node) for chunk in batch}) == 1
     dealt = [chunk for batch in batches_of(run, None) for chunk in batch]
     assert dealt == chunks, "the dealer deals in the common order"
+
+
+@pytest.mark.parametrize("counts", [(12, 12), (12, 9, 8)])
+def test_chunks_of_one_pattern_are_together_though_others_come_between(counts):
+    """Triples of two nodes have two patterns, whose chunks alternate in the common order."""
+    run = run_of(counts, kernels=SKEWNESS, degree=3, edges="1600")
+    turns_of = Counter()
+    for node in range(len(counts)):
+        for batch in batches_of(run, node):
+            patterns = {pattern_of(chunk.owners) for chunk in batch}
+            assert len(patterns) == 1
+            turns_of[len(batch)] += 1
+    assert turns_of[TURN] >= 6
+    chunks = [*run.attempt.chunks()]
+    assert [chunk for batch in batches_of(run, None) for chunk in batch] == chunks
 
 
 def test_turns_are_for_plans_that_the_kernel_serves_and_for_many_chunks(monkeypatch):

@@ -185,8 +185,8 @@ class _Starting:
 class _PayloadsInOrder:
     """The material of chunks, which comes in the common order and is used batch by batch.
 
-    What came before it is used waits here, beside the reader's window: at most a wave, or a turn's
-    chunks of one batch for each party that the node is in the turn.
+    What came before it is used waits here, beside the reader's window: at most a wave or a turn. So
+    it is no more than the chunks on their way have.
     """
 
     def __init__(self, chunks: Sequence[Chunk], material: MaterialReader | Spool | None):
