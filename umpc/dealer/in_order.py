@@ -5,8 +5,8 @@ chunks are computed ahead than keep the workers busy. Chunks of a wave (`umpc/mp
 turn (`umpc/mpc/masked/turns.py`) are computed in batches, and each has frames of its own.
 
 *Memory.* A dealer holds E, and 8 bytes for each wire of each record. All else has a bound for any
-number of edges. A chunk's material is at most 1 MB for each of its owners that gets any. Of one
-attempt there are at most
+number of edges. A chunk's material is at most 1 MB for each of its owners that gets any. At most
+so much of one attempt waits:
 
 | where | how much |
 |---|---|

@@ -13,6 +13,7 @@ from tests.support.spread import evaluated, small_chunks
 from tests.support.studies import SKEWNESS
 from umpc.compute.executor import CoreThreads, InlineExecutor
 from umpc.dealer import in_order
+from umpc.dealer.session import dealt
 from umpc.mpc.chunks import Chunk, pattern_of
 from umpc.mpc.masked import plan, tasks, turns
 from umpc.mpc.masked.compiled import rows
@@ -129,12 +130,12 @@ def test_the_dealer_deals_a_batch_as_single_chunks_in_their_order():
     run = run_of()
     plain = [list(run.dealer.deal_one(chunk)) for chunk in run.attempt.chunks()]
 
-    async def dealt(workers) -> list:
+    async def material(workers) -> list:
         batches = batches_of(run, None)
         return [each async for each in in_order.dealt_in_order(run.dealer, batches, workers)]
 
     for workers in (None, InlineExecutor(), CoreThreads(2)):
-        assert asyncio.run(dealt(workers)) == plain
+        assert asyncio.run(material(workers)) == plain
 
 
 def test_a_dealer_deals_few_chunks_ahead_with_any_number_of_cores(monkeypatch):
@@ -143,18 +144,17 @@ def test_a_dealer_deals_few_chunks_ahead_with_any_number_of_cores(monkeypatch):
     run = run_of()
     begun = 0
 
-    class SomeCores(InlineExecutor):
-        at_once = 5
-
-        async def deal(self, task):
-            nonlocal begun
-            begun += len(task.counts)
-            return task.payloads()
+    async def deal(session, batch, workers) -> list:
+        nonlocal begun
+        begun += len(batch)
+        return dealt(session, batch)
 
     async def ahead() -> list[int]:
-        dealt = in_order.dealt_in_order(run.dealer, batches_of(run, None), SomeCores())
-        return [begun - handed_out async for handed_out, _ in _numbered(dealt)]
+        batches = batches_of(run, None)
+        material = in_order.dealt_in_order(run.dealer, batches, CoreThreads(5))
+        return [begun - handed_out async for handed_out, _ in _numbered(material)]
 
+    monkeypatch.setattr(in_order, "_deal", deal)
     found = asyncio.run(ahead())
     assert len(found) > 5 * TURN, "there are more chunks than may be dealt ahead"
     assert max(found) == 3 * TURN
