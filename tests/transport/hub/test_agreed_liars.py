@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+from agreed_ends import MEETING, SECRET, User, ends_of, link_of
 from behind_hub import echo_behind, hub_of, run
-from test_agreed import MEETING, SECRET, User, ends_of, link_of
 
 from umpc.errors import RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
