@@ -1,4 +1,4 @@
-"""What comes from a hub for the sessions of this process, and for those that it does not know.
+"""All that comes from a hub, for the sessions of this process or for unknown ones.
 
 | what comes | who takes it |
 |---|---|
@@ -34,7 +34,7 @@ class Listener(Protocol):
 
 
 class Arrivals:
-    """What comes over one link.
+    """Takes all that comes over one link.
 
     Args:
         hub: its name.
