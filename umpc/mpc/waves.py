@@ -96,13 +96,12 @@ def in_batches(
     room: dict[object, int] = {}
     place: object = None
     for chunk in chunks:
-        full = plan_of(chunk).chunk_edges
-        is_of_turn = together > 1 and not chunk.noise and chunk.count == full
+        may_wait = together > 1 and not (chunk.noise or chunk.wave)
         here: object = None
         kind: object = None
         if chunk.wave:
             kind = here = chunk.wave, pattern_of(chunk.owners)
-        elif is_of_turn:
+        elif may_wait and chunk.count == plan_of(chunk).chunk_edges:
             kind = pattern_of(chunk.owners)
             # the patterns of a turn come one after the other, chunk by chunk
             here = 0, chunk.number // together, kind if node is None else ()
@@ -118,7 +117,7 @@ def in_batches(
             yield tuple(growing.pop(part))
         if part not in growing:
             growing[part] = []
-            room[part] = full * (1 if chunk.wave else together)
+            room[part] = plan_of(chunk).chunk_edges * (1 if chunk.wave else together)
         growing[part].append(chunk)
         room[part] -= chunk.count
     yield from map(tuple, growing.values())
