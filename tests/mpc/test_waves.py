@@ -41,7 +41,6 @@ def test_batches_have_every_chunk_of_a_node_once_with_one_plan_and_party(changes
     assert [chunk for batch in attempt.batches() for chunk in batch] == chunks
 
 
-@pytest.mark.parametrize("changes", [{}, TRIPLES], ids=["pairs", "triples"])
 def loads(attempt: SharedAttempt) -> Counter[tuple[int, int]]:
     """Return what each node has of each wave, in full chunks: (wave, node) → parts."""
     found: Counter[tuple[int, int]] = Counter()

@@ -1,8 +1,19 @@
 """The material of chunks, several computed at once, in the attempt's order.
 
 Every node takes its material in that order, and bounded queues hold the dealer back. So no more
-chunks are computed ahead than keep the workers busy. Small chunks are computed in batches
-(`umpc/mpc/waves.py`), and each of them has frames of its own.
+chunks are computed ahead than keep the workers busy. Chunks of a wave (`umpc/mpc/waves.py`) or of a
+turn (`umpc/mpc/masked/turns.py`) are computed in batches, and each has frames of its own.
+
+*Memory.* A dealer holds E, and 8 bytes for each wire of each record. All else has a bound for any
+number of edges. A chunk's material is at most 1 MB for each of its owners that gets any. At most
+so much of one attempt waits:
+
+| where | how much |
+|---|---|
+| a node's queue (`server.py`) | QUEUE_BYTES and one chunk, so 9 MB for each node |
+| here, computed or being computed | AHEAD full chunks and one batch, or a chunk for each worker |
+
+With two workers these are three batches: 24 full chunks.
 """
 
 from __future__ import annotations
@@ -15,6 +26,10 @@ from umpc.compute.executor import SMALLEST_TASK, Executor
 from umpc.dealer.session import DealerSession, Material, deals_in_own_way, dealt
 from umpc.mpc.chunks import Chunk
 from umpc.protocols.base.protocol import Dealing
+
+AHEAD = 64
+"""Full chunks that are computed ahead. They keep eight threads busy, and a machine with more cores
+takes no more memory. Python's lock lets fewer threads deal at the same time."""
 
 
 async def dealt_in_order(
@@ -34,19 +49,31 @@ async def dealt_in_order(
         async for material in _one_by_one(session, batches, is_brief):
             yield material
         return
-    begun: deque[asyncio.Task[list[Material]]] = deque()
+    begun: deque[tuple[asyncio.Task[list[Material]], int]] = deque()
+    ahead = 0
+    most = max(AHEAD, workers.at_once)
     try:
         for batch in batches:
-            begun.append(asyncio.create_task(_deal(session, batch, workers)))
-            if len(begun) > workers.at_once:
-                for material in await begun.popleft():
+            task = asyncio.create_task(_deal(session, batch, workers))
+            begun.append((task, _full_chunks(batch)))
+            ahead += _full_chunks(batch)
+            while len(begun) > workers.at_once or ahead > most:
+                first, size = begun.popleft()
+                for material in await first:
                     yield material
+                ahead -= size
         while begun:
-            for material in await begun.popleft():
+            first, _ = begun.popleft()
+            for material in await first:
                 yield material
     finally:
-        for task in begun:
+        for task, _ in begun:
             task.cancel()
+
+
+def _full_chunks(batch: Sequence[Chunk]) -> int:
+    """The most full chunks' worth of edges in a batch."""
+    return 1 if batch[0].wave else len(batch)
 
 
 async def _one_by_one(

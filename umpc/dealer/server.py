@@ -7,8 +7,8 @@
 | Tell | node | a large request that the dealer asked for (`told_requests.py`) |
 
 When all nodes are there, the dealer generates chunk after chunk and puts them into bounded queues.
-The slowest node sets the pace, and memory does not grow with the number of edges. When a node goes
-away, its attempt is over for all nodes.
+The slowest node sets the pace. Material takes no more memory where there are more edges
+(`in_order.py`). When a node goes away, its attempt is over for all nodes.
 """
 
 from __future__ import annotations

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.sessions import Run
 from tests.support.spread import evaluated, small_chunks
+from tests.support.studies import SKEWNESS
 from umpc.compute.executor import CoreThreads, InlineExecutor
 from umpc.dealer import in_order
-from umpc.mpc.chunks import Chunk
+from umpc.dealer.session import dealt
+from umpc.mpc.chunks import Chunk, pattern_of
 from umpc.mpc.masked import plan, tasks, turns
 from umpc.mpc.masked.compiled import rows
 from umpc.mpc.masked.native import KERNEL
@@ -67,6 +70,21 @@ def test_a_batch_is_part_of_one_turn_and_every_chunk_is_in_one_batch(counts):
     assert dealt == chunks, "the dealer deals in the common order"
 
 
+@pytest.mark.parametrize("counts", [(12, 12), (12, 9, 8)])
+def test_chunks_of_one_pattern_are_together_though_others_come_between(counts):
+    """Triples of two nodes have two patterns, whose chunks alternate in the common order."""
+    run = run_of(counts, kernels=SKEWNESS, degree=3, edges="1600")
+    turns_of = Counter()
+    for node in range(len(counts)):
+        for batch in batches_of(run, node):
+            patterns = {pattern_of(chunk.owners) for chunk in batch}
+            assert len(patterns) == 1
+            turns_of[len(batch)] += 1
+    assert turns_of[TURN] >= 6
+    chunks = [*run.attempt.chunks()]
+    assert [chunk for batch in batches_of(run, None) for chunk in batch] == chunks
+
+
 def test_turns_are_for_plans_that_the_kernel_serves_and_for_many_chunks(monkeypatch):
     assert chunks_together(run_of().attempt) == TURN
     assert chunks_together(run_of(edges="20").attempt) == 1
@@ -112,12 +130,41 @@ def test_the_dealer_deals_a_batch_as_single_chunks_in_their_order():
     run = run_of()
     plain = [list(run.dealer.deal_one(chunk)) for chunk in run.attempt.chunks()]
 
-    async def dealt(workers) -> list:
+    async def material(workers) -> list:
         batches = batches_of(run, None)
         return [each async for each in in_order.dealt_in_order(run.dealer, batches, workers)]
 
     for workers in (None, InlineExecutor(), CoreThreads(2)):
-        assert asyncio.run(dealt(workers)) == plain
+        assert asyncio.run(material(workers)) == plain
+
+
+def test_a_dealer_deals_few_chunks_ahead_with_any_number_of_cores(monkeypatch):
+    """Its memory is bounded: so many full chunks, and one batch."""
+    monkeypatch.setattr(in_order, "AHEAD", 2 * TURN)
+    run = run_of()
+    begun = 0
+
+    async def deal(session, batch, workers) -> list:
+        nonlocal begun
+        begun += len(batch)
+        return dealt(session, batch)
+
+    async def ahead() -> list[int]:
+        batches = batches_of(run, None)
+        material = in_order.dealt_in_order(run.dealer, batches, CoreThreads(5))
+        return [begun - handed_out async for handed_out, _ in _numbered(material)]
+
+    monkeypatch.setattr(in_order, "_deal", deal)
+    found = asyncio.run(ahead())
+    assert len(found) > 5 * TURN, "there are more chunks than may be dealt ahead"
+    assert max(found) == 3 * TURN
+
+
+async def _numbered(items):
+    number = 0
+    async for item in items:
+        yield number, item
+        number += 1
 
 
 def test_a_batch_of_a_turn_runs_compiled_in_one_call_for_each_layer(monkeypatch):

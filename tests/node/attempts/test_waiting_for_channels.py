@@ -16,8 +16,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_making_channels import NAME, ends, made_by
-from test_session_link import Wire, run
 
+from tests.support.hub_wire import Wire, run
 from umpc.node.attempts import making_channels
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.making_channels import EndedLink

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+from agreed_ends import Pair
 from behind_hub import run
-from test_agreed import Pair
 
 from umpc.errors import PeerLost, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+from agreed_ends import MEETING, SECRET, User, ends_of, link_of
 from behind_hub import echo_behind, hub_of, run
-from test_agreed import MEETING, SECRET, User, ends_of, link_of
 
 from umpc.errors import RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -67,7 +67,7 @@ def test_a_handshake_before_the_meeting_is_the_fault_of_the_node_that_made_it(si
     async def scenario():
         relay = site("relay", "hub")
         async with hub_of(relay) as hub, echo_behind(hub, site("a")), echo_behind(hub, site("b")):
-            link_of("a")._unknown = lambda envelope: None  # it does not refuse the answer
+            link_of("a")._arrivals._unknown = lambda envelope: None  # it does not refuse the answer
             link_of("a").refuse(opening_of(link_of("a"), B))
             await reached("b", "a")
             with pytest.raises(RemoteProtocolError) as caught:

@@ -2,8 +2,8 @@
 
 Large cells take turns in the common order, chunk by chunk. A *turn* has the next TURN chunks of
 every large cell. A batch is a part of one turn: full chunks with the same plan in which the node is
-the same party. Each chunk keeps its own seeds, material and messages, and a node that computes
-chunks one by one sends the same bytes.
+the same party. Cells of other patterns may come between them. Each chunk keeps its own seeds,
+material and messages, and a node that computes chunks one by one sends the same bytes.
 
 A batch waits for the messages of all its chunks, and no node can wait for ever. Suppose that nodes
 wait, and take the first turn that some node has not begun. All nodes have begun all chunks before

@@ -7,6 +7,7 @@
 | `coordinator_stream.py` | the messages with the study's coordinator |
 | `named_messages.py` | the coordinators' large messages, once for all nodes of the process |
 | `attempt_runner.py` | the course of an attempt: links, material and rounds |
+| `mesh_preparation.py` | all that a node with peers does before the data |
 | `site.py` | what a run needs of its process |
 | `run_compute.py` | a run's computation, in a thread or in place |
 | `run_links.py` | a run's links to its peers |

@@ -9,6 +9,7 @@
 | part of a run | file |
 |---|---|
 | what it needs of its process | `site.py` |
+| the preparation, where there are peers | `mesh_preparation.py` |
 | computation | `run_compute.py` |
 | links to the other nodes | `run_links.py` |
 | the dealer's material, or the nodes' own | `run_material.py` |
@@ -25,17 +26,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from fractions import Fraction
 
 from umpc.crypto.prg import digest
 from umpc.errors import LocalProtocolError
 from umpc.failpoints import failpoint
-from umpc.mpc.chunks import AFTER, AHEAD, Chunk
-from umpc.mpc.masked.material import dealt_bytes
-from umpc.mpc.triples.plan import TriplesPlan
+from umpc.mpc.chunks import Chunk
 from umpc.node.attempts.guard import ViolationGuard
 from umpc.node.attempts.material import MaterialReader
+from umpc.node.attempts.mesh_preparation import MeshPreparation, RunParts
 from umpc.node.attempts.prepared_attempts import PreparedAttempt
 from umpc.node.attempts.rounds import Rounds
 from umpc.node.attempts.run_channels import RunChannels
@@ -51,7 +50,6 @@ from umpc.protocols.base.node import MeshSide, NodeSide, WorksAhead
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.transport.patience import time_limit
-from umpc.transport.structured_concurrency import together
 
 
 class AttemptRunner:
@@ -107,64 +105,17 @@ class AttemptRunner:
             await self.delivery.reach(self.site, study, *facts)
 
     async def _ready_mesh(self, mesh: MeshSide, ahead: bool) -> None:
-        attempt = mesh.attempt
-        self.compute.is_small = is_small(attempt)
-        self._chunks = await self.compute.briefly(lambda: list(attempt.chunks_of(mesh.index)))
-        rounds = self._rounds_over(mesh, None)
-        self._rounds = rounds
-        if mesh.tosses_early:
-            # The coins come from a seed of the node's own, so they need not wait for the dealer.
-            await together([self._take_seed(mesh, ahead), self._meet(mesh, rounds)])
-        else:
-            await self._take_seed(mesh, ahead)
-            await self._meet(mesh, rounds)
-        rounds.material = self.material.reader
-        await self._draw_noise(rounds)
-        if ahead and attempt.makes_ahead:
-            await self._make_ahead(mesh, rounds)
-        else:
-            await self.material.ready(len(self._chunks), self._tell)
-
-    async def _take_seed(self, mesh: MeshSide, ahead: bool) -> None:
-        attempt, chunks = mesh.attempt, self._chunks
-        if ahead and attempt.needs_dealer:
-            await self.material.open_spool(self.site, mesh, chunks, dealt_bytes)
-        seed = await self.material.open(
-            self.site, attempt, self._openings, self.side.signatures, chunks
-        )
-        await self.compute.briefly(mesh.receive_seed, seed)
-
-    async def _meet(self, mesh: MeshSide, rounds: Rounds) -> None:
-        """Connect to all peers, set up transfers, and toss the committee's coins over them."""
-        attempt, channels = mesh.attempt, self.channels.of_use(self.site, mesh)
-        await self.links.connect(self.site, mesh, attempt.study, attempt.id, channels)
-        self.channels.count_set_up(mesh)
-        await rounds.set_up(*mesh.peers)
-        failpoint("after-set-up")
-        if not self.channels.take_coins(mesh):
-            await rounds.toss()
+        self.compute.is_small = is_small(mesh.attempt)
+        parts = RunParts(self.compute, self.links, self.material, self.traffic, self.channels)
+        rounds = self._rounds = self._rounds_over(mesh, None)
+        facts = rounds, self._openings, self.side.signatures
+        self._chunks = await MeshPreparation(self.site, parts, *facts).ready(ahead=ahead)
         self._has_met = True
 
     def _rounds_over(self, mesh: MeshSide, material: MaterialReader | Spool | None) -> Rounds:
         in_thread, briefly = self.compute.in_thread, self.compute.briefly
         workers = self.site.workers
         return Rounds(mesh, self.links.made, material, in_thread, self._tell, workers, briefly)
-
-    async def _draw_noise(self, rounds: Rounds) -> None:
-        """The committee's coins from the dealer's material, before any data are touched."""
-        noise = [chunk for chunk in self._chunks if chunk.noise]
-        self._chunks = self._chunks[len(noise) :]
-        await evaluate_chunks(rounds, noise)
-        self.traffic.count_as_prepared()
-
-    async def _make_ahead(self, mesh: MeshSide, rounds: Rounds) -> None:
-        """The rounds of all chunks that need no data. The run then does the others only."""
-        spool = await self.material.open_spool(
-            self.site, mesh, self._chunks, TriplesPlan.triples_bytes
-        )
-        await rounds.make_ahead([replace(each, part=AHEAD) for each in self._chunks], spool)
-        self._chunks = [replace(each, part=AFTER) for each in self._chunks]
-        self.traffic.count_as_prepared()
 
     def park(self, delta: Fraction) -> PreparedAttempt:
         """The attempt for a later run. Spool and side are no longer this run's."""

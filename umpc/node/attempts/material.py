@@ -27,7 +27,9 @@ from umpc.transport.stream import RpcStream, as_received
 TELL_SECONDS = 600
 """Seconds that the dealer may take to take a large request."""
 WINDOW_BYTES = 32 << 20
-"""Material that a node holds at most, for any number of edges."""
+"""Material that a node reads ahead at most, for any number of edges.
+
+The chunks on their way have theirs, too (`running_chunks.py`)."""
 
 
 class DealerLine:

@@ -183,7 +183,11 @@ class _Starting:
 
 
 class _PayloadsInOrder:
-    """The material of chunks, which comes in the common order and is used batch by batch."""
+    """The material of chunks, which comes in the common order and is used batch by batch.
+
+    A payload that comes before its batch waits here, beside the reader's window. There are at most
+    those of a wave or a turn, so no more than those of the chunks on their way.
+    """
 
     def __init__(self, chunks: Sequence[Chunk], material: MaterialReader | Spool | None):
         self._order = iter(chunks)

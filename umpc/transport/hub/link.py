@@ -8,40 +8,29 @@ time. The sessions take turns: each sends one envelope, and the next one follows
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
 
-from umpc.errors import LocalProtocolError, PeerLost, PeerUnavailable, UmpcError
+from umpc.errors import LocalProtocolError, PeerUnavailable, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.credentials import credentials_of, credentials_of_now
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.agreed import AgreedSession, SessionUser
+from umpc.transport.hub.arrivals import Arrivals, Listener
 from umpc.transport.hub.connection import FAREWELL_SECONDS, HubConnection
 from umpc.transport.hub.early import EarlySessions, Place
-from umpc.transport.hub.link_errors import opened_too, redirected, refusal
+from umpc.transport.hub.link_errors import opened_too
 from umpc.transport.hub.resting import RestingSessions
 from umpc.transport.hub.sealed_end import SealedEnd
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties, agree
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
 
-log = logging.getLogger("umpc.hub")
-
 ABSENT_PAUSE = 0.2
 """Seconds until a peer that is not connected is tried again."""
-SEALED = (pb.HUB_SEALED, pb.HUB_RESUME)
 KNOWN_SECONDS = 1.0
 """Seconds in which the hub says that a peer is not connected. A peer that is may be slow."""
-
-
-class Listener(Protocol):
-    """The part of a server that opens sessions for others."""
-
-    def opened(self, envelope: pb.HubEnvelope) -> bytes | None:
-        """Take an opening. Returns: the answer, or None if the session is refused."""
 
 
 class HubLink:
@@ -55,6 +44,7 @@ class HubLink:
         self._resting = RestingSessions()
         self._ready: dict[SealedEnd, None] = {}
         self._early = EarlySessions()
+        self._arrivals = Arrivals(hub.name, self.sessions, self._early, listener, self.refuse)
         self._absent: dict[tuple[str, str], UmpcError] = {}
         self.connection = HubConnection(identity, hub, self, listens=listener is not None)
         self.idle: Callable[[], None] | None = None
@@ -256,89 +246,4 @@ class HubLink:
 
     def take(self, frame: pb.HubFrame) -> None:
         """Take a frame from the hub."""
-        body = frame.WhichOneof("body")
-        if body == "envelope":
-            self._take(frame.envelope)
-        elif body == "notice":
-            self._noticed(frame.notice)
-
-    def _take(self, envelope: pb.HubEnvelope) -> None:
-        source = envelope.source
-        session = self.sessions.get((source.role, source.name, envelope.session))
-        if session is not None and envelope.kind in SEALED:
-            session.take(envelope)
-        elif envelope.kind == pb.HUB_OPEN:
-            self._open(envelope)
-        elif session is None:
-            self._unknown(envelope)
-        elif envelope.kind == pb.HUB_ACCEPT:
-            if isinstance(session, Session):
-                session.accepted(envelope)
-        elif envelope.kind == pb.HUB_REFUSE:
-            session.fail(refusal(session, envelope.body), tell=False)
-        else:
-            session.take(envelope)
-
-    def _unknown(self, envelope: pb.HubEnvelope) -> None:
-        """Take an envelope of a session that is not with its sender.
-
-        It is over, or was redirected, or this process does not know of it yet.
-        """
-        source = envelope.source
-        for session in list(self.sessions.values()):
-            if session.parties.session == envelope.session:
-                session.fail(redirected(session, envelope), tell=False)
-                return
-        if envelope.kind == pb.HUB_REFUSE:
-            return
-        if envelope.early:
-            self._early.add((source.role, source.name, envelope.session))
-        else:
-            self._answer(envelope, pb.HUB_REFUSE, b"")
-
-    def _open(self, envelope: pb.HubEnvelope) -> None:
-        if self._listener is None:
-            self._answer(envelope, pb.HUB_REFUSE, b"")
-            return
-        try:
-            accepted = self._listener.opened(envelope)
-        except UmpcError as error:
-            log.warning(
-                "a session of %s %r is refused: %s",
-                *(envelope.source.role, envelope.source.name, error.message),
-            )
-            text = f"{type(error).__name__}: {error.message}"
-            self._answer(envelope, pb.HUB_REFUSE, text.encode())
-            return
-        if accepted is not None:
-            self._answer(envelope, pb.HUB_ACCEPT, accepted)
-
-    def _answer(self, to: pb.HubEnvelope, kind: pb.HubKind, body: bytes) -> None:
-        answer = pb.HubEnvelope(target=to.source, session=to.session, kind=kind, body=body)
-        self.refuse(answer)
-
-    def _noticed(self, notice: pb.HubNotice) -> None:
-        """Take the hub's word that a peer cannot be reached now."""
-        who = notice.member
-        for key, session in list(self.sessions.items()):
-            if key[:2] != (who.role, who.name):
-                continue
-            if notice.session and notice.session != key[2]:
-                continue
-            if session.peer.instance and session.peer.instance != who.instance:
-                continue
-            self._cannot_reach(session, notice.kind)
-
-    def _cannot_reach(self, session: SealedEnd, kind: int) -> None:
-        peer, hub = session.other, self.hub.name
-        if kind == pb.HubNotice.CONGESTED and not session.is_open:
-            return  # the peer is connected, and the opening is sent again
-        if not session.is_open:
-            words = f"{peer} is not connected to hub {hub!r}: start it there, or check its name"
-            session.may_return = kind == pb.HubNotice.AWAY
-            session.fail(PeerUnavailable(words, culprit=peer.name), tell=False)
-        elif kind == pb.HubNotice.GONE:
-            words = f"{peer.name} went away: it left hub {hub!r}; see that it runs"
-            session.fail(PeerLost(words, culprit=peer.name), tell=False)
-        else:
-            session.ask(absent=kind in (pb.HubNotice.ABSENT, pb.HubNotice.AWAY))
+        self._arrivals.take(frame)

@@ -1,0 +1,147 @@
+"""All that comes from a hub, for the sessions of this process or for unknown ones.
+
+| what comes | who takes it |
+|---|---|
+| an envelope of a session | the session |
+| an opening | the listener; it is answered, or refused |
+| an envelope of an unknown session | remembered if it may be early, else refused |
+| a notice that a peer cannot be reached | all sessions with that peer |
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from umpc.errors import PeerLost, PeerUnavailable, UmpcError
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.hub.early import EarlySessions, Place
+from umpc.transport.hub.link_errors import redirected, refusal
+from umpc.transport.hub.sealed_end import SealedEnd
+from umpc.transport.hub.session import Session
+
+log = logging.getLogger("umpc.hub")
+
+SEALED = (pb.HUB_SEALED, pb.HUB_RESUME)
+
+
+class Listener(Protocol):
+    """The part of a server that opens sessions for others."""
+
+    def opened(self, envelope: pb.HubEnvelope) -> bytes | None:
+        """Take an opening. Returns: the answer, or None if the session is refused."""
+
+
+class Arrivals:
+    """Takes all that comes over one link.
+
+    Args:
+        hub: its name.
+        sessions, early: those of the link, which adds to them.
+        listener: as of `HubLink`.
+        refuse: sends an envelope that is neither sealed nor repeated.
+    """
+
+    def __init__(
+        self,
+        hub: str,
+        sessions: dict[Place, SealedEnd],
+        early: EarlySessions,
+        listener: Listener | None,
+        refuse: Callable[[pb.HubEnvelope], None],
+    ):
+        self._hub = hub
+        self._sessions = sessions
+        self._early = early
+        self._listener = listener
+        self._refuse = refuse
+
+    def take(self, frame: pb.HubFrame) -> None:
+        """Take a frame from the hub."""
+        body = frame.WhichOneof("body")
+        if body == "envelope":
+            self._take(frame.envelope)
+        elif body == "notice":
+            self._noticed(frame.notice)
+
+    def _take(self, envelope: pb.HubEnvelope) -> None:
+        source = envelope.source
+        session = self._sessions.get((source.role, source.name, envelope.session))
+        if session is not None and envelope.kind in SEALED:
+            session.take(envelope)
+        elif envelope.kind == pb.HUB_OPEN:
+            self._open(envelope)
+        elif session is None:
+            self._unknown(envelope)
+        elif envelope.kind == pb.HUB_ACCEPT:
+            if isinstance(session, Session):
+                session.accepted(envelope)
+        elif envelope.kind == pb.HUB_REFUSE:
+            session.fail(refusal(session, envelope.body), tell=False)
+        else:
+            session.take(envelope)
+
+    def _unknown(self, envelope: pb.HubEnvelope) -> None:
+        """Take an envelope of a session that is not with its sender.
+
+        It is over, or was redirected, or this process does not know of it yet.
+        """
+        source = envelope.source
+        for session in list(self._sessions.values()):
+            if session.parties.session == envelope.session:
+                session.fail(redirected(session, envelope), tell=False)
+                return
+        if envelope.kind == pb.HUB_REFUSE:
+            return
+        if envelope.early:
+            self._early.add((source.role, source.name, envelope.session))
+        else:
+            self._answer(envelope, pb.HUB_REFUSE, b"")
+
+    def _open(self, envelope: pb.HubEnvelope) -> None:
+        if self._listener is None:
+            self._answer(envelope, pb.HUB_REFUSE, b"")
+            return
+        try:
+            accepted = self._listener.opened(envelope)
+        except UmpcError as error:
+            log.warning(
+                "a session of %s %r is refused: %s",
+                *(envelope.source.role, envelope.source.name, error.message),
+            )
+            text = f"{type(error).__name__}: {error.message}"
+            self._answer(envelope, pb.HUB_REFUSE, text.encode())
+            return
+        if accepted is not None:
+            self._answer(envelope, pb.HUB_ACCEPT, accepted)
+
+    def _answer(self, to: pb.HubEnvelope, kind: pb.HubKind, body: bytes) -> None:
+        answer = pb.HubEnvelope(target=to.source, session=to.session, kind=kind, body=body)
+        self._refuse(answer)
+
+    def _noticed(self, notice: pb.HubNotice) -> None:
+        """Take the hub's word that a peer cannot be reached now."""
+        who = notice.member
+        for key, session in list(self._sessions.items()):
+            if key[:2] != (who.role, who.name):
+                continue
+            if notice.session and notice.session != key[2]:
+                continue
+            if session.peer.instance and session.peer.instance != who.instance:
+                continue
+            self._cannot_reach(session, notice.kind)
+
+    def _cannot_reach(self, session: SealedEnd, kind: int) -> None:
+        peer, hub = session.other, self._hub
+        if kind == pb.HubNotice.CONGESTED and not session.is_open:
+            return  # the peer is connected, and the opening is sent again
+        if not session.is_open:
+            words = f"{peer} is not connected to hub {hub!r}: start it there, or check its name"
+            session.may_return = kind == pb.HubNotice.AWAY
+            session.fail(PeerUnavailable(words, culprit=peer.name), tell=False)
+        elif kind == pb.HubNotice.GONE:
+            words = f"{peer.name} went away: it left hub {hub!r}; see that it runs"
+            session.fail(PeerLost(words, culprit=peer.name), tell=False)
+        else:
+            session.ask(absent=kind in (pb.HubNotice.ABSENT, pb.HubNotice.AWAY))
