@@ -13,21 +13,7 @@ from typing import Any
 
 from umpc.errors import StudyError
 from umpc.protocols.base.protocol import StudyProtocol
-from umpc.protocols.bell_2pc.protocol import BellTwoPc
-from umpc.protocols.central.protocol import CentralProtocol
-from umpc.protocols.ghazi_rounds.protocol import GhaziRoundsProtocol
-from umpc.protocols.ghazi_shuffle.protocol import GhaziShuffleProtocol
-from umpc.protocols.gopa.protocol import GopaProtocol
-from umpc.protocols.grid.protocol import GridProtocol
-from umpc.protocols.hajek_grid.protocol import HajekGridProtocol
-from umpc.protocols.local.bell_ldp_protocol import BellLdpProtocol
-from umpc.protocols.local.protocol import (
-    BellAucProtocol,
-    GhaziLdpProtocol,
-    LocalMeanProtocol,
-)
-from umpc.protocols.u_mpc.protocol import UMpc
-from umpc.protocols.vector.protocol import VectorProtocol
+from umpc.protocols.loading import Place, Protocols
 from umpc.study.attempt import Attempt
 from umpc.study.decoding import decode_document
 from umpc.study.document import Study
@@ -43,8 +29,24 @@ from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes
 from umpc.study.survivors import check_missing, fewest_survivors
 
-PROTOCOLS: dict[str, StudyProtocol] = {}
-"""The protocols by name, in the order in which a planner shows them."""
+PROTOCOLS = Protocols(
+    {
+        "u-mpc": Place("umpc.protocols.u_mpc.protocol", "UMpc"),
+        "grid": Place("umpc.protocols.grid.protocol", "GridProtocol", {"backend": "grid"}),
+        "hajek-grid": Place("umpc.protocols.hajek_grid.protocol", "HajekGridProtocol"),
+        "vector": Place("umpc.protocols.vector.protocol", "VectorProtocol"),
+        "bell-2pc": Place("umpc.protocols.bell_2pc.protocol", "BellTwoPc"),
+        "bell-ldp": Place("umpc.protocols.local.bell_ldp_protocol", "BellLdpProtocol"),
+        "bell-auc": Place("umpc.protocols.local.protocol", "BellAucProtocol"),
+        "ghazi-ldp": Place("umpc.protocols.local.protocol", "GhaziLdpProtocol"),
+        "local-mean": Place("umpc.protocols.local.protocol", "LocalMeanProtocol"),
+        "ghazi-rounds": Place("umpc.protocols.ghazi_rounds.protocol", "GhaziRoundsProtocol"),
+        "ghazi-shuffle": Place("umpc.protocols.ghazi_shuffle.protocol", "GhaziShuffleProtocol"),
+        "gopa": Place("umpc.protocols.gopa.protocol", "GopaProtocol"),
+        "central": Place("umpc.protocols.central.protocol", "CentralProtocol"),
+    }
+)
+"""The protocols by name, in the order in which a planner shows them. Each is loaded when used."""
 USUAL = "u-mpc"
 """The protocol of a study file that names none."""
 
@@ -57,19 +59,10 @@ def register(protocol: StudyProtocol) -> StudyProtocol:
     return protocol
 
 
-register(UMpc())
-register(GridProtocol())
-register(HajekGridProtocol())
-register(VectorProtocol())
-register(BellTwoPc())
-register(BellLdpProtocol())
-register(BellAucProtocol())
-register(GhaziLdpProtocol())
-register(LocalMeanProtocol())
-register(GhaziRoundsProtocol())
-register(GhaziShuffleProtocol())
-register(GopaProtocol())
-register(CentralProtocol())
+def load_all() -> None:
+    """Load every protocol. A process that serves studies does so before it is ready."""
+    for _ in PROTOCOLS.values():
+        pass
 
 
 def find_protocol(name: str) -> StudyProtocol:
@@ -85,10 +78,10 @@ def chosen_protocol(name: str, entries: Mapping[str, Any]) -> StudyProtocol:
     A protocol may be chosen by a setting of the usual protocol, such as its backend.
     """
     if name == USUAL:
-        for protocol in PROTOCOLS.values():
-            chosen = protocol.chosen_by.items()
+        for other in PROTOCOLS:
+            chosen = PROTOCOLS.chosen_by(other).items()
             if chosen and all(entries.get(key) == value for key, value in chosen):
-                return protocol
+                return PROTOCOLS[other]
     return find_protocol(name)
 
 
