@@ -24,10 +24,8 @@ from umpc.crypto.rounds import Message
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares
-from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import SharedCells
 from umpc.mpc.masked.committee_transfers import CommitteeTransfers
-from umpc.mpc.triples.cells import TriplesCells
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
 
@@ -102,19 +100,20 @@ class Cells(Protocol):
         ...
 
 
-BACKENDS: dict[str, type[Cells]] = {
-    "shared": SharedCells,
-    "garbled": GarbledCells,
-    "triples": TriplesCells,
-}
-
-
 def backend_of(study: Study) -> type[Cells]:
     """The class of the cells of a study's backend.
 
     Any other backend has no edges of several owners. Its nodes toss coins as those of `shared` do.
     """
-    return BACKENDS.get(study.backend, SharedCells)
+    if study.backend == "garbled":
+        from umpc.mpc.garbled.cells import GarbledCells  # loaded where a study needs circuits
+
+        return GarbledCells
+    if study.backend == "triples":
+        from umpc.mpc.triples.cells import TriplesCells
+
+        return TriplesCells
+    return SharedCells
 
 
 def tosses_apart(study: Study) -> bool:

@@ -3,6 +3,7 @@
 | folder or file | what it is |
 |---|---|
 | `registry.py` | every protocol by its name |
+| `loading.py` | protocols by name, each loaded when it is first asked for |
 | `auto.py` | `backend = "auto"`: the cheaper of the grid and of pairs |
 | `arrays.py` | names for the types of arrays |
 | `base/` | the protocol object, and both sides of a study |

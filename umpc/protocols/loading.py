@@ -14,7 +14,7 @@ from typing import NamedTuple
 from umpc.protocols.base.protocol import StudyProtocol
 
 
-class Place(NamedTuple):
+class ProtocolPlace(NamedTuple):
     """Where a protocol's class is. chosen_by: the class's own, which nobody loads it to ask for."""
 
     module: str
@@ -28,8 +28,8 @@ class Protocols(MutableMapping[str, StudyProtocol]):
     A protocol is loaded by a look at it, but not by a look at the names.
     """
 
-    def __init__(self, places: Mapping[str, Place]):
-        self._places: dict[str, Place | None] = dict(places)
+    def __init__(self, places: Mapping[str, ProtocolPlace]):
+        self._places: dict[str, ProtocolPlace | None] = dict(places)
         self._loaded: dict[str, StudyProtocol] = {}
 
     def __getitem__(self, name: str) -> StudyProtocol:

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 
+import umpc.mpc
+import umpc.protocols
 from umpc.errors import StudyError
 from umpc.protocols.base.protocol import StudyProtocol
-from umpc.protocols.loading import Place, Protocols
+from umpc.protocols.loading import ProtocolPlace, Protocols
 from umpc.study.attempt import Attempt
 from umpc.study.decoding import decode_document
 from umpc.study.document import Study
@@ -31,19 +35,23 @@ from umpc.study.survivors import check_missing, fewest_survivors
 
 PROTOCOLS = Protocols(
     {
-        "u-mpc": Place("umpc.protocols.u_mpc.protocol", "UMpc"),
-        "grid": Place("umpc.protocols.grid.protocol", "GridProtocol", {"backend": "grid"}),
-        "hajek-grid": Place("umpc.protocols.hajek_grid.protocol", "HajekGridProtocol"),
-        "vector": Place("umpc.protocols.vector.protocol", "VectorProtocol"),
-        "bell-2pc": Place("umpc.protocols.bell_2pc.protocol", "BellTwoPc"),
-        "bell-ldp": Place("umpc.protocols.local.bell_ldp_protocol", "BellLdpProtocol"),
-        "bell-auc": Place("umpc.protocols.local.protocol", "BellAucProtocol"),
-        "ghazi-ldp": Place("umpc.protocols.local.protocol", "GhaziLdpProtocol"),
-        "local-mean": Place("umpc.protocols.local.protocol", "LocalMeanProtocol"),
-        "ghazi-rounds": Place("umpc.protocols.ghazi_rounds.protocol", "GhaziRoundsProtocol"),
-        "ghazi-shuffle": Place("umpc.protocols.ghazi_shuffle.protocol", "GhaziShuffleProtocol"),
-        "gopa": Place("umpc.protocols.gopa.protocol", "GopaProtocol"),
-        "central": Place("umpc.protocols.central.protocol", "CentralProtocol"),
+        "u-mpc": ProtocolPlace("umpc.protocols.u_mpc.protocol", "UMpc"),
+        "grid": ProtocolPlace("umpc.protocols.grid.protocol", "GridProtocol", {"backend": "grid"}),
+        "hajek-grid": ProtocolPlace("umpc.protocols.hajek_grid.protocol", "HajekGridProtocol"),
+        "vector": ProtocolPlace("umpc.protocols.vector.protocol", "VectorProtocol"),
+        "bell-2pc": ProtocolPlace("umpc.protocols.bell_2pc.protocol", "BellTwoPc"),
+        "bell-ldp": ProtocolPlace("umpc.protocols.local.bell_ldp_protocol", "BellLdpProtocol"),
+        "bell-auc": ProtocolPlace("umpc.protocols.local.protocol", "BellAucProtocol"),
+        "ghazi-ldp": ProtocolPlace("umpc.protocols.local.protocol", "GhaziLdpProtocol"),
+        "local-mean": ProtocolPlace("umpc.protocols.local.protocol", "LocalMeanProtocol"),
+        "ghazi-rounds": ProtocolPlace(
+            "umpc.protocols.ghazi_rounds.protocol", "GhaziRoundsProtocol"
+        ),
+        "ghazi-shuffle": ProtocolPlace(
+            "umpc.protocols.ghazi_shuffle.protocol", "GhaziShuffleProtocol"
+        ),
+        "gopa": ProtocolPlace("umpc.protocols.gopa.protocol", "GopaProtocol"),
+        "central": ProtocolPlace("umpc.protocols.central.protocol", "CentralProtocol"),
     }
 )
 """The protocols by name, in the order in which a planner shows them. Each is loaded when used."""
@@ -59,10 +67,15 @@ def register(protocol: StudyProtocol) -> StudyProtocol:
     return protocol
 
 
+@lru_cache(maxsize=1)
 def load_all() -> None:
-    """Load every protocol. A process that serves studies does so before it is ready."""
-    for _ in PROTOCOLS.values():
-        pass
+    """Load every protocol with both of its sides, and every way to evaluate a kernel.
+
+    A process that serves studies does so before it is ready, so that no study waits for it.
+    """
+    for package in (umpc.mpc, umpc.protocols):
+        for found in walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(found.name)
 
 
 def find_protocol(name: str) -> StudyProtocol:
