@@ -1,7 +1,7 @@
 """An attempt over edges that several nodes share: E, the plans, and the chunks of work.
 
 Everything follows from the attempt's joint seed (`study/attempt.py`), the same at every process.
-The compilers of circuits are loaded where a study needs them: a command starts sooner without.
+Circuits and transfers are loaded where a study needs them: a command starts sooner without.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from umpc.mpc.masked.committee_coins import CoinToss, committee_size, noise_plan
 from umpc.mpc.masked.compiler import FEW_EDGES, compile_program
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.masked.plan import Plan
-from umpc.mpc.transfers.toss_plan import TossPlan
 from umpc.mpc.waves import in_batches, small_cells
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
@@ -37,6 +36,7 @@ from umpc.ustat.sampling import UNBALANCED
 
 if TYPE_CHECKING:
     from umpc.mpc.garbled.pair_noise import PairNoise
+    from umpc.mpc.transfers.toss_plan import TossPlan
     from umpc.mpc.triples.plan import TriplesProgram
 
 ALL_PAIRS = 64
@@ -172,6 +172,8 @@ class SharedAttempt(Attempt):
         """The plan of the committee's coins from transfers; None where there are none."""
         if self.coins_dealt or not any(coins.count for coins in self.coins):
             return None
+        from umpc.mpc.transfers.toss_plan import TossPlan
+
         checked = self.study.checks_transfers
         return TossPlan(len(self.committee), self.ring, self.coins, checked)
 

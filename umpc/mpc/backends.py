@@ -15,7 +15,7 @@ place of its content. A node's secrets are in its `Cells`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from umpc.crypto import rounds
 from umpc.crypto.mesh import Mesh
@@ -25,9 +25,11 @@ from umpc.mpc.arrays import WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares
 from umpc.mpc.masked.cells import SharedCells
-from umpc.mpc.masked.committee_transfers import CommitteeTransfers
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
+
+if TYPE_CHECKING:
+    from umpc.mpc.masked.committee_transfers import CommitteeTransfers
 
 
 class Cells(Protocol):
@@ -130,4 +132,6 @@ def transfers_of(
     """
     if not tosses_apart(study) or not attempt.tosses(node):
         return None
+    from umpc.mpc.masked.committee_transfers import CommitteeTransfers
+
     return CommitteeTransfers(attempt, node, coin_seed)
