@@ -1,4 +1,4 @@
-"""What a command loads, and what it leaves alone: names of modules, no seconds."""
+"""The modules that a command loads, and those that it leaves alone: names, no seconds."""
 
 from __future__ import annotations
 
