@@ -30,7 +30,7 @@ from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import DealtPart, Shares
 from umpc.node.attempts.stream_link import StreamLink
 from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
-from umpc.protocols.u_mpc import protocol as u_mpc
+from umpc.protocols.u_mpc import node as u_mpc
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.study.frames import Frame, Key
 

@@ -57,3 +57,4 @@ def test_make_install_stores_them():
         "share/fish/vendor_completions.d/umpc.fish",
     ):
         assert f"/nowhere/{place}" in told, place
+    assert "-m compileall -q umpc" in told, "else it is compiled at each start by other users"

@@ -6,14 +6,18 @@ import os
 import subprocess
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+import umpc
 from tests.support.studies import make_study
 from umpc.cli import many, serve
+from umpc.dealer import server as dealer
 from umpc.deployment import fork_server
 from umpc.mpc.masked.material import SeededPart
 from umpc.node import rehearsal
+from umpc.shuffler import server as shuffler
 
 AFTERWARDS = """
 import sys, threading
@@ -33,6 +37,15 @@ print(study.name, threading.active_count(), sorted(set(sys.modules) - loaded))
 """
 
 
+LEFT_OUT = """
+import sys
+from umpc.node.rehearsal import rehearse
+
+rehearse()
+print(*(set(sys.argv[1:]) - set(sys.modules)))
+"""
+
+
 class Rehearsed(Exception):
     """A rehearsal has begun, and the test needs no more."""
 
@@ -43,6 +56,26 @@ def test_afterwards_a_study_needs_no_new_decoder_and_no_import_and_no_thread_run
         [sys.executable, "-c", AFTERWARDS, document], capture_output=True, text=True
     )
     assert found.stdout == "first 1 []\n", found.stderr
+
+
+def test_afterwards_every_side_of_every_protocol_and_every_way_to_evaluate_is_loaded():
+    root = Path(umpc.__file__).parent
+    files = [file for folder in ("mpc", "protocols") for file in (root / folder).rglob("*.py")]
+    places = [file.relative_to(root.parent).with_suffix("").parts for file in files]
+    names = [".".join(place).removesuffix(".__init__") for place in places]
+    assert "umpc.protocols.grid.node" in names and "umpc.mpc.garbled.cells" in names
+    found = subprocess.run([sys.executable, "-c", LEFT_OUT, *names], capture_output=True, text=True)
+    assert found.stdout == "\n", found.stderr
+
+
+@pytest.mark.parametrize("server", [dealer.DealerServer, shuffler.ShufflerServer])
+def test_a_dealer_and_a_shuffler_load_all_before_they_are_ready(monkeypatch, server):
+    def begin():
+        raise Rehearsed
+
+    monkeypatch.setattr(sys.modules[server.__module__], "load_all", begin)
+    with pytest.raises(Rehearsed):
+        server(None, lambda error: None)
 
 
 def test_it_takes_the_rounds_of_cells_that_are_computed_together(monkeypatch):

@@ -8,7 +8,8 @@ from tests.support.studyfiles import participants, planned_file
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.errors import StudyError
 from umpc.protocols import auto
-from umpc.protocols.auto import Needs, grid_needs, is_open, pairs_needs
+from umpc.protocols.auto import Needs, grid_needs, pairs_needs
+from umpc.protocols.left_open import is_open
 from umpc.protocols.registry import checked, decode_study, find_protocol
 
 FEW_CELLS = [{"name": name, "lower": 0, "upper": 15, "whole": True} for name in ("age", "balance")]

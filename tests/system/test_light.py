@@ -18,7 +18,7 @@ from umpc.node.budget.ledger_reading import read_beside
 LATER = ("numpy", "flint", "duckdb", "_sodium")
 """Libraries that a node needs for studies only, as the names of their files have them."""
 LONG = "".join(f"{line},{'note' if not i else 'x' * 400}\n" for i, line in enumerate(TABLE.split()))
-"""The same table with a long column, for which a node needs DuckDB."""
+"""That table with a long column: a node needs DuckDB for it."""
 MOST_MEBIBYTES = 60
 EXACT = {"epsilon": "1e9", "noise": "distributed", "edges": "all"}
 BUDGET = "9" + "0" * 12

@@ -21,7 +21,7 @@ from umpc.api.study import ProposedStudy
 from umpc.deployment.fork_server import fork_server
 from umpc.deployment.processes import Deployment, stop
 from umpc.errors import StudyError
-from umpc.protocols.auto import is_open
+from umpc.protocols.left_open import is_open
 from umpc.ustat.condition import fields_read
 
 DELTA = "1/100"

@@ -24,7 +24,7 @@ from umpc.api.result import Result
 from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, StudyError
 from umpc.node.table.people import places_among_own
-from umpc.protocols.auto import AUTO, is_open
+from umpc.protocols.left_open import AUTO, is_open
 from umpc.protocols.registry import checked
 from umpc.simulation import simulate
 from umpc.study.document import Study

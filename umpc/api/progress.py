@@ -11,19 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.text import Text
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from umpc.planning.forecast import Forecast
     from umpc.study.attempt import Attempt
 
@@ -48,14 +39,9 @@ class ProgressShow:
         if shown := notebook_display():
             self._cell = shown.display(shown.Pretty("starting"), display_id=True)
         elif self._console.is_terminal:
-            columns = (
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TimeElapsedColumn(),
-                _Left(self),
-            )
-            self._bar = Progress(*columns, console=self._console, transient=True)
+            from umpc.api.progress_bar import live_bar  # rich takes a while to load it
+
+            self._bar = live_bar(self._console, self.left)
             self._bar.start()
         return self
 
@@ -115,17 +101,6 @@ def notebook_display() -> Any:
     loaded = sys.modules.get("IPython")
     shell = loaded.get_ipython() if loaded else None
     return sys.modules.get("IPython.display") if hasattr(shell, "kernel") else None
-
-
-class _Left(ProgressColumn):
-    """The time left of the whole run."""
-
-    def __init__(self, show: ProgressShow) -> None:
-        super().__init__()
-        self._show = show
-
-    def render(self, task: Task) -> Text:
-        return Text("" if task.finished else self._show.left())
 
 
 def in_words(seconds: float) -> str:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from umpc.api.entries import Asked, columns_needed, plain, study_entries, study_file
 from umpc.api.event_loop import run_now
-from umpc.api.progress import ProgressShow
-from umpc.api.result import Result
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.contact import Contact, contact_all
@@ -24,13 +23,16 @@ from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.errors import StudyError
 from umpc.study.document import Study
+from umpc.study.report import Report
 from umpc.transport.authority import Identity, load_identity
 from umpc.transport.expiry import due
 
 if TYPE_CHECKING:
     from umpc.api.description import Line
     from umpc.api.fields import Bounds
+    from umpc.api.result import Result
     from umpc.planning.study_plan import StudyPlan
+    from umpc.study.attempt import Attempt
 
 Participants = Mapping[str, str]
 """Name in its certificate → address of a process."""
@@ -209,6 +211,8 @@ class ProposedStudy:
         with self._noted() as note:
             if not progress:
                 return await prepare_study(document, self.identity, note=note)
+            from umpc.api.progress import ProgressShow
+
             with ProgressShow() as show:
                 parts = (document, self.identity, show.tell, show.expect)
                 return await prepare_study(*parts, note=note)
@@ -225,14 +229,26 @@ class ProposedStudy:
 
     async def run_async(self, *, progress: bool = True) -> Result:
         """`run` for an event loop."""
+        report = await self._report(progress=progress)
+        from umpc.api.result import Result
+
+        return Result(report)
+
+    async def _report(self, *, progress: bool) -> Report:
         document = self.document
         with self._noted() as note:
             noted: Any = {"note": note, "returning": self.returning}
             if not progress:
-                return Result(await run_study(document, self.identity, **noted))
+                return await run_study(document, self.identity, expect=_load_result, **noted)
+            from umpc.api.progress import ProgressShow
+
             with ProgressShow() as show:
-                parts = (document, self.identity, show.tell, show.expect)
-                return Result(await run_study(*parts, **noted))
+
+                def expect(attempt: Attempt) -> None:
+                    show.expect(attempt)
+                    _load_result(attempt)
+
+                return await run_study(document, self.identity, show.tell, expect, **noted)
 
     @contextmanager
     def _noted(self) -> Iterator[Note]:
@@ -250,6 +266,11 @@ class ProposedStudy:
         several = ", ".join(each.statistic for each in entries.statistics or ())
         asked = entries.statistic or entries.kernel or several
         return f"<umpc.Study {self.name!r}: {asked}, epsilon {entries.epsilon}, nodes {nodes}>"
+
+
+def _load_result(attempt: Attempt) -> None:
+    """Load the inference from a report while the nodes prepare the attempt."""
+    import_module("umpc.api.result")
 
 
 def participants(processes: Participants) -> list[dict[str, str]]:

@@ -52,4 +52,5 @@
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |
 | `settings_help.py` | the list of every protocol's settings for help texts |
 | `show.py` | a report as a table or as JSON |
+| `report_table.py` | the rows of the table |
 """

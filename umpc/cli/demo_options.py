@@ -15,7 +15,7 @@ import click
 
 from umpc.cli.settings_help import Setting, settings_of, write_protocols, write_settings
 from umpc.errors import ConfigError
-from umpc.protocols.auto import AUTO
+from umpc.protocols.left_open import AUTO
 from umpc.protocols.registry import PROTOCOLS
 
 PARTICIPANTS = ("dealer", "shufflers")

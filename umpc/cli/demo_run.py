@@ -17,7 +17,8 @@ from umpc.cli.demo_options import PARTICIPANTS, DemoOptions, flag_of, named_valu
 from umpc.cli.main import INSIDE_A_DEMO
 from umpc.cli.settings_help import settings_of
 from umpc.errors import StudyError
-from umpc.protocols.auto import AUTO, is_open, open_keys
+from umpc.protocols.auto import open_keys
+from umpc.protocols.left_open import AUTO, is_open
 from umpc.protocols.registry import USUAL, chosen_protocol
 from umpc.ustat.condition import fields_read
 from umpc.ustat.statistics import find_statistic

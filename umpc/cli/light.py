@@ -56,7 +56,7 @@ class LightSite:
 
         async def load() -> NodeServer:
             # Heartbeats go on meanwhile.
-            await asyncio.to_thread(importlib.import_module, "umpc.node.server")
+            await asyncio.to_thread(_import_all)
             return self._load(finished, ending)
 
         node = LightServer(self.identity, load)
@@ -75,6 +75,12 @@ class LightSite:
         gc.freeze()  # as `Collector` does: nothing of it becomes unused
         log.info("the node is loaded")
         return node
+
+
+def _import_all() -> None:
+    """Import all that a node has imported at its start, if it is not light."""
+    importlib.import_module("umpc.node.server")
+    importlib.import_module("umpc.protocols.registry").load_all()
 
 
 def light_sites(

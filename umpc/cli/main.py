@@ -5,6 +5,7 @@ With --format json, one line more has the failure as a JSON object, for programs
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -19,6 +20,7 @@ from umpc.cli.version import show_version
 from umpc.errors import UmpcError
 
 INTERRUPTED = 130
+NEW_OBJECTS = 10_000
 INSIDE_A_DEMO = "--inside-a-demo"
 """The demo's own `umpc study run` has this flag: its failures are read by the demo's person."""
 
@@ -119,8 +121,17 @@ def use_one_blas_thread() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+def collect_rarely() -> None:
+    """Let Python look for unused objects after 10,000 new ones, and not after each 700.
+
+    Modules leave none behind, and to look for them takes a tenth of a command's start.
+    """
+    gc.set_threshold(NEW_OBJECTS)
+
+
 def main() -> None:
     """Run the `umpc` command."""
+    collect_rarely()
     use_one_blas_thread()
     try:
         umpc(standalone_mode=False)

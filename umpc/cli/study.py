@@ -140,8 +140,6 @@ def run(
     from umpc.cli.open_files import allow_many_files
     from umpc.cli.show import print_report
     from umpc.cli.wait import run_when_accepted
-    from umpc.reporting.markdown import save_markdown
-    from umpc.reporting.page import save_page
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     tune_memory()
@@ -157,8 +155,12 @@ def run(
     )
     print_report(result.report, style)
     if page:
+        from umpc.reporting.page import save_page
+
         save_page(result.report, page)
     if text:
+        from umpc.reporting.markdown import save_markdown
+
         save_markdown(result.report, text)
 
 

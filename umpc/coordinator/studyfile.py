@@ -26,8 +26,8 @@ from umpc.coordinator.studyfile_entries import (
 )
 from umpc.coordinator.variance import PRIVATE, with_variance
 from umpc.errors import StudyError
-from umpc.protocols.auto import choose, is_open, open_keys
 from umpc.protocols.base.protocol import StudyProtocol
+from umpc.protocols.left_open import is_open
 from umpc.protocols.registry import USUAL, checked, chosen_protocol
 from umpc.study.document import Study
 from umpc.study.misspelt import advice
@@ -222,7 +222,12 @@ def read_study(
         raise StudyError(f"{path}: {error}. Correct the key `protocol`") from error
     common = set(COMMON_KEYS)
     settings = {key: value for key, value in values.items() if key not in common}
-    _check_keys(path, settings, protocol, open_keys() if left_open else keys_of(protocol.settings))
+    known = keys_of(protocol.settings)
+    if left_open:
+        from umpc.protocols.auto import open_keys  # it loads the grid
+
+        known = open_keys()
+    _check_keys(path, settings, protocol, known)
     try:
         entries = msgspec.convert(
             {key: value for key, value in values.items() if key in common},
@@ -248,6 +253,8 @@ def _decided(file: StudyFile) -> StudyFile:
 
     def study_of(protocol: StudyProtocol, settings: Mapping[str, Any]) -> Study:
         return file.turned_to(protocol, settings).study(PLACEHOLDER)
+
+    from umpc.protocols.auto import choose
 
     choice = choose(file.settings, study_of, records)
     return replace(file.turned_to(choice.protocol, choice.settings), chosen=choice.reason)

@@ -36,7 +36,7 @@ from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.base.protocol import Dealing
-from umpc.protocols.registry import attempt_of, decode_study, protocol_of
+from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol_of
 from umpc.study.attempt import check_openings
 from umpc.study.frames import Frame
 from umpc.study.members import check_agreed
@@ -93,6 +93,7 @@ class DealerServer(rpc.DealerServicer):
         verify: Verify | None = None,
         workers: Executor | None = None,
     ):
+        load_all()
         self.workers = workers
         self.identity = identity
         self.finished = finished

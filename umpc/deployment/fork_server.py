@@ -35,8 +35,11 @@ MOST_BYTES = 1 << 20
 """The most bytes of one request."""
 IMPORTED = (
     "cryptography.hazmat.backends.openssl.backend",
+    "umpc.api.progress",
+    "umpc.api.result",
     "umpc.api.study",
     "umpc.cli.main",
+    "umpc.cli.report_table",
     "umpc.cli.serve",
     "umpc.cli.show",
     "umpc.cli.study",

@@ -1,12 +1,14 @@
 """An attempt over edges that several nodes share: E, the plans, and the chunks of work.
 
 Everything follows from the attempt's joint seed (`study/attempt.py`), the same at every process.
+Circuits and transfers are loaded where a study needs them: a command starts sooner without.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +16,10 @@ from numpy.typing import NDArray
 from umpc.crypto.prg import FixedKeyHash, Stream, derive, derive_each
 from umpc.crypto.ring import RINGS, Ring
 from umpc.mpc.chunks import AFTER, Chunk, ChunkPlan, ChunkProgram, pattern_of, require
-from umpc.mpc.garbled.pair_noise import PairNoise
-from umpc.mpc.garbled.plan import garbled_program
 from umpc.mpc.masked.committee_coins import CoinToss, committee_size, noise_plan
 from umpc.mpc.masked.compiler import FEW_EDGES, compile_program
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.masked.plan import Plan
-from umpc.mpc.transfers.toss_plan import TossPlan
-from umpc.mpc.triples.plan import TriplesPlan, TriplesProgram, triples_program
 from umpc.mpc.waves import in_batches, small_cells
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
@@ -36,6 +34,11 @@ from umpc.ustat.hypergraph import (
     expand_two_sample,
 )
 from umpc.ustat.sampling import UNBALANCED
+
+if TYPE_CHECKING:
+    from umpc.mpc.garbled.pair_noise import PairNoise
+    from umpc.mpc.transfers.toss_plan import TossPlan
+    from umpc.mpc.triples.plan import TriplesProgram
 
 ALL_PAIRS = 64
 """Up to so many nodes every two of them share a zero share."""
@@ -87,7 +90,7 @@ class SharedAttempt(Attempt):
         self.pair_noise = tuple(pair_noise)
         self._ahead: dict[int, list[int]] = {}
         self.costs: dict[bool, Cost] = {}
-        """What it costs, without and with a preparation, as far as somebody has asked."""
+        """Its costs, without and with a preparation, if somebody has asked for them."""
 
     @cached_property
     def program(self) -> ChunkProgram:
@@ -95,6 +98,8 @@ class SharedAttempt(Attempt):
         patterns = self.hypergraph.rows.shared_patterns
         kernels = self.study.parsed_kernels
         if self.study.backend == "garbled":
+            from umpc.mpc.garbled.plan import garbled_program
+
             return garbled_program(
                 kernels,
                 self._sums_ring,
@@ -103,6 +108,8 @@ class SharedAttempt(Attempt):
                 checked=self.study.checks_transfers,
             )
         if self.study.backend == "triples":
+            from umpc.mpc.triples.plan import triples_program
+
             return triples_program(kernels, self._sums_ring, patterns)
         few = self.sizes.edges <= FEW_EDGES
         program = compile_program(kernels, self._sums_ring, patterns, few=few)
@@ -125,12 +132,25 @@ class SharedAttempt(Attempt):
         if chunk.noise:
             return self.noise_plan
         plan = self.program.plans[pattern_of(chunk.owners)]
-        return require(plan, TriplesPlan).only(chunk.part) if chunk.part else plan
+        if not chunk.part:
+            return plan
+        from umpc.mpc.triples.plan import TriplesPlan
+
+        return require(plan, TriplesPlan).only(chunk.part)
 
     @property
     def makes_ahead(self) -> bool:
         """Whether the owners can make material before the data: triples of random bits."""
-        return isinstance(self.program, TriplesProgram)
+        return self._triples is not None
+
+    @property
+    def _triples(self) -> TriplesProgram | None:
+        """The program, if the owners make triples."""
+        if self.study.backend != "triples":
+            return None
+        from umpc.mpc.triples.plan import TriplesProgram
+
+        return require(self.program, TriplesProgram)
 
     @cached_property
     def committee(self) -> tuple[int, ...]:
@@ -155,6 +175,8 @@ class SharedAttempt(Attempt):
         """The plan of the committee's coins from transfers; None where there are none."""
         if self.coins_dealt or not any(coins.count for coins in self.coins):
             return None
+        from umpc.mpc.transfers.toss_plan import TossPlan
+
         checked = self.study.checks_transfers
         return TossPlan(len(self.committee), self.ring, self.coins, checked)
 
@@ -197,9 +219,9 @@ class SharedAttempt(Attempt):
     @cached_property
     def _joined(self) -> frozenset[frozenset[int]]:
         """The pairs of nodes that evaluate gates together by triples."""
-        if not isinstance(self.program, TriplesProgram):
+        if self._triples is None:
             return frozenset()
-        plans = self.program.plans
+        plans = self._triples.plans
         found = set()
         for owners in self.hypergraph.shared_cells:
             parties = sorted(set(owners))
@@ -215,9 +237,9 @@ class SharedAttempt(Attempt):
     @property
     def rounds_if_prepared(self) -> int:
         """The rounds on data of a study that was prepared ahead."""
-        if not isinstance(self.program, TriplesProgram):
+        if self._triples is None:
             return self.rounds
-        return self.program.rounds_of(AFTER) + 1
+        return self._triples.rounds_of(AFTER) + 1
 
     def peers(self, node: int) -> tuple[int, ...]:
         """The nodes with which a node exchanges messages: they share an edge, or draw noise."""

@@ -15,7 +15,7 @@ place of its content. A node's secrets are in its `Cells`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from umpc.crypto import rounds
 from umpc.crypto.mesh import Mesh
@@ -24,12 +24,12 @@ from umpc.crypto.rounds import Message
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares
-from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import SharedCells
-from umpc.mpc.masked.committee_transfers import CommitteeTransfers
-from umpc.mpc.triples.cells import TriplesCells
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
+
+if TYPE_CHECKING:
+    from umpc.mpc.masked.committee_transfers import CommitteeTransfers
 
 
 class Cells(Protocol):
@@ -102,19 +102,20 @@ class Cells(Protocol):
         ...
 
 
-BACKENDS: dict[str, type[Cells]] = {
-    "shared": SharedCells,
-    "garbled": GarbledCells,
-    "triples": TriplesCells,
-}
-
-
 def backend_of(study: Study) -> type[Cells]:
     """The class of the cells of a study's backend.
 
     Any other backend has no edges of several owners. Its nodes toss coins as those of `shared` do.
     """
-    return BACKENDS.get(study.backend, SharedCells)
+    if study.backend == "garbled":
+        from umpc.mpc.garbled.cells import GarbledCells  # loaded where a study needs circuits
+
+        return GarbledCells
+    if study.backend == "triples":
+        from umpc.mpc.triples.cells import TriplesCells
+
+        return TriplesCells
+    return SharedCells
 
 
 def tosses_apart(study: Study) -> bool:
@@ -131,4 +132,6 @@ def transfers_of(
     """
     if not tosses_apart(study) or not attempt.tosses(node):
         return None
+    from umpc.mpc.masked.committee_transfers import CommitteeTransfers
+
     return CommitteeTransfers(attempt, node, coin_seed)

@@ -25,7 +25,13 @@ from umpc.mpc.wave_in_memory import NodeBatch, as_batch, run_wave
 from umpc.mpc.waves import in_batches
 from umpc.proto import codec
 from umpc.protocols.base.node import GivesTasks, MeshSide, NodeSide
-from umpc.protocols.registry import USUAL, decode_study, find_protocol, protocol_of
+from umpc.protocols.registry import (
+    USUAL,
+    decode_study,
+    find_protocol,
+    load_all,
+    protocol_of,
+)
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
@@ -53,6 +59,7 @@ def _once(process: int) -> None:
 
 
 def _take_all_steps() -> None:
+    load_all()
     study = decode_study(_document())
     authority = MemoryAuthority("rehearsal")
     table = np.arange(NODES * RECORDS, dtype=np.int64).reshape(NODES, RECORDS)

@@ -37,7 +37,6 @@ from umpc.study.document import Study
 from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes
 
-AUTO = "auto"
 USUAL_RECORDS = 10_000
 """The number of records that is assumed where a file does not say it."""
 LINE = 12_500_000
@@ -73,20 +72,6 @@ class ChosenWay:
     protocol: StudyProtocol
     settings: Mapping[str, Any]
     reason: str
-
-
-def is_open(name: str | None, entries: Mapping[str, Any]) -> bool:
-    """Whether a study file leaves the choice open.
-
-    It does with backend = "auto". It also does if it names no protocol, backend or preprocessing,
-    and no edges but "all".
-
-    Args: name: the protocol, where the file names one. entries: the file's settings.
-    """
-    if entries.get("backend") == AUTO:
-        return name in (None, USUAL)
-    named = [key for key in ("backend", "preprocessing") if key in entries]
-    return name is None and not named and entries.get("edges", EDGES) == EDGES
 
 
 def open_keys() -> dict[str, Any]:

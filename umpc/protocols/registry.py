@@ -9,25 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 
+import umpc.mpc
+import umpc.protocols
 from umpc.errors import StudyError
 from umpc.protocols.base.protocol import StudyProtocol
-from umpc.protocols.bell_2pc.protocol import BellTwoPc
-from umpc.protocols.central.protocol import CentralProtocol
-from umpc.protocols.ghazi_rounds.protocol import GhaziRoundsProtocol
-from umpc.protocols.ghazi_shuffle.protocol import GhaziShuffleProtocol
-from umpc.protocols.gopa.protocol import GopaProtocol
-from umpc.protocols.grid.protocol import GridProtocol
-from umpc.protocols.hajek_grid.protocol import HajekGridProtocol
-from umpc.protocols.local.bell_ldp_protocol import BellLdpProtocol
-from umpc.protocols.local.protocol import (
-    BellAucProtocol,
-    GhaziLdpProtocol,
-    LocalMeanProtocol,
-)
-from umpc.protocols.u_mpc.protocol import UMpc
-from umpc.protocols.vector.protocol import VectorProtocol
+from umpc.protocols.loading import ProtocolPlace, Protocols
 from umpc.study.attempt import Attempt
 from umpc.study.decoding import decode_document
 from umpc.study.document import Study
@@ -43,8 +33,28 @@ from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes
 from umpc.study.survivors import check_missing, fewest_survivors
 
-PROTOCOLS: dict[str, StudyProtocol] = {}
-"""The protocols by name, in the order in which a planner shows them."""
+PROTOCOLS = Protocols(
+    {
+        "u-mpc": ProtocolPlace("umpc.protocols.u_mpc.protocol", "UMpc"),
+        "grid": ProtocolPlace("umpc.protocols.grid.protocol", "GridProtocol", {"backend": "grid"}),
+        "hajek-grid": ProtocolPlace("umpc.protocols.hajek_grid.protocol", "HajekGridProtocol"),
+        "vector": ProtocolPlace("umpc.protocols.vector.protocol", "VectorProtocol"),
+        "bell-2pc": ProtocolPlace("umpc.protocols.bell_2pc.protocol", "BellTwoPc"),
+        "bell-ldp": ProtocolPlace("umpc.protocols.local.bell_ldp_protocol", "BellLdpProtocol"),
+        "bell-auc": ProtocolPlace("umpc.protocols.local.protocol", "BellAucProtocol"),
+        "ghazi-ldp": ProtocolPlace("umpc.protocols.local.protocol", "GhaziLdpProtocol"),
+        "local-mean": ProtocolPlace("umpc.protocols.local.protocol", "LocalMeanProtocol"),
+        "ghazi-rounds": ProtocolPlace(
+            "umpc.protocols.ghazi_rounds.protocol", "GhaziRoundsProtocol"
+        ),
+        "ghazi-shuffle": ProtocolPlace(
+            "umpc.protocols.ghazi_shuffle.protocol", "GhaziShuffleProtocol"
+        ),
+        "gopa": ProtocolPlace("umpc.protocols.gopa.protocol", "GopaProtocol"),
+        "central": ProtocolPlace("umpc.protocols.central.protocol", "CentralProtocol"),
+    }
+)
+"""The protocols by name, in the order in which a planner shows them. Each is loaded when used."""
 USUAL = "u-mpc"
 """The protocol of a study file that names none."""
 
@@ -57,19 +67,15 @@ def register(protocol: StudyProtocol) -> StudyProtocol:
     return protocol
 
 
-register(UMpc())
-register(GridProtocol())
-register(HajekGridProtocol())
-register(VectorProtocol())
-register(BellTwoPc())
-register(BellLdpProtocol())
-register(BellAucProtocol())
-register(GhaziLdpProtocol())
-register(LocalMeanProtocol())
-register(GhaziRoundsProtocol())
-register(GhaziShuffleProtocol())
-register(GopaProtocol())
-register(CentralProtocol())
+@lru_cache(maxsize=1)
+def load_all() -> None:
+    """Load every protocol with both of its sides, and every way to evaluate a kernel.
+
+    A process that serves studies does so before it is ready, so that no study waits for it.
+    """
+    for package in (umpc.mpc, umpc.protocols):
+        for found in walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(found.name)
 
 
 def find_protocol(name: str) -> StudyProtocol:
@@ -85,10 +91,10 @@ def chosen_protocol(name: str, entries: Mapping[str, Any]) -> StudyProtocol:
     A protocol may be chosen by a setting of the usual protocol, such as its backend.
     """
     if name == USUAL:
-        for protocol in PROTOCOLS.values():
-            chosen = protocol.chosen_by.items()
+        for other in PROTOCOLS:
+            chosen = PROTOCOLS.chosen_by(other).items()
             if chosen and all(entries.get(key) == value for key, value in chosen):
-                return protocol
+                return PROTOCOLS[other]
     return find_protocol(name)
 
 

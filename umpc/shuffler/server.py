@@ -30,7 +30,7 @@ from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.ghazi_shuffle.shuffler import Seen, ShufflerSession, place_of, run_id
-from umpc.protocols.registry import attempt_of, decode_study
+from umpc.protocols.registry import attempt_of, decode_study, load_all
 from umpc.shuffler.run import Run
 from umpc.study.attempt import Attempt, check_openings
 from umpc.study.document import Study
@@ -73,6 +73,7 @@ class ShufflerServer(rpc.ShufflerServicer):
         finished: Callable[[UmpcError | None], None],
         verify: Verify | None = None,
     ):
+        load_all()
         self.identity = identity
         self.finished = finished
         self.verify = verify or verifier_of_members(identity)

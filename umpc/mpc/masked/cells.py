@@ -9,6 +9,7 @@ set up between two nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,9 +25,10 @@ from umpc.mpc.masked.fields import fields_frames, fields_messages, read_fields
 from umpc.mpc.masked.masks import joined, masked_wires, wire_masks
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
-from umpc.mpc.masked.tasks import OwnerBatch, OwnerTask
-from umpc.mpc.transfers.committee_links import link_shapes
 from umpc.ustat.clear import Columns
+
+if TYPE_CHECKING:
+    from umpc.mpc.masked.tasks import OwnerBatch, OwnerTask
 
 
 class SharedCells:
@@ -63,7 +65,11 @@ class SharedCells:
     @staticmethod
     def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """The set-up between two members of a committee that tosses coins by transfers."""
-        return link_shapes(sender, receiver) if attempt.tosses(sender, receiver) else []
+        if not attempt.tosses(sender, receiver):
+            return []
+        from umpc.mpc.transfers.committee_links import link_shapes
+
+        return link_shapes(sender, receiver)
 
     @staticmethod
     def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
@@ -117,6 +123,8 @@ class SharedCells:
 
     def task(self, chunk: Chunk, material: bytes) -> OwnerTask:
         """A chunk's work as a value, which another thread or process may compute."""
+        from umpc.mpc.masked.tasks import OwnerTask  # not at a coordinator, which asks for shapes
+
         plan = require(self.attempt.plan(chunk), Plan)
         party = chunk.parties.index(self.node)
         inputs = self._inputs(plan, chunk, party)
@@ -128,6 +136,8 @@ class SharedCells:
 
         Every chunk has its own material and seed.
         """
+        from umpc.mpc.masked.tasks import OwnerBatch
+
         plan = require(self.attempt.plan(chunks[0]), Plan)
         party = chunks[0].parties.index(self.node)
         return OwnerBatch(

@@ -130,7 +130,7 @@ class EdgeLayout:
         return np.frombuffer(part, dtype=np.uint8).reshape(rows, self.total // 8)
 
     def join_rows(self, raw: Buffer, rows: int) -> BitArray:
-        """As `join_packed`, of bits of all chunks in each of which every row begins with a byte.
+        """The rows of `join_packed`, where each row of each chunk begins with a byte.
 
         Args: raw: the chunks' bytes, one behind the other. Bits after a row's last are any bits.
         """

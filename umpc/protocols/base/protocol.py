@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from umpc.errors import StudyError
 from umpc.mpc.chunks import Chunk
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
-from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import NOBODY, Trust
 from umpc.study.attempt import Attempt
@@ -43,6 +42,9 @@ from umpc.study.settings import Settings, name_of, read_settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
 from umpc.ustat.sampling import BALANCED, TWO_SAMPLE
+
+if TYPE_CHECKING:
+    from umpc.protocols.base.node import NodeSide
 
 EVALUATED = {
     "shared": "evaluated under secret sharing",

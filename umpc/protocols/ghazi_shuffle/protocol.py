@@ -23,7 +23,7 @@ from umpc.protocols.ghazi_shuffle.mixing import delta_of_mixing
 from umpc.protocols.ghazi_shuffle.node import ShuffleNode
 from umpc.protocols.ghazi_shuffle.settings import GhaziShuffleSettings, check_settings
 from umpc.protocols.ghazi_shuffle.split_mix import LEAST_USERS
-from umpc.protocols.local.protocol import bias_of_bins
+from umpc.protocols.local.quantisation import bias_of_bins
 from umpc.protocols.local.settings import described, read_bins, with_usual_bins
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from umpc.crypto.signing import Credentials, Verify
 from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
-from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.protocol import Dealing, ExactKind, Line, StudyProtocol, Trial, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
@@ -22,12 +21,9 @@ from umpc.protocols.grid.coarse import binned_table, check_coarse, described
 from umpc.protocols.grid.coordinator import GridCoordinator
 from umpc.protocols.grid.cost import cost_of, work_seconds
 from umpc.protocols.grid.cross_terms import transfers_of
-from umpc.protocols.grid.dealing import GridDealing
-from umpc.protocols.grid.node import GridNode
-from umpc.protocols.grid.node_without_dealer import DealerlessNode
 from umpc.protocols.grid.settings import BACKEND, EDGES, GridSettings, check_grade, check_settings
 from umpc.protocols.grid.without_dealer import DealerlessAttempt
-from umpc.protocols.local.protocol import bias_of_bins
+from umpc.protocols.local.quantisation import bias_of_bins
 from umpc.protocols.local.settings import read_bins
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.u_mpc.theory import error_of_sums
@@ -38,6 +34,9 @@ from umpc.study.grades import HONEST
 from umpc.study.settings import Settings
 from umpc.study.sizes import ClassCounts, Member
 from umpc.ustat.clear import Columns
+
+if TYPE_CHECKING:
+    from umpc.protocols.base.node import NodeSide
 
 FEW_RECORDS = 3
 """The records of a node in a trial without a dealer: its time grows with their number of bits."""
@@ -103,6 +102,9 @@ class GridProtocol(UMpc):
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
+        from umpc.protocols.grid.node import GridNode
+        from umpc.protocols.grid.node_without_dealer import DealerlessNode
+
         kind = DealerlessNode if study.preprocessing == "none" else GridNode
         return kind(own, study, columns, records, entropy)
 
@@ -110,6 +112,8 @@ class GridProtocol(UMpc):
         return GridCoordinator(study, verify)
 
     def dealing(self, attempt: Attempt, entropy: Entropy) -> Dealing:
+        from umpc.protocols.grid.dealing import GridDealing
+
         return GridDealing(require(attempt, GridAttempt), entropy)
 
     def cost(self, attempt: Attempt) -> Cost:

@@ -27,8 +27,8 @@ from umpc.protocols.local.bell_ldp import BellLdp
 from umpc.protocols.local.bell_ldp_classes import BellLdpClasses
 from umpc.protocols.local.bin_search import BinSearch, Masses
 from umpc.protocols.local.messages import CellClassMessages, CellMessages
-from umpc.protocols.local.protocol import CellProtocol, bias_of_bins
-from umpc.protocols.local.quantisation import Quantiser
+from umpc.protocols.local.protocol import CellProtocol
+from umpc.protocols.local.quantisation import Quantiser, bias_of_bins
 from umpc.protocols.local.search_settings import (
     check_search,
     is_adaptive,

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from umpc.errors import StudyError
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
@@ -20,6 +19,7 @@ from umpc.protocols.local.messages import (
     ClassMessages,
     MeanMessages,
 )
+from umpc.protocols.local.quantisation import bias_of_bins
 from umpc.protocols.local.settings import (
     BellAucSettings,
     GhaziLdpSettings,
@@ -173,10 +173,3 @@ class LocalMeanProtocol(RecordProtocol):
 
     def _noise_beforehand(self, attempt: Attempt) -> float:
         return self.messages(attempt.study).protocol.most_std(attempt.sizes.records)
-
-
-def bias_of_bins(quantised: float | None, table: ReferenceTable) -> float:
-    """How far the statistic of cells is from that of the table's records. Raises: StudyError."""
-    if table.statistic is None or quantised is None:
-        raise StudyError("the statistic cannot be told from this table")
-    return quantised - table.statistic

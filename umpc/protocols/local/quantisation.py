@@ -29,6 +29,7 @@ import numpy as np
 
 from umpc.dp.exact_sampling import ShakeStream
 from umpc.errors import KernelError, OutOfBounds, StudyError
+from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.arrays import Floats, Integers
 from umpc.protocols.local.cell_kernels import Starts, Weights, average, extremes, has_extremes
 from umpc.study.interval import Limits
@@ -368,3 +369,10 @@ def _require_ascending(numbers: tuple[int, ...], field: FieldSchema) -> None:
         raise StudyError(
             f"field {field.name!r}: cuts and points must ascend, above the lower bound"
         )
+
+
+def bias_of_bins(quantised: float | None, table: ReferenceTable) -> float:
+    """How far the statistic of cells is from that of the table's records. Raises: StudyError."""
+    if table.statistic is None or quantised is None:
+        raise StudyError("the statistic cannot be told from this table")
+    return quantised - table.statistic

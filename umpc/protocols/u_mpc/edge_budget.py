@@ -12,9 +12,7 @@ them in about as long (`make bench` prints it for a machine).
 from __future__ import annotations
 
 from umpc.crypto.ring import RINGS
-from umpc.mpc.garbled.plan import garbled_program
 from umpc.mpc.masked.compiler import FEW_EDGES, compile_program
-from umpc.mpc.triples.plan import triples_program
 from umpc.study.document import Study
 from umpc.ustat.sampling import UP_TO
 
@@ -36,9 +34,13 @@ def bits_of_an_edge(study: Study) -> int:
     """Bits that are dealt and sent for an edge whose records belong to different nodes."""
     everybody = tuple(range(study.degree))
     if study.backend == "garbled":
+        from umpc.mpc.garbled.plan import garbled_program
+
         garbled = garbled_program(study.parsed_kernels, RINGS[-1], [everybody])
         return max(plan.edge_bits for plan in garbled.plans.values())
     if study.backend == "triples":
+        from umpc.mpc.triples.plan import triples_program
+
         triples = triples_program(study.parsed_kernels, RINGS[-1], [everybody])
         return max(1, *(each.edge_bits for each in triples.plans.values()))
     bits = _dealt_and_opened(study, few=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,14 +17,12 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cost import predict
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
-from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import DEALER, NOBODY, Trust
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.drawn_committee import gain_of_committee, with_committee
 from umpc.protocols.u_mpc.edge_budget import usual_edges
-from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.noise_binding import (
     delta_of_sums,
     events_of_sums,
@@ -41,6 +39,9 @@ from umpc.study.grades import ADVERSARIES, HONEST
 from umpc.study.settings import Settings
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat.sampling import SAMPLINGS
+
+if TYPE_CHECKING:
+    from umpc.protocols.base.node import NodeSide
 
 LOUD = "1000000000"
 """An ε under which there is hardly any noise."""
@@ -148,6 +149,8 @@ class UMpc(StudyProtocol):
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
+        from umpc.protocols.u_mpc.node import UMpcNode
+
         return UMpcNode(own, study, columns, records, entropy)
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:

@@ -1,0 +1,40 @@
+"""A terminal's live bar: one line for each step of a run, with the time left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
+
+
+def live_bar(console: Console, left: Callable[[], str]) -> Progress:
+    """A bar that is not started yet. Args: left: says the time left of the whole run."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        _Left(left),
+    )
+    return Progress(*columns, console=console, transient=True)
+
+
+class _Left(ProgressColumn):
+    """The time left of the whole run."""
+
+    def __init__(self, left: Callable[[], str]) -> None:
+        super().__init__()
+        self._left = left
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.finished else self._left())
