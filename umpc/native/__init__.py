@@ -25,8 +25,9 @@ import numpy as np
 from umpc.native.checks import check_evaluate, check_generate, levels
 from umpc.native.choice import CHOSEN
 from umpc.native.library import KINDS, LIBRARY, kinds
+from umpc.native.streams import key_streams
 
-__all__ = ["CHOSEN", "evaluate", "generate", "kinds"]
+__all__ = ["CHOSEN", "evaluate", "generate", "key_streams", "kinds"]
 
 
 def evaluate(

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.crypto.prg import Stream, derive_each
 from umpc.crypto.ring import packed_size
@@ -31,7 +32,6 @@ from umpc.mpc.masked.masks import modulus
 from umpc.mpc.masked.native import KERNEL
 from umpc.mpc.masked.one_hot import Rows, row_type, row_words
 from umpc.mpc.masked.plan import Plan
-from umpc.native.streams import key_streams
 
 LITTLE = 1 << 10
 """Bytes of a stream that are copied sooner than an array for them is made."""
@@ -176,7 +176,8 @@ def _first_bytes(seeds: Sequence[bytes], purpose: str, sizes: Sequence[int]) -> 
     """The first bytes of every chunk's stream for a purpose, one chunk behind the other."""
     keys = derive_each(seeds, purpose)
     if KERNEL is not None and len(keys) > 1:
-        return key_streams(keys, sizes).data
+        streams: NDArray[np.uint8] = KERNEL.key_streams(keys, sizes)
+        return streams.data
     parts: list[Buffer] = []
     for key, size in zip(keys, sizes, strict=True):
         stream = Stream(key)
