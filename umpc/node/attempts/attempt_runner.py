@@ -137,7 +137,9 @@ class AttemptRunner:
     async def _meet(self, mesh: MeshSide, rounds: Rounds) -> None:
         """Connect to all peers, set up transfers, and toss the committee's coins over them."""
         attempt, channels = mesh.attempt, self.channels.of_use(self.site, mesh)
-        await self.links.connect(self.site, mesh, attempt.study, attempt.id, channels)
+        connecting = self.links.connect(self.site, mesh, attempt.study, attempt.id, channels)
+        by_points = self.channels.by_points(self.site, mesh)
+        await together([connecting, rounds.begin_set_up(*by_points)])
         self.channels.count_set_up(mesh)
         await rounds.set_up(*mesh.peers)
         failpoint("after-set-up")
