@@ -147,7 +147,8 @@ class GarbledCells:
         """
         for side in self._sides.values():
             side.stretch_ahead()
-        for chunk in islice(self.attempt.chunks_of(self.node), CHUNKS_IN_FLIGHT):
+        chunks = (each for each in self.attempt.chunks_of(self.node) if not each.noise)
+        for chunk in islice(chunks, CHUNKS_IN_FLIGHT):
             (peer,) = set(chunk.owners) - {self.node}
             side = self._sides[peer]
             plan = require(self.attempt.plan(chunk), GarbledPlan)

@@ -118,9 +118,9 @@ class Places:
 
 
 def combined(labels: WordArray) -> WordArray:
-    """Σ α^i L_i of labels (bits, n, 2) uint64, at most 8: K_0 from those of 0, K_y from active ones.
+    """Σ α^i L_i of at most 8 labels: K_0 from labels of 0, K_y from active ones.
 
-    Returns: (n, 2) uint64.
+    Args: labels: (bits, n, 2) uint64. Returns: (n, 2) uint64.
     """
     shifts = np.arange(len(labels), dtype=np.uint64)[:, None, None]
     total: WordArray = np.bitwise_xor.reduce(labels << shifts, axis=0)

@@ -31,7 +31,7 @@ class Columns:
     """A part of a batch without its choices: v of each column, and u of each digit.
 
     rows: (digits, fold, width) uint8, v_i. u: (digits, width) uint8.
-    blocks: (n, 2) uint64, the rows transposed, where it was done ahead.
+    blocks: (n, 2) uint64, the rows transposed, where that was done ahead.
     """
 
     rows: BitArray

@@ -36,6 +36,8 @@ Said = Message | Outgoing
 """A chunk's message of a round to all its other parties, or one for each of them."""
 Step = tuple[Generator[Any, Any, Any], Said | None, Any]
 """A chunk's protocol after one step: itself, its next message, and its result at the end."""
+SetUp = tuple[Generator[Message, Any, Any], Message | None, Any]
+"""A set-up after one step, likewise. It has one peer."""
 
 PROGRESS_EVERY = 64
 """Number of chunks between two calls of `tell`."""
@@ -71,7 +73,7 @@ class Rounds:
         self.tell = tell
         self.workers = workers
         self._step = "prepare"
-        self._set_ups: dict[int, Step] = {}
+        self._set_ups: dict[int, SetUp] = {}
         self._tree_hash = session.attempt.tree_hash()
 
     @property
@@ -267,7 +269,7 @@ async def drive(
 
 async def drive_on(
     link: PeerLink,
-    step: Step,
+    step: SetUp,
     owners: tuple[int, ...],
     compute: Callable[..., Awaitable[Any]],
     number: int = 0,
