@@ -24,7 +24,7 @@ MAX_WAITING = 96 << 20
 SHORT = 64
 """Bytes of a payload that a mailbox remembers itself: its tag would take as long as all else."""
 NONCE = bytes(12)
-"""Of all tags. No tag leaves its mailbox, so one number serves them all."""
+"""No tag leaves its mailbox, so one number serves all of them."""
 FRAME_BYTES = 1024
 """Bytes that a waiting frame takes in addition to its payload."""
 FINISH_SECONDS = 1.0

@@ -274,7 +274,7 @@ async def drive_on(
     compute: Callable[..., Awaitable[Any]],
     number: int = 0,
 ) -> Any:
-    """As `drive`, for a set-up that has taken its first step."""
+    """Do what `drive` does, for a set-up that has taken its first step."""
     protocol, message, result = step
     while message is not None:
         reply = Message(message.step, b"", 0, 0, message.round)
