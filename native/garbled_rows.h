@@ -23,6 +23,28 @@ TARGET static inline void NAME(four_lanes)(const uint8_t *octets, int rows, uint
     }
 }
 
+#define BYTES_TOGETHER 16 /* of an edge's row of a table */
+
+/* made = table ^ mask ^ lane `lane` of `lanes`, for `size` bytes. */
+TARGET static inline void NAME(mask_row)(const uint8_t *table, uint8_t mask, const uint32_t *lanes,
+                                         size_t lane, size_t size, uint8_t *made)
+{
+    uint8_t some[BYTES_TOGETHER], pad[BYTES_TOGETHER];
+    size_t at = 0;
+    for (; at + BYTES_TOGETHER <= size; at += BYTES_TOGETHER) {
+        memcpy(some, table + at, sizeof some);
+        for (int i = 0; i < BYTES_TOGETHER; i++)
+            pad[i] = (uint8_t)(lanes[at + i] >> 8 * lane);
+        for (int i = 0; i < BYTES_TOGETHER; i++)
+            some[i] ^= pad[i] ^ mask;
+        memcpy(made + at, some, sizeof some);
+    }
+    for (; at < size; at++)
+        made[at] = table[at] ^ mask ^ (uint8_t)(lanes[at] >> 8 * lane);
+}
+
+#undef BYTES_TOGETHER
+
 /* The garbler's rows. packed: the piece's table, four rows to a byte, by the garbler's own value.
  * masks: of each edge, its two bits in all four rows of a byte. */
 TARGET static void NAME(make_rows)(const block *expanded, const row_places *places,
@@ -56,9 +78,8 @@ TARGET static void NAME(make_rows)(const block *expanded, const row_places *plac
             for (size_t lane = 0; lane < least(4, end - edge); lane++) {
                 size_t place = (size_t)places->order[edge + lane];
                 const uint8_t *table = packed + (size_t)own[place] * size;
-                uint8_t *made = to + (edge + lane) * size, mask = masks[place];
-                for (size_t i = 0; i < size; i++)
-                    made[i] = table[i] ^ mask ^ (uint8_t)(lanes[i] >> 8 * lane);
+                uint8_t *made = to + (edge + lane) * size;
+                NAME(mask_row)(table, masks[place], lanes, lane, size, made);
             }
         }
     }

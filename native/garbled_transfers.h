@@ -69,6 +69,17 @@ TARGET static void NAME(turn)(uint64_t words[64][WORDS_TOGETHER])
             }
 }
 
+/* A part of a row; what lies behind its end is 0. */
+TARGET static inline void NAME(load_words)(uint64_t *to, const uint8_t *from, size_t size)
+{
+    if (size == sizeof(uint64_t[WORDS_TOGETHER])) {
+        memcpy(to, from, sizeof(uint64_t[WORDS_TOGETHER]));
+        return;
+    }
+    memset(to, 0, sizeof(uint64_t[WORDS_TOGETHER]));
+    memcpy(to, from, size);
+}
+
 /* 128 rows of packed bits as `count` blocks. sent, masks: rows of digits that are added first where
  * a row's mask is 255; or NULL. */
 TARGET static void NAME(transpose)(const uint8_t *rows, size_t width, const uint8_t *sent,
@@ -77,24 +88,24 @@ TARGET static void NAME(transpose)(const uint8_t *rows, size_t width, const uint
     uint64_t words[128][WORDS_TOGETHER], added[WORDS_TOGETHER];
     for (size_t at = 0; 8 * at < count; at += sizeof added) {
         size_t size = least(sizeof added, width - at);
-        memset(added, 0, sizeof added);
-        for (size_t row = 0; row < 128; row++) {
-            memset(words[row], 0, sizeof added);
-            memcpy(words[row], rows + row * width + at, size);
-            if (sent == NULL)
-                continue;
-            if (row % (size_t)fold == 0)
-                memcpy(added, sent + row / (size_t)fold * width + at, size);
-            uint64_t mask = 0 - (uint64_t)(masks[row] & 1);
-            for (int i = 0; i < WORDS_TOGETHER; i++)
-                words[row][i] ^= added[i] & mask;
+        for (size_t row = 0; row < 128; row++)
+            NAME(load_words)(words[row], rows + row * width + at, size);
+        for (size_t row = 0, digit = 0; sent != NULL && row < 128; digit++) {
+            NAME(load_words)(added, sent + digit * width + at, size);
+            for (size_t end = row + (size_t)fold; row < end; row++) {
+                uint64_t mask = 0 - (uint64_t)(masks[row] & 1);
+                for (int i = 0; i < WORDS_TOGETHER; i++)
+                    words[row][i] ^= added[i] & mask;
+            }
         }
         NAME(turn)(words);
         NAME(turn)(words + 64);
-        size_t left = least(8 * sizeof added, count - 8 * at);
-        for (size_t i = 0; i < left; i++) {
-            uint64_t made[2] = {words[i % 64][i / 64], words[64 + i % 64][i / 64]};
-            memcpy(blocks + 16 * (8 * at + i), made, sizeof made);
+        for (size_t word = 0; word < WORDS_TOGETHER; word++) {
+            size_t first = 8 * at + 64 * word, left = first < count ? least(64, count - first) : 0;
+            for (size_t i = 0; i < left; i++) {
+                uint64_t made[2] = {words[i][word], words[64 + i][word]};
+                memcpy(blocks + 16 * (first + i), made, sizeof made);
+            }
         }
     }
 }

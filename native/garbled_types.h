@@ -1,6 +1,6 @@
 /* What the garbled path's functions take, for all instruction sets. Included by kernel.c.
  *
- * umpc/native/garbled_calls.py, garbled_gates.py and garbled_rows.py have the same orders. */
+ * umpc/native/garbled.py has the same orders. */
 
 #define EDGES_TOGETHER 64 /* edges that go through all gates together: 1 KiB a label */
 #define MOST_FOLD 8
@@ -77,3 +77,15 @@ static inline size_t least(size_t one, size_t other)
 {
     return one < other ? one : other;
 }
+
+/* The functions of the garbled path that umpc/native calls. Each returns 0, -1 where this processor
+ * cannot run the kind, or -2 where there is no memory. Callers have checked all sizes. */
+
+int umpc_stretch(int kind, const uint8_t *key, const void *starts, size_t digits, int fold,
+                 int lacks_first, uint64_t next, size_t width, uint8_t *rows, uint8_t *u);
+int umpc_transpose(int kind, const uint8_t *rows, size_t width, const uint8_t *sent,
+                   const uint8_t *masks, int fold, size_t count, uint8_t *blocks);
+int umpc_rows(int kind, int makes, const uint8_t *key, const void *places, const uint8_t *table,
+              const int64_t *own, const uint8_t *masks, size_t count, uint8_t *to);
+int umpc_circuit(int kind, int garbles, const uint8_t *key, const void *circuit,
+                 const void *edges);

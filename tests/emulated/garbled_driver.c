@@ -17,15 +17,6 @@ typedef struct {
 
 #include "../../native/garbled_types.h"
 
-int umpc_stretch(int kind, const uint8_t *key, const void *starts, size_t digits, int fold,
-                 int lacks_first, uint64_t next, size_t width, uint8_t *rows, uint8_t *u);
-int umpc_transpose(int kind, const uint8_t *rows, size_t width, const uint8_t *sent,
-                   const uint8_t *masks, int fold, size_t count, uint8_t *blocks);
-int umpc_rows(int kind, int makes, const uint8_t *key, const void *places, const uint8_t *table,
-              const int64_t *own, const uint8_t *masks, size_t count, uint8_t *to);
-int umpc_circuit(int kind, int garbles, const uint8_t *key, const void *circuit,
-                 const void *edges);
-
 static size_t last_size;
 
 static void *taken(void)

@@ -155,6 +155,8 @@ class _Channel:
         _DELTAS.setdefault(fork.session, _DELTAS[self.session])
         return fork
 
+    def stretch_ahead(self, count: int) -> None: ...
+
     def _blocks(self, count: int) -> Blocks:
         self._done += 1
         words = Stream(derive(self.session, "batch", self._done)).words(2 * count)
@@ -175,8 +177,11 @@ class _Sender(_Channel):
     def delta(self) -> np.ndarray:
         return _DELTAS[self.session]
 
-    def extend(self, message: Message, count: int) -> Blocks:
-        return self._blocks(count)
+    def extend(self, message: Message, count: int, turned: np.ndarray | None = None) -> Blocks:
+        q = self._blocks(count)
+        if turned is None:
+            return q
+        return Blocks(0, q.blocks ^ turned[:, None].astype(np.uint64) * self.delta)
 
 
 def _open_sender(

@@ -20,6 +20,7 @@ from tests.support.transfers import (
 from umpc.crypto.prg import Stream, derive
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import EncodingError, LocalProtocolError
+from umpc.mpc.transfers import base_ot
 from umpc.mpc.transfers.base_ot import (
     CHOICE,
     OFFER,
@@ -28,6 +29,7 @@ from umpc.mpc.transfers.base_ot import (
     _scalar,
     base_multiple,
     is_point,
+    key_message,
     multiple,
     receive_seeds,
     send_seeds,
@@ -103,6 +105,26 @@ def test_two_rounds_of_64_bytes_and_32_a_transfer():
 def times(scalar: int) -> bytes:
     """scalar·G."""
     return base_multiple((scalar % ORDER).to_bytes(32, "little"))
+
+
+def test_the_receiver_multiplies_the_generator_before_the_offer_comes(monkeypatch):
+    """So two nodes do it while they connect. The keys are those of the same numbers."""
+    made: list[bytes] = []
+    monkeypatch.setattr(
+        base_ot, "base_multiple", lambda scalar: made.append(scalar) or base_multiple(scalar)
+    )
+    receiver = sides()[1]
+    next(receiver)
+    before = list(made)
+    assert len(before) == len(set(before)) == COUNT
+    offer = b"".join(base_multiple(_scalar(Stream(seed_of(label)))) for label in "cr")
+    keys = receiver.send([replace(key_message(OFFER, 2), payload=offer)]).payload
+    assert made == before
+    c_point = offer[:POINT_BYTES]
+    for number, (scalar, choice) in enumerate(zip(before, CHOICES, strict=True)):
+        own = base_multiple(scalar)
+        due = sodium.crypto_core_ed25519_sub(c_point, own) if choice else own
+        assert keys[number * POINT_BYTES :][:POINT_BYTES] == due
 
 
 def test_every_message_of_the_receiver_belongs_to_either_choice():

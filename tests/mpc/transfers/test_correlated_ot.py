@@ -68,6 +68,21 @@ def test_a_batch_of_another_number_than_was_stretched_ahead_is_refused():
         receiver.extend(bits_of("ahead", 64))
 
 
+def test_a_batch_of_another_number_in_as_many_bytes_is_refused_too():
+    _, receiver = open_channel("ahead")
+    receiver.stretch_ahead(127)
+    with pytest.raises(LocalProtocolError, match="another number"):
+        receiver.extend(bits_of("ahead", 128))
+
+
+def test_a_receiver_that_stretched_ahead_has_only_its_choices_to_add(monkeypatch):
+    _, receiver = open_channel("ahead")
+    receiver.stretch_ahead(1000)
+    for name in ("transpose_into", "_stretch"):
+        monkeypatch.setattr(batch_columns, name, None)
+    receiver.extend(bits_of("ahead", 1000))
+
+
 @pytest.mark.parametrize("fold", FOLDS)
 @pytest.mark.parametrize("count", [8, 64, 65, 128, 200])
 def test_a_batch_of_several_parts_is_correlated(fold, count, monkeypatch):

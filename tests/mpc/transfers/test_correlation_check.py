@@ -90,6 +90,20 @@ def test_honest_batches_pass_and_have_the_bytes_that_were_predicted(fold):
         assert correlated(sender.extend(message, count), t, choices, delta_of("ends"))
 
 
+@pytest.mark.parametrize("checked", [True, False])
+@pytest.mark.parametrize("count", [1, 63, 200])
+def test_a_senders_own_bits_turn_its_blocks_by_delta(checked, count, monkeypatch):
+    monkeypatch.setattr(correlated_ot, "PART", 64)
+    choices, own = bits_of("choices", count), bits_of("own", count)
+    for fold in FOLDS:
+        sender, receiver = ends(fold, checked=checked)
+        t, message = receiver.extend(choices)
+        blocks = sender.extend(message, count, turned=own)
+        assert correlated(blocks, t, choices ^ own, sender.delta)
+        t, message = receiver.extend(choices)
+        assert correlated(sender.extend(message, count), t, choices, sender.delta)
+
+
 def test_forks_and_batches_of_several_parts_are_checked_too(monkeypatch):
     monkeypatch.setattr(correlated_ot, "PART", 64)
     sender, receiver = (end.fork("a", 1) for end in ends(4))

@@ -180,6 +180,65 @@ def test_a_node_tosses_coins_while_the_dealer_deals_where_they_need_no_seed(earl
     assert done == (["tossed", "dealt"] if early else ["dealt", "tossed"])
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_set_up_by_points_begins_while_the_nodes_connect(waits):
+    """The peer here answers only once it has begun. With a channel that may wait, none begins."""
+    begun: list[int] = []
+    has_begun = asyncio.Event()
+
+    class Mesh:
+        index, peers, channel_peers, checks_channels = 0, (1,), (1,), False
+        attempt = SimpleNamespace(
+            id=bytes(32),
+            study=SimpleNamespace(nodes=[SimpleNamespace(name=name) for name in ("a", "b")]),
+            program=SimpleNamespace(window=None),
+            tree_hash=lambda: None,
+            toss_plan=None,
+        )
+
+        def set_up(self, peer: int) -> Iterator[None]:
+            begun.append(peer)
+            return first_step()
+
+        def channel(self, peer: int) -> Any: ...
+
+        def take_up(self, peer: int, channel: Any) -> None:
+            begun.append(-1)
+
+        def take_coins(self, shares: list[int]) -> None: ...
+
+        def toss(self) -> None: ...
+
+    def first_step() -> Iterator[None]:
+        loop.call_soon_threadsafe(has_begun.set)
+        yield from ()
+
+    async def dial(*_: Any) -> Any:
+        link = StreamLink(peer_stream("b"))
+        if waits:
+            link.channel = cast(Any, SimpleNamespace(channel=None, coins=None))
+        else:
+            await has_begun.wait()
+        return link
+
+    async def scenario() -> None:
+        nonlocal loop
+        loop = asyncio.get_running_loop()
+        channels = SimpleNamespace(may_have=lambda peer: waits and peer == "b", drop=print)
+        site = SimpleNamespace(dial=dial, channels=channels, agreed=None, workers=None)
+        runner = AttemptRunner(cast(Any, site), tell=cast(Any, None))
+        mesh = cast(Any, Mesh())
+        runner.channels.count_set_up = cast(Any, lambda mesh: None)
+        try:
+            await runner._meet(mesh, runner._rounds_over(mesh, None))
+        finally:
+            runner.close()
+
+    loop = cast(asyncio.AbstractEventLoop, None)
+    asyncio.run(scenario())
+    assert begun == ([-1] if waits else [1])
+
+
 def test_a_thread_is_used_by_one_run_at_a_time_and_by_the_next_one_again():
     threads = ComputeThreads()
     first, second = threads.take(), threads.take()

@@ -127,11 +127,15 @@ def test_the_next_study_waits_until_a_channel_to_its_peer_is_made(ends):
             channels.keep(kept("south", ends[0][0], since=channels.now()))
 
         channels.make(["south"], making())
+        assert channels.may_have("south") and not channels.may_have("west")
         waiting = asyncio.create_task(ChannelsOfKind(channels, False).offer("south"))
         assert await ChannelsOfKind(channels, False).offer("west") is None
         await asyncio.sleep(0)
         assert not waiting.done()
         going_on.set()
         assert await waiting is not None
+        assert not channels.may_have("south")
+        channels.keep(kept("south", ends[0][0], since=channels.now()))
+        assert channels.may_have("south")
 
     asyncio.run(scenario())

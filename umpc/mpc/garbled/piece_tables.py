@@ -68,6 +68,8 @@ _EVERY_ROW = np.uint8(0b01010101)
 """Two bits times this stand in all four rows of a packed octet."""
 _ONE = np.uint64(1)
 _REDUCTION = np.uint64(0x87)
+_REDUCTION_POWERS = tuple(map(np.uint64, (0, 1, 2, 7)))
+"""x^128 = x^7 + x^2 + x + 1, as a word and as powers."""
 
 
 def table_bits(pieces: Sequence[LookedUp]) -> int:
@@ -115,11 +117,18 @@ class Places:
         return cls(records, ordered[starts], numbers, order[moved], ends)
 
 
-def combined(labels: Sequence[WordArray]) -> WordArray:
-    """Σ α^i L_i of labels (n, 2) uint64: K_0 from labels of 0, K_y from active ones."""
-    total: WordArray = labels[-1].copy()
-    for label in labels[-2::-1]:
-        total = _times_alpha(total) ^ label
+def combined(labels: WordArray) -> WordArray:
+    """Σ α^i L_i of at most 8 labels: K_0 from labels of 0, K_y from active ones.
+
+    Args: labels: (bits, n, 2) uint64. Returns: (n, 2) uint64.
+    """
+    shifts = np.arange(len(labels), dtype=np.uint64)[:, None, None]
+    total: WordArray = np.bitwise_xor.reduce(labels << shifts, axis=0)
+    # the bits that leave a word: from the low one into the high one, and from that one modulo
+    over = np.bitwise_xor.reduce(labels[1:] >> (np.uint64(64) - shifts[1:]), axis=0)
+    total[:, 1] ^= over[:, 0]
+    for power in _REDUCTION_POWERS:
+        total[:, 0] ^= over[:, 1] << power
     return total
 
 

@@ -69,6 +69,7 @@ class Side(Generic[End]):
         self._hash = GateHash(public_key)
         self._row_hash = FixedKeyHash(derive(bytes(SEED_BYTES), "rows of tables", session))
         self._row_keys: dict[Owners, list[WordArray]] = {}
+        self._places: dict[Chunk, Places] = {}
         self._columns = columns
         self._channel: End | None = None
         self._own_labels: WordArray | None = None
@@ -176,15 +177,29 @@ class Side(Generic[End]):
             if known is None:
                 raise LocalProtocolError(f"the labels of the link with {self.peer} are not here")
             table = known[block.bits].reshape(len(block.carried), len(block.records), 2)
-            row = {bit: table[number] for number, bit in enumerate(block.carried)}
-            self._row_keys[chunk.owners] = [
-                combined(
-                    [row[InputBit(block.slot, each.piece.field, bit)] for bit in each.piece.bits]
-                )
+            row = {bit: number for number, bit in enumerate(block.carried)}
+            numbers = [
+                [row[InputBit(block.slot, each.piece.field, bit)] for bit in each.piece.bits]
                 for each in plan.pieces
             ]
+            self._row_keys[chunk.owners] = [combined(table[each]) for each in numbers]
         records = np.searchsorted(block.records, places.records)
         return [keys[records] for keys in self._row_keys[chunk.owners]]
+
+    def places(self, chunk: Chunk, index: IndexArray) -> Places:
+        """The places of a chunk's pads, once. index: (2, n), the edges' records."""
+        made = self._places.pop(chunk, None)
+        return made or Places.of(index[chunk.owners.index(self.link.evaluator)])
+
+    def place_ahead(self, chunk: Chunk, index: IndexArray) -> None:
+        """Find the places of a chunk's pads, which follow from E. Args: as of `places`."""
+        self._places[chunk] = self.places(chunk, index)
+
+    def coin_channel(self, plan: GarbledPlan, chunk: Chunk) -> End:
+        """The channel of a chunk's coins, stretched: that depends on no bit."""
+        channel = self.fork("coins", *chunk.owners, chunk.number)
+        channel.stretch_ahead(plan.coin_count(chunk.count))
+        return channel
 
     def piece_values(self, plan: GarbledPlan, chunk: Chunk, index: IndexArray) -> list[IntArray]:
         """This side's own value of each piece, for each edge: (n,) int64."""
@@ -270,7 +285,7 @@ class GarblingSide(Side[CorrelatedSender]):
     ) -> Protocol[WordArray]:
         """Labels of 0 of the bits that both look up, after the tables are sent."""
         theirs = self._block(chunk, own=False)
-        places = Places.of(index[theirs.slot])
+        places = self.places(chunk, index)
         stream = Stream(derive(self._seed, "rows", *chunk.owners, chunk.number))
         masks = stream.bits(2 * len(plan.pieces) * chunk.count).reshape(-1, chunk.count)
         tables = make_tables(
@@ -293,15 +308,14 @@ class GarblingSide(Side[CorrelatedSender]):
 
         own_bits: (bits · n,), this side's part: random, or the masks of tables.
         """
+        channel = self.coin_channel(plan, chunk)  # while the evaluator reads the tables
         (reply,) = yield silence(COINS, plan.choices_round)
         due = plan.shape(plan.choices_round, EVALUATOR, chunk.count)
         check_reply(reply, due, self.peer)
         count = plan.coin_count(chunk.count)
         shape = extend_shape(count, 1, checked=self.link.checked)
         message = replace(shape, payload=reply.payload)
-        channel = self.fork("coins", *chunk.owners, chunk.number)
-        blocks = channel.extend(message, count).blocks
-        return active_labels(blocks, own_bits, self._delta)
+        return channel.extend(message, count, turned=own_bits).blocks
 
 
 class EvaluatingSide(Side[CorrelatedReceiver]):
@@ -329,11 +343,13 @@ class EvaluatingSide(Side[CorrelatedReceiver]):
         """Receive the chunk's garbled edges and evaluate them."""
         first_edge = self.link.first_edge(chunk.owners) + chunk.start
         coins = NO_LABELS
-        if plan.pieces:
-            bits = yield from self._looked_up(plan, chunk, index, first_edge)
-            coins = yield from self._coins(plan, chunk, bits)
-        elif plan.coin_wires:
-            coins = yield from self._coins(plan, chunk, self.own_bits(plan, chunk))
+        if plan.coin_wires:
+            channel = self.coin_channel(plan, chunk)
+            if plan.pieces:
+                bits = yield from self._looked_up(plan, chunk, index, first_edge)
+            else:
+                bits = self.own_bits(plan, chunk)
+            coins = yield from self._coins(plan, channel, bits)
         (reply,) = yield plan.shape(plan.rounds, EVALUATOR, chunk.count)
         check_reply(reply, plan.shape(plan.rounds, GARBLER, chunk.count), self.peer)
         garbled = GarbledEdges.decode(reply.payload, self.link.circuit, plan.ring, chunk.count)
@@ -345,23 +361,20 @@ class EvaluatingSide(Side[CorrelatedReceiver]):
         self, plan: GarbledPlan, chunk: Chunk, index: IndexArray, first_edge: int
     ) -> Protocol[BitArray]:
         """This side's part of the bits that both look up: (bits · n,)."""
+        # All but the tables is here, and the garbler is still making them.
+        places = self.places(chunk, index)
+        keys = self.row_keys(plan, chunk, places, own=True)
+        values = self.piece_values(plan, chunk, index)
         (reply,) = yield plan.shape(1, EVALUATOR, chunk.count)
         check_reply(reply, plan.shape(1, GARBLER, chunk.count), self.peer)
-        places = Places.of(index[self._block(chunk, own=True).slot])
-        found = read_tables(
-            reply.payload,
-            plan.pieces,
-            self.row_keys(plan, chunk, places, own=True),
-            self.piece_values(plan, chunk, index),
-            places,
-            self._row_hash,
-            first_edge,
-        )
+        place = self._row_hash, first_edge
+        found = read_tables(reply.payload, plan.pieces, keys, values, places, *place)
         return bits_of_wires(plan.pieces, found)
 
-    def _coins(self, plan: GarbledPlan, chunk: Chunk, own_bits: BitArray) -> Protocol[WordArray]:
+    def _coins(
+        self, plan: GarbledPlan, channel: CorrelatedReceiver, own_bits: BitArray
+    ) -> Protocol[WordArray]:
         """The active labels of bits that this side chooses: random ones, or looked up."""
-        channel = self.fork("coins", *chunk.owners, chunk.number)
         batch, message = channel.extend(own_bits)
         (reply,) = yield plan.coins(message.payload)
         check_reply(reply, silence(COINS, plan.choices_round), self.peer)

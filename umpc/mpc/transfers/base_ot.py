@@ -73,10 +73,10 @@ def send_seeds(
     offer = c_point + base_multiple(r)
     (reply,) = yield Message(OFFER, offer, 2, 8 * POINT_BYTES)
     check_reply(reply, silence(OFFER), peer)
+    r_c = multiple(r, c_point, peer, CHOICE)
     # Naor & Pinkas, transfer: the keys P_i come from the receiver
     (reply,) = yield silence(CHOICE)
     check_reply(reply, key_message(CHOICE, count), peer)
-    r_c = multiple(r, c_point, peer, CHOICE)
     pairs = []
     for number, public in enumerate(_split(reply.payload)):
         if public == c_point:
@@ -98,6 +98,10 @@ def receive_seeds(
     """
     if any(choice not in (0, 1) for choice in choices):
         raise LocalProtocolError("a choice in an oblivious transfer is 0 or 1")
+    # The multiples k_i·G need no offer, so they are made before it comes.
+    stream = Stream(derive(seed, "base ot", "receiver"))
+    scalars = [_scalar(stream) for _ in choices]
+    multiples = [base_multiple(k) for k in scalars]
     (reply,) = yield silence(OFFER)
     check_reply(reply, key_message(OFFER, 2), peer)
     offer = reply.payload
@@ -105,18 +109,13 @@ def receive_seeds(
     for point in (c_point, a_point):
         if not is_point(point):
             raise _not_a_key("other bytes", peer, OFFER)
-    stream = Stream(derive(seed, "base ot", "receiver"))
     publics: list[bytes] = []
-    scalars: list[bytes] = []
-    for choice in choices:
+    for choice, own in zip(choices, multiples, strict=True):
         # P_i = k_i·G if b_i = 0, C − k_i·G if b_i = 1
-        k = _scalar(stream)
-        own = base_multiple(k)
         public = (own, sodium.crypto_core_ed25519_sub(c_point, own))[choice]
         if public == ZERO:
             raise _start_again()
         publics.append(public)
-        scalars.append(k)
     (reply,) = yield Message(CHOICE, b"".join(publics), len(publics), 8 * POINT_BYTES)
     check_reply(reply, silence(CHOICE), peer)
     # The seed of b_i is H(k_i·A). The sender computes its own ones at the same time.

@@ -31,10 +31,12 @@ class Columns:
     """A part of a batch without its choices: v of each column, and u of each digit.
 
     rows: (digits, fold, width) uint8, v_i. u: (digits, width) uint8.
+    blocks: (n, 2) uint64, the rows transposed, where that was done ahead.
     """
 
     rows: BitArray
     u: BitArray
+    blocks: WordArray | None = None
 
     def __repr__(self) -> str:
         return f"Columns({self.u.shape[1]} bytes, <redacted>)"
@@ -50,6 +52,21 @@ class Columns:
         for some, leaves in _stretch(streams, width):
             u[some] = _combine(leaves, rows[some])
         return cls(rows, u)
+
+    def transposed(self, count: int) -> Columns:
+        """Also with the blocks of `count` transfers."""
+        blocks = np.empty((count, 2), dtype=np.uint64)
+        transpose_into(self.rows, blocks)
+        return Columns(self.rows, self.u, blocks)
+
+    def blocks_into(self, blocks: WordArray) -> None:
+        """Write the blocks. Raises: LocalProtocolError, as `of_width`."""
+        if self.blocks is None:
+            transpose_into(self.rows, blocks)
+        elif len(self.blocks) == len(blocks):
+            blocks[:] = self.blocks
+        else:
+            raise LocalProtocolError("transfers of another number were stretched ahead")
 
     def of_width(self, width: int) -> tuple[BitArray, BitArray]:
         """Rows and u. Raises: LocalProtocolError if another batch was stretched ahead."""

@@ -170,7 +170,7 @@ class CorrelatedReceiver:
                 proof = prove(row_hash, packed, rows.reshape(BLOCK_BITS, -1))
                 payload[place : place + CHECK_BYTES] = np.frombuffer(proof, dtype=np.uint8)
                 place += CHECK_BYTES
-            transpose_into(rows, blocks[start : start + PART])
+            columns.blocks_into(blocks[start : start + PART])
         batch = Blocks(self._done, blocks)
         self._batch += 1
         self._done += len(choices)
@@ -178,9 +178,13 @@ class CorrelatedReceiver:
         return batch, _extend_message(*due_message, checked=is_checked)
 
     def stretch_ahead(self, count: int) -> None:
-        """Do the part of the next batch, of so many transfers, that its choices do not change."""
+        """Do the part of the next batch, of so many transfers, that its choices do not change.
+
+        That is all but one XOR and the proof: t does not depend on the choices.
+        """
         if self._ahead is None and count <= PART:
-            self._ahead = Columns.of(self._streams, self.fold, _width(count, checked=self.checked))
+            width = _width(count, checked=self.checked)
+            self._ahead = Columns.of(self._streams, self.fold, width).transposed(count)
 
     def _mask(self, start: int) -> bytes:
         """The additional choices of a part of the batch that is due."""
@@ -232,8 +236,11 @@ class CorrelatedSender:
             self.delta, self._bits, leaves, name, self.peer, checked=self.checked
         )
 
-    def extend(self, message: Message, count: int) -> Blocks:
+    def extend(self, message: Message, count: int, turned: BitArray | None = None) -> Blocks:
         """The next batch of `count` transfers: q, from the receiver's message.
+
+        turned: (count,) uint8 of 0 and 1, bits b_j of this party's own: the blocks are then
+            q_j ⊕ b_j·Δ. In column i that is one more row under Δ_i, so it costs no pass of its own.
 
         Raises: RemoteProtocolError on a message of another batch or shape; the batch then stays
             due. Also where a checked batch does not hold; the channel is then of no more use.
@@ -253,13 +260,17 @@ class CorrelatedSender:
             # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
             added = sent.reshape(-1, 1, width)
             part = blocks[start : start + PART]
+            own = None if turned is None else _packed(turned[start : start + PART], width)
             if not self.checked:
+                added = added if own is None else added ^ own
                 transpose_into(rows, part, added, self._masks)
                 continue
             add_masked(rows, added, self._masks)
             proof = message.payload[place : place + CHECK_BYTES]
             self._check(rows, start, sent.tobytes(), proof)
             place += CHECK_BYTES
+            if own is not None:
+                add_masked(rows, np.broadcast_to(own, added.shape), self._masks)
             transpose_into(rows, part)
         batch = Blocks(self._done, blocks)
         self._batch += 1
@@ -287,6 +298,14 @@ def _width(count: int, *, checked: bool) -> int:
     """Bytes of a row of so many transfers."""
     width = (count + 7) // 8
     return checked_width(width) if checked else width
+
+
+def _packed(bits: BitArray, width: int) -> BitArray:
+    """Bits as a row of `width` bytes, with zeros behind them."""
+    row = np.zeros(width, dtype=np.uint8)
+    packed = np.packbits(bits, bitorder="little")
+    row[: len(packed)] = packed
+    return row
 
 
 def _extend_message(

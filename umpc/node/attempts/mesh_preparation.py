@@ -65,6 +65,9 @@ class MeshPreparation:
         if mesh.tosses_early:
             # The coins come from a seed of the node's own, so they need not wait for the dealer.
             await together([self._take_seed(mesh, ahead), self._meet(mesh)])
+        elif attempt.needs_dealer:
+            await together([self._take_seed(mesh, ahead), self._connect(mesh)])
+            await self._set_up(mesh)
         else:
             await self._take_seed(mesh, ahead)
             await self._meet(mesh)
@@ -85,13 +88,21 @@ class MeshPreparation:
 
     async def _meet(self, mesh: MeshSide) -> None:
         """Connect to all peers, set up transfers, and toss the committee's coins over them."""
+        by_points = self._parts.channels.by_points(self._site, mesh)
+        await together([self._connect(mesh), self._rounds.begin_set_up(*by_points)])
+        await self._set_up(mesh)
+
+    async def _connect(self, mesh: MeshSide) -> None:
         parts, attempt = self._parts, mesh.attempt
         channels = parts.channels.of_use(self._site, mesh)
         await parts.links.connect(self._site, mesh, attempt.study, attempt.id, channels)
-        parts.channels.count_set_up(mesh)
+
+    async def _set_up(self, mesh: MeshSide) -> None:
+        """The rounds over the links that need no data. They need the node's seed."""
+        self._parts.channels.count_set_up(mesh)
         await self._rounds.set_up(*mesh.peers)
         failpoint("after-set-up")
-        if not parts.channels.take_coins(mesh):
+        if not self._parts.channels.take_coins(mesh):
             await self._rounds.toss()
 
     async def _draw_noise(self) -> None:

@@ -102,6 +102,12 @@ class NextChannels:
         """Return the channel of this name at which this node receives from the peer, once."""
         return self._taken(peer, CorrelatedReceiver, name, checked=checked)
 
+    def may_have(self, peer: str) -> bool:
+        """Whether a channel to this peer waits, or is being made."""
+        self._expire()
+        making = any(peer in peers for peers in self._making.values())
+        return making or any(kept.peer == peer for kept in self._kept)
+
     def _taken(
         self, peer: str, end: type[Channel], name: bytes | None = None, *, checked: bool
     ) -> KeptChannel | None:

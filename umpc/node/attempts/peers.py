@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 
-from umpc.crypto.prg import digest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 from umpc.crypto.rounds import Message
 from umpc.errors import MpcError, RemoteProtocolError, UmpcError
 from umpc.node.attempts.next_channels import KeptChannel
@@ -20,7 +22,9 @@ from umpc.study.frames import Frame, Key, round_of
 MAX_WAITING = 96 << 20
 """Bytes that may wait in a mailbox before they are asked for. An honest peer stays far below."""
 SHORT = 64
-"""Bytes of a payload that a mailbox remembers itself: its digest would take as long as all else."""
+"""Bytes of a payload that a mailbox remembers itself: its tag would take as long as all else."""
+NONCE = bytes(12)
+"""No tag leaves its mailbox, so one number serves all of them."""
 FRAME_BYTES = 1024
 """Bytes that a waiting frame takes in addition to its payload."""
 FINISH_SECONDS = 1.0
@@ -40,7 +44,8 @@ class Mailbox:
         self._waiting: dict[Key, Frame] = {}
         self._wanted: dict[Key, asyncio.Future[Frame]] = {}
         self._seen: dict[Key, tuple[bytes, bool, int, int]] = {}
-        """The content of each frame, or the digest of a long one, with its count and width."""
+        """The content of each frame, or the tag of a long one, with its count and width."""
+        self._tags = AESGCM(os.urandom(16))
         self._bytes = 0
         self._failure: UmpcError | None = None
 
@@ -52,7 +57,7 @@ class Mailbox:
         """
         key = frame.key
         is_short = len(frame.payload) <= SHORT
-        content = frame.payload if is_short else digest(frame.payload)
+        content = frame.payload if is_short else self._tag(frame.payload)
         mark = (content, is_short, frame.count, frame.width)
         if self._seen.setdefault(key, mark) is not mark:
             if self._seen[key] != mark:
@@ -111,6 +116,14 @@ class Mailbox:
             if not wanted.done():
                 wanted.set_exception(self._failure)
         self._wanted.clear()
+
+    def _tag(self, payload: bytes) -> bytes:
+        """A long payload as 16 bytes: GMAC under a key that nobody else knows.
+
+        Two payloads that a peer chooses have one tag with probability at most 2^−111, as it sees
+        no tag. It takes a tenth of the time of SHA-256.
+        """
+        return self._tags.encrypt(NONCE, b"", payload)
 
     def _violation(self, frame: Frame, what: str) -> RemoteProtocolError:
         return RemoteProtocolError(

@@ -36,6 +36,8 @@ Said = Message | Outgoing
 """A chunk's message of a round to all its other parties, or one for each of them."""
 Step = tuple[Generator[Any, Any, Any], Said | None, Any]
 """A chunk's protocol after one step: itself, its next message, and its result at the end."""
+SetUp = tuple[Generator[Message, Any, Any], Message | None, Any]
+"""A set-up after one step, likewise. It has one peer."""
 
 PROGRESS_EVERY = 64
 """Number of chunks between two calls of `tell`."""
@@ -71,6 +73,7 @@ class Rounds:
         self.tell = tell
         self.workers = workers
         self._step = "prepare"
+        self._set_ups: dict[int, SetUp] = {}
         self._tree_hash = session.attempt.tree_hash()
 
     @property
@@ -90,6 +93,18 @@ class Rounds:
         for link in self.links.values():
             link.step = step
 
+    async def begin_set_up(self, *peers: int) -> None:
+        """Take the first step of the set-ups with these peers, to which there is no link yet.
+
+        It sends nothing, and computes what needs no message: half of the garbler's curve points.
+        """
+
+        async def begin(peer: int, protocol: Generator[Any, Any, Any]) -> None:
+            self._set_ups[peer] = await self.in_thread(_begun, protocol)
+
+        protocols = {peer: self.session.set_up(peer) for peer in peers}
+        await together(begin(peer, each) for peer, each in protocols.items() if each is not None)
+
     async def set_up(self, *peers: int) -> None:
         """Do the rounds between this node and these peers that come before all data.
 
@@ -101,6 +116,10 @@ class Rounds:
             if link.channel is not None and isinstance(self.session, TakesChannels):
                 self.session.take_up(peer, link.channel.channel)
                 log.debug("the channel to %s is from after an earlier study", link.peer)
+                continue
+            if peer in self._set_ups:
+                step = self._set_ups.pop(peer)
+                begun.append(drive_on(link, step, self.owners(peer), self.in_thread))
                 continue
             protocol = self.session.set_up(peer)
             if protocol is not None:
@@ -243,7 +262,20 @@ async def drive(
 
     Returns: the result of the protocol.
     """
-    message, result = await compute(resume, protocol, None)
+    step = await compute(_begun, protocol)
+    made: T = await drive_on(link, step, owners, compute, number)
+    return made
+
+
+async def drive_on(
+    link: PeerLink,
+    step: SetUp,
+    owners: tuple[int, ...],
+    compute: Callable[..., Awaitable[Any]],
+    number: int = 0,
+) -> Any:
+    """Do what `drive` does, for a set-up that has taken its first step."""
+    protocol, message, result = step
     while message is not None:
         reply = Message(message.step, b"", 0, 0, message.round)
         if message.width:
@@ -251,8 +283,7 @@ async def drive(
         else:
             reply = await link.receive(frame_of(message, owners, number).key)
         message, result = await compute(resume, protocol, [reply])
-    made: T = result
-    return made
+    return result
 
 
 def resume(protocol: Generator[Out, In, T], replies: In | None) -> tuple[Out | None, T | None]:

@@ -50,6 +50,13 @@ class RunChannels:
         kind = ChannelsOfKind(site.channels, mesh.checks_channels)
         return dict.fromkeys(mesh.channel_peers, kind)
 
+    def by_points(self, site: Site, mesh: MeshSide) -> list[int]:
+        """The peers to which no channel waits here, so that a new one is set up if one is due."""
+        if site.channels is None or not isinstance(mesh, TakesChannels):
+            return list(mesh.peers)
+        kept, nodes = site.channels, mesh.attempt.study.nodes
+        return [peer for peer in mesh.peers if not kept.may_have(nodes[peer].name)]
+
     def count_set_up(self, mesh: MeshSide) -> None:
         """Count the bytes that set up the taken channels, after an earlier study, as this run's."""
         attempt, index = mesh.attempt, mesh.index

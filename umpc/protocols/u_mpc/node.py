@@ -245,7 +245,7 @@ class UMpcNode(NodeSide):
     def work_ahead(self) -> None:
         """Do what *evaluate* needs and depends on no record, while the coordinator is awaited."""
         if isinstance(self._cells, GarbledCells):
-            self._cells.stretch_ahead()
+            self._cells.work_ahead()
 
     def fields_for(self, peer: int) -> list[Message]:
         """Round 1: this node's records that occur in an edge with the peer, masked or as labels."""
