@@ -120,7 +120,11 @@ def test_a_total_that_a_node_did_not_sign_is_confirmed_to_nobody(few, monkeypatc
         return SimpleNamespace(node=node, collect=collect, deliver=deliver, ask=ask)
 
     aggregation = SimpleNamespace(
-        add=print, total=lambda: iter(()), work_ahead=lambda: None, check_signed=check_signed
+        add=print,
+        is_short=True,
+        total=lambda: iter(()),
+        work_ahead=lambda: None,
+        check_signed=check_signed,
     )
     side: Any = SimpleNamespace(
         study=STUDY, aggregation=aggregation, evaluate=lambda: m.Evaluate(())

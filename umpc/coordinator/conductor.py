@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from umpc.coordinator.links import NodeLink, Tell, each
+from umpc.coordinator.links import NodeLink, Tell, each, encoded_parts
 from umpc.coordinator.losses import Losses
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased
@@ -253,10 +253,13 @@ class Conductor:
             await link.collect("evaluate", evaluate, add, seconds)
 
         async def deliver(link: NodeLink) -> m.TotalSigned:
-            return await link.deliver("evaluate", aggregation.total(), (m.TotalSigned,), seconds)
+            parts = told or encoded_parts(aggregation.total())
+            return await link.deliver("evaluate", parts, (m.TotalSigned,), seconds)
 
         await each(self.links, "evaluate", collect)
         failpoint("before-total")
+        # all nodes get the same bytes, and a long vector would fill the memory
+        told = tuple(encoded_parts(aggregation.total())) if aggregation.is_short else ()
         working = asyncio.create_task(asyncio.to_thread(aggregation.work_ahead))
         try:
             signed = await each(self.links, "evaluate", deliver)

@@ -12,6 +12,7 @@ from typing import Any
 from umpc.errors import EncodingError, UmpcError, error_classes
 from umpc.proto.checks import at_most, one_line, parse, sized
 from umpc.proto.frame_codec import decode_frame, decode_sent, encode_sent, put_frame
+from umpc.proto.large_parts import FROM_NODE, LARGE, TO_NODE, EncodedPart, encode_part
 from umpc.proto.member_codec import (
     MAX_MEMBERS,
     SIGNATURE_BYTES,
@@ -30,8 +31,10 @@ MAX_SECONDS = 366 * 86_400
 MAX_QUESTION = 1 << 14
 
 
-def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
+def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage | EncodedPart:
     match message:
+        case m.Part(frame) if len(frame.payload) >= LARGE:
+            return encode_part(TO_NODE, frame)
         case m.Propose(study, ahead):
             return pb.CoordinatorMessage(propose=pb.Propose(study=study, ahead=ahead))
         case m.Agree(members):
@@ -90,8 +93,10 @@ def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
     raise EncodingError("an empty or unknown message came from the coordinator")
 
 
-def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
+def encode_node(message: m.NodeMessage) -> pb.NodeMessage | EncodedPart:
     match message:
+        case m.Part(frame) if len(frame.payload) >= LARGE:
+            return encode_part(FROM_NODE, frame)
         case m.Accepted():
             return pb.NodeMessage(accepted=_encode_accepted(message))
         case m.Opened():

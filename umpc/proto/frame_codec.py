@@ -29,10 +29,12 @@ def encode_frame(frame: Frame) -> pb.Frame:
     return encoded
 
 
-def put_frame(encoded: pb.Frame, frame: Frame) -> None:
+def put_frame(encoded: pb.Frame, frame: Frame, payload: bytes | None = None) -> None:
     """Encode a frame in place, as a part of a message.
 
     A part that is given whole is serialised and parsed: 0.17 ms for half a megabyte.
+
+    Args: payload: in place of the frame's.
     """
     encoded.step = _NUMBERS[frame.step]
     encoded.round = frame.round
@@ -40,7 +42,7 @@ def put_frame(encoded: pb.Frame, frame: Frame) -> None:
     encoded.chunk = frame.chunk
     encoded.count = frame.count
     encoded.width = frame.width
-    encoded.payload = frame.payload
+    encoded.payload = frame.payload if payload is None else payload
 
 
 def encode_frames(frames: Sequence[Frame]) -> pb.Frame:

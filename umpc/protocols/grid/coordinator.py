@@ -34,6 +34,10 @@ from umpc.study.report import SumReport
 from umpc.study.sizes import Member, Sizes
 
 
+SHORT_FRAMES = 4
+"""The most frames of a total that is encoded once for all nodes: 2 MiB."""
+
+
 class TotalOfTables:
     """The total of one attempt: (cells,) of the ring, and how many frames came from each node.
 
@@ -64,8 +68,12 @@ class TotalOfTables:
         self._came[node] += 1
         return self._came[node] == layout.frames
 
+    @property
+    def is_short(self) -> bool:
+        return self.attempt.layout.frames <= SHORT_FRAMES
+
     def total(self) -> Iterator[Frame]:
-        """The frames of the total, for each node anew."""
+        """The frames of the total, each time anew."""
         layout = self.attempt.layout
         if any(came != layout.frames for came in self._came):
             raise LocalProtocolError("the total is told when all masked histograms have come")
