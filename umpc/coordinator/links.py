@@ -14,8 +14,7 @@ from typing import Any, Protocol, TypeVar
 from umpc.coordinator.run_file import Note, no_note
 from umpc.errors import ApprovalPending, PeerLost, StudyAborted, UmpcError
 from umpc.proto import codec, named_messages
-from umpc.proto.large_parts import EncodedPart
-from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.proto.large_parts import ToNode
 from umpc.study import messages as m
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
@@ -52,8 +51,6 @@ WHAT_HOLDS = {
 }
 """The state that a failure in a step leaves behind."""
 
-ToNode = pb.CoordinatorMessage | EncodedPart
-"""A message to a node, encoded."""
 Tell = Callable[[str, int, int], None]
 """Shows progress to people. Arguments: step, number of parts done, total number of parts."""
 

@@ -84,6 +84,11 @@ class PartMessage:
         return self.size
 
 
+ToNode = pb.CoordinatorMessage | EncodedPart
+ToCoordinator = pb.NodeMessage | EncodedPart
+"""Messages of a study, encoded."""
+
+
 def encode_part(field: int, frame: Frame) -> EncodedPart:
     """The message with this frame as its only field. Args: field: TO_NODE or FROM_NODE."""
     before = pb.Frame()

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Never, NoReturn, Protocol, TypeVar
 
-from umpc.proto.large_parts import FROM_NODE, TO_NODE, reading, serialised
+from umpc.proto.large_parts import FROM_NODE, TO_NODE, ToNode, reading, serialised
 from umpc.proto.v1 import umpc_pb2 as pb
 
 from umpc.transport.tls import grpc  # isort: skip  (first: see tls.py)
@@ -142,7 +142,7 @@ class NodeStub(Greeted, Protocol):
         self, request: pb.ContactRequest, /, *, timeout: float
     ) -> pb.ContactReply: ...
 
-    def Study(self) -> Call[pb.CoordinatorMessage, pb.NodeMessage]: ...
+    def Study(self) -> Call[ToNode, pb.NodeMessage]: ...
 
     def Peer(self) -> Call[pb.PeerMessage, pb.PeerMessage]: ...
 

@@ -33,7 +33,6 @@ from umpc.study.possible import check_sums, impossible
 from umpc.study.report import SumReport
 from umpc.study.sizes import Member, Sizes
 
-
 SHORT_FRAMES = 4
 """The most frames of a total that is encoded once for all nodes: 2 MiB."""
 
