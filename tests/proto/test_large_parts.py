@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from umpc.errors import EncodingError
 from umpc.node.attempts.named_messages import NamedMessages
 from umpc.proto import codec
+from umpc.proto.frame_codec import encode_part
 from umpc.proto.large_parts import (
     FROM_NODE,
     LARGE,
     TO_NODE,
     EncodedPart,
     PartMessage,
-    encode_part,
     read_part,
     reading,
 )

@@ -11,15 +11,8 @@ from typing import Any
 
 from umpc.errors import EncodingError, UmpcError, error_classes
 from umpc.proto.checks import at_most, one_line, parse, sized
-from umpc.proto.frame_codec import decode_frame, decode_sent, encode_sent, put_frame
-from umpc.proto.large_parts import (
-    FROM_NODE,
-    LARGE,
-    TO_NODE,
-    ToCoordinator,
-    ToNode,
-    encode_part,
-)
+from umpc.proto.frame_codec import decode_frame, decode_sent, encode_part, encode_sent, put_frame
+from umpc.proto.large_parts import FROM_NODE, LARGE, TO_NODE, ToCoordinator, ToNode
 from umpc.proto.member_codec import (
     MAX_MEMBERS,
     SIGNATURE_BYTES,

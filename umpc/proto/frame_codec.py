@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import cast
 
 from umpc.errors import EncodingError
+from umpc.proto.large_parts import PAYLOAD, EncodedPart, size_field
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.frames import MAX_PAYLOAD, STEPS, Frame
@@ -43,6 +44,15 @@ def put_frame(encoded: pb.Frame, frame: Frame, payload: bytes | None = None) -> 
     encoded.count = frame.count
     encoded.width = frame.width
     encoded.payload = frame.payload if payload is None else payload
+
+
+def encode_part(field: int, frame: Frame) -> EncodedPart:
+    """The message with this frame as its only field. Args: field: TO_NODE or FROM_NODE."""
+    before = pb.Frame()
+    put_frame(before, frame, payload=b"")
+    head = before.SerializeToString() + size_field(PAYLOAD, len(frame.payload))
+    outer = size_field(field, len(head) + len(frame.payload))
+    return EncodedPart(b"".join((outer, head, frame.payload)))
 
 
 def encode_frames(frames: Sequence[Frame]) -> pb.Frame:

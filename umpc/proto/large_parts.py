@@ -7,6 +7,8 @@ them with the payload, and the receiver lets protobuf read them and looks at the
 
 A message of any other form is protobuf's: one that is small, that has another field, or whose
 frame goes on after its payload. What comes from outside therefore means the same as ever.
+
+`frame_codec.encode_part` writes a part. This file is loaded by every server, and so loads little.
 """
 
 from __future__ import annotations
@@ -15,9 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from umpc.proto.frame_codec import put_frame
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study.frames import ONE_BYTE, Frame
 
 LARGE = 1 << 14
 """Bytes of a message from which on copies take longer than this file."""
@@ -27,6 +27,8 @@ TO_NODE = pb.CoordinatorMessage.DESCRIPTOR.fields_by_name["part"].number
 FROM_NODE = pb.NodeMessage.DESCRIPTOR.fields_by_name["part"].number
 OWNERS = pb.Frame.DESCRIPTOR.fields_by_name["owners"].number
 PAYLOAD = pb.Frame.DESCRIPTOR.fields_by_name["payload"].number
+ONE_BYTE = 1 << 7
+"""The first number that takes two bytes."""
 VARINT, SIZED = 0, 2
 """Kinds of fields on the wire: a number, and bytes behind their size."""
 
@@ -87,15 +89,6 @@ class PartMessage:
 ToNode = pb.CoordinatorMessage | EncodedPart
 ToCoordinator = pb.NodeMessage | EncodedPart
 """Messages of a study, encoded."""
-
-
-def encode_part(field: int, frame: Frame) -> EncodedPart:
-    """The message with this frame as its only field. Args: field: TO_NODE or FROM_NODE."""
-    before = pb.Frame()
-    put_frame(before, frame, payload=b"")
-    head = before.SerializeToString() + _sized(PAYLOAD, len(frame.payload))
-    outer = _sized(field, len(head) + len(frame.payload))
-    return EncodedPart(b"".join((outer, head, frame.payload)))
 
 
 def serialised(message: Any) -> bytes:
@@ -169,7 +162,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return len(data) + 1, len(data)
 
 
-def _sized(field: int, size: int) -> bytes:
+def size_field(field: int, size: int) -> bytes:
     """What precedes a field of so many bytes: its number and kind, and its size."""
     found = bytearray((field << 3 | SIZED,))
     while size >= ONE_BYTE:
