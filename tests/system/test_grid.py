@@ -25,9 +25,11 @@ from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.links import NodeLink
 from umpc.errors import PeerLost, StudyAborted, StudyError, UmpcError
 from umpc.proto import codec
+from umpc.proto.large_parts import LARGE
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.frames import Frame
+from umpc.study.parts import FieldText
 from umpc.study.report import Report
 
 GRID = {"backend": "grid", "edges": "all"}
@@ -129,6 +131,14 @@ def test_a_study_prepared_ahead_needs_no_dealer_at_its_run(tables):
     ask(tables, prepare_study, name="ahead")
     report = run(tables, name="ahead")
     assert report.prepared and report.estimate == exact
+
+
+def test_a_table_in_large_parts_gives_the_clear_value(tables):
+    """Both ends read and write such parts themselves, in place of protobuf."""
+    fields = [FieldText(name, "0", "127", whole=True) for name in ("age", "balance")]
+    report = run(tables, name="large-parts", fields=fields)
+    assert report.bytes_online > 2 * len(tables.names) * LARGE
+    assert report.estimate == in_the_clear_of(tables, tables.names)
 
 
 def test_a_site_whose_rows_are_all_incomplete_adds_an_empty_table(tables):
