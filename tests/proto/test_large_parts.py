@@ -114,7 +114,7 @@ FORMS = {
 
 
 def meaning(read, data: bytes) -> object:
-    """What a message means to a coordinator, or how it is refused."""
+    """The meaning of a message to a coordinator, or how it is refused."""
     try:
         return codec.decode_node(read(data))
     except (DecodeError, EncodingError) as error:

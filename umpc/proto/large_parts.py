@@ -6,7 +6,7 @@ object and into bytes again. So the sender writes the few fields before it by pr
 them with the payload, and the receiver lets protobuf read them and looks at the payload in place.
 
 A message of any other form is protobuf's: one that is small, that has another field, or whose
-frame goes on after its payload. What comes from outside therefore means the same as ever.
+frame goes on after its payload. So a message from outside means the same as ever.
 
 `frame_codec.encode_part` writes a part. This file is loaded by every server, and so loads little.
 """
@@ -163,7 +163,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def size_field(field: int, size: int) -> bytes:
-    """What precedes a field of so many bytes: its number and kind, and its size."""
+    """The bytes before a field of this size: its number and kind, and the size."""
     found = bytearray((field << 3 | SIZED,))
     while size >= ONE_BYTE:
         found.append(size & (ONE_BYTE - 1) | ONE_BYTE)
