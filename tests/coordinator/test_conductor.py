@@ -6,6 +6,7 @@ docs/decisions/0090-fewer-rounds-of-a-prepared-run.md.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,9 @@ from umpc.coordinator.client import silent
 from umpc.coordinator.conductor import ANSWER_SECONDS, Conductor, expect_nothing
 from umpc.coordinator.losses import Losses
 from umpc.errors import PeerLost, RemoteProtocolError, UmpcError
+from umpc.proto import codec
 from umpc.study import messages as m
+from umpc.study.frames import Frame
 
 STEP = STUDY.seconds_per_step
 SAYS = {
@@ -120,13 +123,65 @@ def test_a_total_that_a_node_did_not_sign_is_confirmed_to_nobody(few, monkeypatc
         return SimpleNamespace(node=node, collect=collect, deliver=deliver, ask=ask)
 
     aggregation = SimpleNamespace(
-        add=print, total=lambda: iter(()), work_ahead=lambda: None, check_signed=check_signed
+        add=print,
+        is_short=True,
+        total=lambda: iter(()),
+        work_ahead=lambda: None,
+        check_signed=check_signed,
     )
     side: Any = SimpleNamespace(
-        study=STUDY, aggregation=aggregation, evaluate=lambda: m.Evaluate(())
+        study=STUDY,
+        attempt=SimpleNamespace(size=1),
+        aggregation=aggregation,
+        evaluate=lambda: m.Evaluate(()),
     )
     links = [link(place) for place in range(3)]
     run = Conductor(side, links, silent, 0.0, [], expect_nothing, Losses(STUDY))
     with pytest.raises(RemoteProtocolError, match="signed another total"):
         asyncio.run(run._evaluate())
     assert asked == []
+
+
+@pytest.mark.parametrize(("is_short", "times"), [(True, 1), (False, 3)])
+def test_a_short_total_is_encoded_once_for_all_nodes(is_short, times):
+    """All nodes get the same messages. A long total is made for each, since it fills the memory."""
+    frames = [Frame("total", (), number, 1, 32, bytes(4)) for number in range(2)]
+    told: list[list[Any]] = []
+    totals: list[int] = []
+
+    def total() -> Iterator[Frame]:
+        totals.append(1)
+        return iter(frames)
+
+    async def collect(*_: Any) -> None:
+        """All frames have come."""
+
+    async def deliver(step: str, parts: Iterable[Any], *_: Any) -> m.TotalSigned:
+        told.append(list(parts))
+        return m.TotalSigned(b"")
+
+    def check_signed(signatures: Any) -> None:
+        raise RemoteProtocolError("the rest is another test's", culprit="node-1")
+
+    aggregation = SimpleNamespace(
+        add=print,
+        is_short=is_short,
+        total=total,
+        work_ahead=lambda: None,
+        check_signed=check_signed,
+    )
+    side: Any = SimpleNamespace(
+        study=STUDY,
+        attempt=SimpleNamespace(size=1),
+        aggregation=aggregation,
+        evaluate=lambda: m.Evaluate(()),
+    )
+    links: list[Any] = [
+        SimpleNamespace(node=node, collect=collect, deliver=deliver) for node in STUDY.nodes[:3]
+    ]
+    run = Conductor(side, links, silent, 0.0, [], expect_nothing, Losses(STUDY))
+    with pytest.raises(RemoteProtocolError, match="another test's"):
+        asyncio.run(run._evaluate())
+    assert len(totals) == times
+    assert told == [[codec.encode_coordinator(m.Part(frame)) for frame in frames]] * 3
+    assert (told[0][0] is told[1][0]) == is_short

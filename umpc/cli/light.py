@@ -52,7 +52,7 @@ class LightSite:
     ) -> None:
         """Let a server answer the calls to this node. Args: as of `OwnSite.calls`."""
         from umpc.node.light_server import LightServer
-        from umpc.transport.services import rpc
+        from umpc.transport.services import add_node
 
         async def load() -> NodeServer:
             # Heartbeats go on meanwhile.
@@ -60,7 +60,7 @@ class LightSite:
             return self._load(finished, ending)
 
         node = LightServer(self.identity, load)
-        rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
+        add_node(node, server)
 
     def _load(
         self, finished: Callable[[UmpcError | None], None], ending: contextlib.ExitStack

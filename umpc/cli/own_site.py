@@ -48,10 +48,10 @@ class OwnSite:
         watch: Callable[[], RunWatch] | None = None,
     ) -> None:
         """Let a server answer the calls to this node. Args: as of `calls`."""
-        from umpc.transport.services import rpc
+        from umpc.transport.services import add_node
 
         node = self.calls(finished, ending, watch)
-        rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
+        add_node(node, server)
 
     def calls(
         self,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from umpc.coordinator.links import NodeLink, Tell, each
+from umpc.coordinator.links import NodeLink, Tell, each, encoded_parts
 from umpc.coordinator.losses import Losses
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased
@@ -225,8 +225,13 @@ class Conductor:
         All processors are busy while they prepare.
         """
         if self._is_small:
+            await self._briefly_late(self.side.anticipate)
+
+    async def _briefly_late(self, function: Callable[[], Expected]) -> Expected:
+        """Compute as `_briefly`, once the messages that were written before have left."""
+        if self._is_small:
             await asyncio.sleep(SENT_SECONDS)
-            await self._briefly(self.side.anticipate)
+        return await self._briefly(function)
 
     async def _briefly(self, function: Callable[[], Expected]) -> Expected:
         """Compute in place where the study is small; a thread of its own starts too late."""
@@ -253,11 +258,14 @@ class Conductor:
             await link.collect("evaluate", evaluate, add, seconds)
 
         async def deliver(link: NodeLink) -> m.TotalSigned:
-            return await link.deliver("evaluate", aggregation.total(), (m.TotalSigned,), seconds)
+            parts = told or encoded_parts(aggregation.total())
+            return await link.deliver("evaluate", parts, (m.TotalSigned,), seconds)
 
         await each(self.links, "evaluate", collect)
         failpoint("before-total")
-        working = asyncio.create_task(asyncio.to_thread(aggregation.work_ahead))
+        # all nodes get the same bytes, and a long vector would fill the memory
+        told = tuple(encoded_parts(aggregation.total())) if aggregation.is_short else ()
+        working = asyncio.create_task(self._briefly_late(aggregation.work_ahead))
         try:
             signed = await each(self.links, "evaluate", deliver)
         finally:

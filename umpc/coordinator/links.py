@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from umpc.coordinator.run_file import Note, no_note
 from umpc.errors import ApprovalPending, PeerLost, StudyAborted, UmpcError
 from umpc.proto import codec, named_messages
-from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.proto.large_parts import ToNode
 from umpc.study import messages as m
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
@@ -65,7 +65,7 @@ class NodeLink:
         self._named: named_messages.Encoded | None = None
         self._is_over = False
         """The node has sent its last message and ends the stream itself."""
-        self._stream: RpcStream[pb.CoordinatorMessage, m.NodeMessage] = RpcStream(
+        self._stream: RpcStream[ToNode, m.NodeMessage] = RpcStream(
             node.name, "connect", codec.decode_node, ahead=MESSAGES_AHEAD
         )
 
@@ -114,12 +114,12 @@ class NodeLink:
                 pass
 
     async def deliver(
-        self, step: str, frames: Iterator[Frame], kinds: tuple[type[T], ...], seconds: float
+        self, step: str, parts: Iterable[ToNode], kinds: tuple[type[T], ...], seconds: float
     ) -> T:
-        """Send frames, and return the answer to all of them. Raises: as `ask`."""
+        """Send encoded messages, and return the answer to all of them. Raises: as `ask`."""
         async with self._stream.deadline(step, seconds):
-            for frame in frames:
-                await self._stream.write(codec.encode_coordinator(m.Part(frame)))
+            for part in parts:
+                await self._stream.write(part)
             return await self._answer(step, kinds)
 
     async def _write(self, message: m.CoordinatorMessage) -> None:
@@ -184,6 +184,11 @@ class NodeLink:
             await self._stream.ended_within(END_SECONDS)
         await self._stream.finish(ABORT_SECONDS)
         await self._stream.close(keep=keep)
+
+
+def encoded_parts(frames: Iterable[Frame]) -> Iterator[ToNode]:
+    """The messages that carry these frames."""
+    return (codec.encode_coordinator(m.Part(frame)) for frame in frames)
 
 
 class AskedLink(Protocol):

@@ -47,6 +47,7 @@ from umpc.node.policy import Policy
 from umpc.node.public_errors import public_error
 from umpc.node.run_watch import RunWatch, Unwatched
 from umpc.proto import codec
+from umpc.proto.large_parts import ToCoordinator
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.study import document
@@ -67,7 +68,7 @@ CAUSE_SECONDS = 2
 A node that parked a study waits as long to hear whether the other nodes parked it too.
 """
 
-StudyContext = Context[pb.CoordinatorMessage, pb.NodeMessage]
+StudyContext = Context[pb.CoordinatorMessage, ToCoordinator]
 PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from umpc.errors import EncodingError, UmpcError, error_classes
 from umpc.proto.checks import at_most, one_line, parse, sized
-from umpc.proto.frame_codec import decode_frame, decode_sent, encode_sent, put_frame
+from umpc.proto.frame_codec import decode_frame, decode_sent, encode_part, encode_sent, put_frame
+from umpc.proto.large_parts import FROM_NODE, LARGE, TO_NODE, ToCoordinator, ToNode
 from umpc.proto.member_codec import (
     MAX_MEMBERS,
     SIGNATURE_BYTES,
@@ -24,13 +25,19 @@ from umpc.proto.member_codec import (
 )
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
-from umpc.study.frames import BETWEEN_NODES, MAX_PAYLOAD, TO_SHUFFLERS, WITH_COORDINATOR
+from umpc.study.frames import (
+    BETWEEN_NODES,
+    MAX_PAYLOAD,
+    TO_SHUFFLERS,
+    WITH_COORDINATOR,
+    Frame,
+)
 
 MAX_SECONDS = 366 * 86_400
 MAX_QUESTION = 1 << 14
 
 
-def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
+def encode_coordinator(message: m.CoordinatorMessage) -> ToNode:
     match message:
         case m.Propose(study, ahead):
             return pb.CoordinatorMessage(propose=pb.Propose(study=study, ahead=ahead))
@@ -43,9 +50,7 @@ def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
         case m.Evaluate(signatures):
             return pb.CoordinatorMessage(evaluate=pb.Evaluate(signatures=signatures))
         case m.Part(frame):
-            encoded = pb.CoordinatorMessage()
-            put_frame(encoded.part, frame)
-            return encoded
+            return _encode_told(frame)
         case m.TotalConfirmed(signatures):
             confirmed = pb.TotalConfirmed(signatures=signatures)
             return pb.CoordinatorMessage(total_confirmed=confirmed)
@@ -59,6 +64,15 @@ def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
             return pb.CoordinatorMessage(drop=pb.Drop())
         case m.Abort(culprit, reason, keep):
             return pb.CoordinatorMessage(abort=pb.Abort(culprit=culprit, reason=reason, keep=keep))
+
+
+def _encode_told(frame: Frame) -> ToNode:
+    """A part of the total."""
+    if len(frame.payload) >= LARGE:
+        return encode_part(TO_NODE, frame)
+    encoded = pb.CoordinatorMessage()
+    put_frame(encoded.part, frame)
+    return encoded
 
 
 def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
@@ -90,7 +104,7 @@ def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
     raise EncodingError("an empty or unknown message came from the coordinator")
 
 
-def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
+def encode_node(message: m.NodeMessage) -> ToCoordinator:
     match message:
         case m.Accepted():
             return pb.NodeMessage(accepted=_encode_accepted(message))
@@ -152,11 +166,13 @@ def _encode_prepared(message: m.Prepared) -> pb.Prepared:
     )
 
 
-def _encode_within_step(message: m.Part | m.TotalSigned | m.Want) -> pb.NodeMessage:
+def _encode_within_step(message: m.Part | m.TotalSigned | m.Want) -> ToCoordinator:
     """A node's part in a total, or its question for a message that was named."""
     if isinstance(message, m.Want):
         return pb.NodeMessage(want=pb.Want(digest=message.digest))
     if isinstance(message, m.Part):
+        if len(message.frame.payload) >= LARGE:
+            return encode_part(FROM_NODE, message.frame)
         encoded = pb.NodeMessage()
         put_frame(encoded.part, message.frame)
         return encoded

@@ -20,6 +20,7 @@ from hashlib import sha256
 from umpc.errors import EncodingError
 from umpc.proto import codec
 from umpc.proto.checks import parse, sized
+from umpc.proto.large_parts import ToNode
 from umpc.proto.member_codec import LARGE_BYTES, PIECE_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
@@ -35,7 +36,7 @@ COMMON = (m.Propose, m.Agree, m.Begin, m.Evaluate, m.TotalConfirmed)
 class Encoded:
     """A coordinator's message on the wire. body: its bytes, where it is named first."""
 
-    first: pb.CoordinatorMessage
+    first: ToNode
     body: bytes = b""
 
     def pieces(self) -> Iterator[pb.CoordinatorMessage]:

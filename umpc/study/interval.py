@@ -11,12 +11,14 @@ from typing import Protocol
 from umpc.study.document import Study
 from umpc.ustat.error_law import Noise
 from umpc.ustat.estimators import WITH_VARIANCE, Estimate, estimate
-from umpc.ustat.intervals import covering_interval, sampling_std
+from umpc.ustat.intervals import TAIL, covering_interval, sampling_std
 from umpc.ustat.joint_values import joint_values
 from umpc.ustat.released_means import Floats, ReleasedStatistic, ReleasedSum
 
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 """The plural name of a set of so many records."""
+FROM_ONE_MEAN = ("mean", "total")
+"""The estimators whose errors are those of one mean, whatever its value is."""
 UNBOUNDED = (
     "no value: with the sampling of E a denominator cannot be told from zero; take more edges"
 )
@@ -103,6 +105,15 @@ def _covering(study: Study, released: tuple[ReleasedSum, ...], sets: int) -> Cov
     if not (isfinite(low) and isfinite(high)):
         return NOTHING
     return Covering(low, high, sampling_std(study.estimator, statistic, sets))
+
+
+def expect_interval(study: Study, sums: Sequence[MeanAndErrors]) -> None:
+    """Compute the law of a single mean over all sets ahead: its noise is all that it depends on.
+
+    Args: sums: as of `estimated`, with any means.
+    """
+    if study.estimator in FROM_ONE_MEAN and len(sums) == 1 and not sums[0].sampling_std_bound:
+        statistic_of(study, sums).law([1.0], 0.0).central(TAIL)
 
 
 def statistic_of(study: Study, sums: Sequence[MeanAndErrors]) -> ReleasedStatistic:

@@ -13,13 +13,16 @@ from tests.support.studies import KENDALL, SPEARMAN, Entropy, random_tables
 from umpc.crypto.ring import Ring
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.node.attempts.run_compute import SMALL_STUDY, is_small
-from umpc.protocols.grid import masks
+from umpc.protocols.grid import masks, node_table
 from umpc.protocols.grid.dealing import GridDealing
-from umpc.protocols.grid.masked_form import masked_forms
+from umpc.protocols.grid.masked_form import PairSum, masked_forms
 from umpc.protocols.grid.masks import MaskLayout, inner
 from umpc.protocols.grid.total import total_statement
 from umpc.protocols.grid.without_dealer import DealerlessAttempt
 from umpc.simulation import AUTHORITY
+from umpc.study import interval
+from umpc.ustat import error_law
+from umpc.ustat.error_law import ErrorLaw
 
 STUDY = grid_study(x=("0", "6"), y=("0", "4"))
 
@@ -41,6 +44,28 @@ def test_a_total_is_the_sum_of_all_masked_tables():
 
 def test_a_run_gives_a_report():
     assert a_run().up_to_release().finish().edges == 36
+
+
+@pytest.mark.parametrize("is_ahead", [True, False])
+def test_the_law_of_the_interval_is_computed_before_the_shares_come(monkeypatch, is_ahead):
+    """It is the same interval as without."""
+    computed: list[int] = []
+    plain = ErrorLaw.inverted
+
+    def noted(law: ErrorLaw):
+        computed.append(1)
+        return plain(law)
+
+    run = a_run().up_to_release()
+    exact = a_run().up_to_release().finish()
+    error_law._below_by_noise.cache_clear()
+    interval._covering.cache_clear()
+    monkeypatch.setattr(ErrorLaw, "inverted", noted)
+    if is_ahead:
+        run.coordinator.anticipate()
+        assert computed == [1]
+    report = run.finish()
+    assert computed == [1] and (report.low, report.high) == (exact.low, exact.high)
 
 
 # --- each step once -------------------------------------------------------------------------------
@@ -86,6 +111,50 @@ def test_work_ahead_of_the_confirmation_makes_no_share_and_changes_none():
             node.aggregation.work_ahead()
     plain, ahead = ([node.table.shares for node in run.confirm().nodes] for run in runs)
     assert ahead == plain
+
+
+def test_only_the_first_node_computes_what_everybody_knows(monkeypatch):
+    run = a_run().prepare().count().send().tell()
+    known: list[int] = []
+    monkeypatch.setattr(PairSum, "public", lambda *_: known.append(1) or 1 << 40)
+    for node in run.nodes:
+        node.aggregation.work_ahead()
+        assert len(known) == 1
+    first, *others = (node.table._of_total for node in run.nodes)
+    assert first[0] > 0 and all(other[0] <= 0 for other in others)
+
+
+def test_a_mask_of_one_frame_is_made_once_and_forgotten_with_the_seed(monkeypatch):
+    made: list[bytes] = []
+    plain = masks.mask_stream
+
+    def noted(seed: bytes, attempt: bytes):
+        made.append(seed)
+        return plain(seed, attempt)
+
+    monkeypatch.setattr(node_table, "mask_stream", noted)
+    for frame_bytes, times in ((1 << 19, 1), (16, 2)):
+        monkeypatch.setattr(masks, "FRAME_BYTES", frame_bytes)
+        made.clear()
+        run = a_run().up_to_release()
+        assert len(made) == times * len(run.nodes)
+        assert all(node.table._mask is None for node in run.nodes)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "has_own"),
+    [(KENDALL, False), ("a.x * b.x", True), ("1 - sign(a.x - b.x) * sign(a.x - b.x)", True)],
+)
+def test_own_parts_are_left_out_where_no_record_has_a_value_with_itself(kernel, has_own):
+    run = GridRun(
+        grid_study(kernel, x=("0", "6"), y=("0", "4")), random_tables(COUNTS, "own", high=4)
+    )
+    grid = run.prepare().attempt.grid
+    (form,) = grid.forms
+    (pair_sum,) = masked_forms(grid)
+    table = np.arange(1, grid.cells + 1, dtype=np.uint64)
+    assert form.diagonal().any() == has_own
+    assert pair_sum.own(table) == -inner(form.diagonal(), table)
 
 
 def test_the_size_of_an_attempt_counts_cells_and_not_sets():
@@ -279,10 +348,13 @@ def test_a_layout_reads_what_it_writes(monkeypatch, bits, cells):
         assert (found == values[start : start + len(found)]).all()
 
 
-def test_an_inner_product_is_exact_modulo_2_64():
+def test_an_inner_product_is_exact_modulo_the_ring():
     words = masks.mask_stream(bytes(32), b"inner").words(70_000)
     exact = sum(int(word) ** 2 for word in words) % (1 << 64)
     assert inner(words, words) == exact
+    short = words.astype(np.uint32)
+    exact = sum(int(word) ** 2 for word in short) % (1 << 32)
+    assert inner(short, short) == exact
 
 
 def test_masks_of_two_nodes_and_of_two_attempts_differ():

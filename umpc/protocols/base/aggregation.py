@@ -66,6 +66,11 @@ class CoordinatorAggregation(Protocol):
         """
         ...
 
+    @property
+    def is_short(self) -> bool:
+        """The total may stay in memory once more, for all nodes to get it."""
+        ...
+
     def total(self) -> Iterator[Frame]:
         """The total, once all vectors are added."""
         ...

@@ -96,7 +96,8 @@ def statistic_of_grid(study: Study, columns: Columns, first: int) -> float | Non
     ring = RINGS[-1]
     means = []
     for form, kernel in zip(masked_forms(grid), study.parsed_kernels, strict=True):
-        multiplied = ring.decode(ring.encode(form.of_total(table)[0] + form.own(table)))
+        public = form.public(table, form.image(table))
+        multiplied = ring.decode(ring.encode(public + form.own(table)))
         means.append(float(multiplied // factor * kernel.unit / sizes.sets))
     zeros = [0.0] * len(means)
     return estimate(study.estimator, means, zeros, zeros, sizes.sets).value

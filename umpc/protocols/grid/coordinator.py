@@ -28,10 +28,13 @@ from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
 from umpc.study.cost import Cost
 from umpc.study.frames import Frame
-from umpc.study.interval import Limits
+from umpc.study.interval import Limits, expect_interval
 from umpc.study.possible import check_sums, impossible
 from umpc.study.report import SumReport
 from umpc.study.sizes import Member, Sizes
+
+SHORT_FRAMES = 4
+"""The most frames of a total that is encoded once for all nodes: 2 MiB."""
 
 
 class TotalOfTables:
@@ -64,8 +67,12 @@ class TotalOfTables:
         self._came[node] += 1
         return self._came[node] == layout.frames
 
+    @property
+    def is_short(self) -> bool:
+        return self.attempt.layout.frames <= SHORT_FRAMES
+
     def total(self) -> Iterator[Frame]:
-        """The frames of the total, for each node anew."""
+        """The frames of the total, each time anew."""
         layout = self.attempt.layout
         if any(came != layout.frames for came in self._came):
             raise LocalProtocolError("the total is told when all masked histograms have come")
@@ -114,6 +121,12 @@ class GridCoordinator(UMpcCoordinator):
 
     def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
         return grid_attempt(self.study, members, openings)
+
+    def anticipate(self) -> None:
+        super().anticipate()
+        sizes = self.attempt.sizes
+        laws = noise_of_sums(sizes)
+        expect_interval(self.study, sum_reports(sizes, [0] * len(laws), laws))
 
     def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
         return cost_of(require(attempt, GridAttempt))

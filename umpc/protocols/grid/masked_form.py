@@ -23,6 +23,7 @@ from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Words
 from umpc.protocols.grid.masks import inner, widened
 from umpc.protocols.grid.operators import DyadicGrid, Form, Grid, TripleForm
+from umpc.protocols.grid.operators.form import PairForm
 
 VECTORS_FROM = 3
 """The least degree for which the dealer deals shares of a vector besides those of a number."""
@@ -41,10 +42,17 @@ def working_kind(ring: Ring, degree: int) -> np.dtype[np.unsignedinteger[Any]]:
 class MaskedForm(Protocol):
     """One of a study's sums."""
 
-    def of_total(self, total: Elements) -> tuple[int, Elements]:
-        """The part of the sum that everybody knows, and the vector by which masks are multiplied.
+    times: int
+    """The multiple of ⟨mask, image⟩ that a share is less by."""
 
-        Args: total: (cells,) of `working_kind`. Returns: congruent to the part; (cells,).
+    def image(self, total: Elements) -> Elements:
+        """The vector by which masks are multiplied. Args: total: (cells,) of `working_kind`."""
+        ...
+
+    def public(self, total: Elements, image: Elements) -> int:
+        """The part of the sum that everybody knows. Args: image: of this total.
+
+        Returns: congruent to the part.
         """
         ...
 
@@ -65,17 +73,20 @@ class PairSum:
     """A sum over pairs, doubled."""
 
     form: Form
+    times = 2
 
-    def of_total(self, total: Elements) -> tuple[int, Elements]:
-        image = self.form.apply(total)
-        public = inner(total, image)
-        image += image
-        return public, image
+    def image(self, total: Elements) -> Elements:
+        return self.form.apply(total)
+
+    def public(self, total: Elements, image: Elements) -> int:
+        return inner(total, image)
 
     def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
         return None, inner(mask, self.form.apply(mask))
 
     def own(self, table: Words) -> int:
+        if isinstance(self.form, PairForm) and not self.form.own.terms:
+            return 0  # f(r, r) is 0, as for differences and signs of them
         return -inner(self.form.diagonal(), table)
 
 
@@ -84,9 +95,13 @@ class TripleSum:
     """A sum over triples, six times."""
 
     form: TripleForm
+    times = 1
 
-    def of_total(self, total: Elements) -> tuple[int, Elements]:
-        return self.form.value(widened(total)), self.form.gradient(widened(total))
+    def image(self, total: Elements) -> Elements:
+        return self.form.gradient(widened(total))
+
+    def public(self, total: Elements, image: Elements) -> int:
+        return self.form.value(widened(total))
 
     def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
         return self.form.dealt(widened(mask))

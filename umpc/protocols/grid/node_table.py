@@ -8,8 +8,8 @@ r, where c_u is its share of aᵀAa (`masked_form.py`). The study's first node a
 noise and zero shares only (`node.py`).
 
 Memory: the own table, one 64-bit word for each cell. Later the total and A·Ĥ, each one ring
-element for each cell (64 bits over triples), and those of an operator. The last
-node also keeps its shares of vectors, where these are dealt.
+element for each cell (64 bits over triples), and those of an operator; a mask of one frame. The
+last node also keeps its shares of vectors, where these are dealt.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ class NodeTable:
         self._table: Words | None = None
         self._own_parts: list[int] = []
         self._is_masked = False
+        self._mask: Elements | None = None
+        """The mask of a table of one frame, until the share is made; a longer one is made twice."""
         self._total: Elements | None = None
         self._came = 0
         self._hash = hashlib.sha256()
@@ -94,8 +96,11 @@ class NodeTable:
         stream = mask_stream(self._seed, self.attempt.id)
         for start, stop in layout.ranges:
             mask: Elements = stream.words(stop - start, layout.ring.dtype)
-            mask += table[start:stop].astype(layout.ring.dtype)
-            yield layout.frame(HISTOGRAM, start, mask)
+            if layout.frames == 1:
+                self._mask = mask
+            masked = table[start:stop].astype(layout.ring.dtype)
+            masked += mask
+            yield layout.frame(HISTOGRAM, start, masked)
 
     def take(self, frame: Frame) -> bool:
         """The next frame of the total. Returns: whether it was the last one.
@@ -143,6 +148,7 @@ class NodeTable:
         self._total = None
         self._vectors.clear()
         self._seed = b""
+        self._mask = None
 
     def confirm(self, signatures: Sequence[bytes]) -> None:
         """Make the node's share of each sum, once all nodes have signed this total.
@@ -161,11 +167,19 @@ class NodeTable:
 
     def _share(self, total: Elements, place: int, form: MaskedForm) -> int:
         """The part of a node's share that depends on the total."""
-        public, image = form.of_total(total)
-        share = -self._with_stream(mask_stream(self._seed, self.attempt.id), image)
+        image = form.image(total)
+        share = -form.times * self._with_mask(image)
         if place < self.attempt.vectors:
             share += self._with_vector(place, total)
-        return share + public * (self.node == 0)
+        if self.node == 0:
+            share += form.public(total, image)
+        return share
+
+    def _with_mask(self, image: Elements) -> int:
+        """⟨a_u, image⟩ modulo 2^w."""
+        if self._mask is not None:
+            return inner(self._mask.astype(image.dtype, copy=False), image)
+        return self._with_stream(mask_stream(self._seed, self.attempt.id), image)
 
     def _with_vector(self, place: int, total: Elements) -> int:
         """⟨g_u, Ĥ⟩ modulo 2^w: the node's share of a sum's vector is dealt, or a stream."""
