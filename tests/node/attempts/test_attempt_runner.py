@@ -14,6 +14,7 @@ from umpc.errors import LocalProtocolError, PeerUnavailable, RemoteProtocolError
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.compute_threads import ComputeThreads
 from umpc.node.attempts.material import DealerCall, DealerLine
+from umpc.node.attempts.mesh_preparation import MeshPreparation, RunParts
 from umpc.node.attempts.stream_link import StreamLink, peer_stream
 from umpc.study import messages as m
 
@@ -180,6 +181,50 @@ def test_a_node_tosses_coins_while_the_dealer_deals_where_they_need_no_seed(earl
     assert done == (["tossed", "dealt"] if early else ["dealt", "tossed"])
 
 
+def preparation(runner: AttemptRunner, mesh: Any) -> MeshPreparation:
+    run = runner.compute, runner.links, runner.material, runner.traffic, runner.channels
+    return MeshPreparation(runner.site, RunParts(*run), runner._rounds_over(mesh, None), (), ())
+
+
+def test_nodes_connect_while_the_dealers_seed_is_on_its_way_and_toss_after_it(monkeypatch):
+    """The dealer here sends the seed only once the links are there."""
+    done: list[str] = []
+
+    async def scenario() -> None:
+        runner = AttemptRunner(cast(Any, SimpleNamespace(workers=None)), tell=cast(Any, None))
+        attempt = SimpleNamespace(
+            needs_dealer=True,
+            program=SimpleNamespace(window=None),
+            tree_hash=lambda: None,
+            chunks_of=lambda node: (),
+            makes_ahead=False,
+        )
+        mesh = cast(Any, SimpleNamespace(attempt=attempt, index=0, peers=(), tosses_early=False))
+        steps = preparation(runner, mesh)
+        connected = asyncio.Event()
+
+        async def connect(mesh: Any) -> None:
+            connected.set()
+            done.append("connected")
+
+        async def seed(mesh: Any, ahead: bool) -> None:
+            await connected.wait()
+            done.append("seed")
+
+        async def set_up(mesh: Any) -> None:
+            done.append("set up")
+
+        for name, step in (("_connect", connect), ("_take_seed", seed), ("_set_up", set_up)):
+            monkeypatch.setattr(steps, name, step)
+        try:
+            assert await steps.ready(ahead=False) == []
+        finally:
+            runner.close()
+
+    asyncio.run(scenario())
+    assert done == ["connected", "seed", "set up"]
+
+
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_set_up_by_points_begins_while_the_nodes_connect(waits):
     """The peer here answers only once it has begun. With a channel that may wait, none begins."""
@@ -230,7 +275,7 @@ def test_a_set_up_by_points_begins_while_the_nodes_connect(waits):
         mesh = cast(Any, Mesh())
         runner.channels.count_set_up = cast(Any, lambda mesh: None)
         try:
-            await runner._meet(mesh, runner._rounds_over(mesh, None))
+            await preparation(runner, mesh)._meet(mesh)
         finally:
             runner.close()
 
