@@ -119,6 +119,7 @@ def test_a_garbler_that_garbles_another_circuit_gives_a_possible_number_or_none(
 
 
 @pytest.mark.attack(LINE, "honest", "outside the promise; a sum out of range is noticed")
+@pytest.mark.lies("amplify")
 def test_an_amplified_record_in_the_honest_grade(liars):
     ended = liars.attempt(
         name="amplify-covariance", statistic="covariance", epsilon="1000", noise="distributed"
@@ -127,6 +128,7 @@ def test_an_amplified_record_in_the_honest_grade(liars):
 
 
 @pytest.mark.attack(FLIPS, "lying_nodes", "bounded: in the robust range, or noticed")
+@pytest.mark.lies("flip")
 def test_a_flipping_node_in_a_real_session_of_lying_nodes(liars):
     ended = liars.attempt(
         name="flip-lying", adversary="lying_nodes", noise="distributed", epsilon="1000"

@@ -23,6 +23,7 @@ def noise_of(study, label: str) -> int:
 
 
 @pytest.mark.attack(LINE, "honest", "bounded: the dealer's rows change no coin")
+@pytest.mark.lies("silent")
 def test_rows_of_zeros_do_not_silence_the_noise(monkeypatch):
     monkeypatch.setattr(simulation, "DealerSession", LyingDealer)
     study = make_study(nodes=2, noise="in_mpc", epsilon="1/8", name="silent-coins")
@@ -45,6 +46,7 @@ def test_the_same_runs_with_an_honest_dealer_have_noise():
 @pytest.mark.attack(
     "a committee member flips one opened coin share", "honest", "outside the promise"
 )
+@pytest.mark.lies("coin")
 def test_flipped_coins_give_a_possible_number_or_none(liars):
     """The noise is then another one, so ε does not hold: the grade's sentence excludes it."""
     ended = liars.attempt(name="coin-honest", noise="in_mpc", epsilon="1")
