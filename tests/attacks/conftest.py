@@ -142,9 +142,7 @@ class AttackLab(Lab):
 
 
 @pytest.fixture(scope="session")
-def liars(
-    tmp_path_factory: pytest.TempPathFactory, all_lies: Record
-) -> Iterator[AttackLab]:
+def liars(tmp_path_factory: pytest.TempPathFactory, all_lies: Record) -> Iterator[AttackLab]:
     """Provide node-1 and node-2, which are honest, and liars."""
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     lab = AttackLab(tmp_path_factory.mktemp("liars"), 3)

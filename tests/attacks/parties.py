@@ -4,8 +4,9 @@ The first word of a study's name says how the process lies; in any other study i
 
 | word | who lies | how |
 |---|---|---|
-| `amplify` | node | adds 2^25 to the first masked value of a record in round 1 |
-| `flip` | node | flips the first bit of everything that it opens |
+| `amplify` | node | adds 2^25 to the first masked value of its first record, or subtracts it |
+| `flip` | node | flips the first bit of everything that it opens, for the others only |
+| `widen` | node | flips the same bit, and goes on with the flipped bit itself |
 | `coin` | node | flips a bit of everything that it opens while a committee draws noise |
 | `replay` | node | sends frames of a former study before its own |
 | `random` | dealer | deals random bytes |
@@ -25,6 +26,8 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
+
+import numpy as np
 
 from tests.attacks.lies import told
 from umpc.coordinator.links import NodeLink
@@ -65,14 +68,28 @@ class LyingNode(UMpcNode):
         LyingNode.now = self.study.name
         return super().begin(*arguments)
 
-    def fields_for(self, peer: int) -> list[Message]:
-        first, *others = super().fields_for(peer)
+    def receive_seed(self, node_seed: bytes) -> None:
+        super().receive_seed(node_seed)
         if self._lies("amplify"):
-            first = changed(self.study.name, first, AMPLIFIED_BIT)
-        return [first, *others]
+            self._amplify()
+
+    def _amplify(self) -> None:
+        """Change the first record. The second time undoes the first."""
+        self.cells.masked[self.index][0][0] ^= np.uint64(1 << AMPLIFIED_BIT)
+
+    def fields_for(self, peer: int) -> list[Message]:
+        sent = super().fields_for(peer)
+        if not self._lies("amplify"):
+            return sent
+        self._amplify()
+        honest = super().fields_for(peer)
+        self._amplify()
+        return told("amplify", self.study.name, "masked_fields", honest, sent)
 
     def protocol(self, chunk: Chunk, *rest: Any) -> Any:
         honest = super().protocol(chunk, *rest)
+        if self._lies("widen") and not chunk.noise:
+            return flipping(self.study.name, honest, believed=True)
         lies = self._lies("coin" if chunk.noise else "flip")
         return flipping(self.study.name, honest) if lies else honest
 
@@ -91,13 +108,19 @@ def changed(study: str, message: Message, bit: int) -> Message:
     return told(strategy(study), study, message.step, message, lie)
 
 
-def flipping(study: str, protocol: Any) -> Any:
-    """The party's protocol, whose openings have their first bit flipped."""
+def flipping(study: str, protocol: Any, *, believed: bool = False) -> Any:
+    """The party's protocol, whose openings have their first bit flipped.
+
+    Args: believed: the party takes the flipped bit for the opened one, as all others do. Its
+        shares then fit theirs. A flip of a reply's bit does that, for a bit is the sum of all.
+    """
     message = next(protocol)
     while True:
         try:
-            theirs = yield changed(study, message, 0)
-            message = protocol.send(theirs)
+            first, *others = yield changed(study, message, 0)
+            if believed:
+                first = replace(first, payload=flipped(first.payload, 0, 0))
+            message = protocol.send([first, *others])
         except StopIteration as stop:
             return stop.value
 

@@ -32,9 +32,11 @@ def test_a_replay_of_an_impossible_sum_is_no_result_either(liars):
 @pytest.mark.attack(
     "a node flips opened bits", "honest", "outside the promise; in range or noticed"
 )
-@pytest.mark.lies("flip")
-def test_flipped_bits_give_a_number_in_range_or_none(liars):
-    ended = liars.attempt(name="flip-honest", epsilon="1000")
+@pytest.mark.parametrize(
+    "lie", [pytest.param(lie, marks=pytest.mark.lies(lie)) for lie in ("flip", "widen")]
+)
+def test_flipped_bits_give_a_number_in_range_or_none(liars, lie):
+    ended = liars.attempt(name=f"{lie}-honest", epsilon="1000")
     if isinstance(ended, Report):
         assert -1.5 <= ended.estimate <= 1.5
     else:
