@@ -62,6 +62,15 @@ def test_flipped_coins_change_the_noise(monkeypatch):
     assert noise_of(study, "coins") != honest
 
 
+@pytest.mark.lies("coin")
+def test_flipped_coins_that_were_dealt_give_no_number(monkeypatch):
+    """The liar's share does not fit the others' then: a random number of the ring comes out."""
+    study = make_study(nodes=2, noise="in_mpc", epsilon="1/8", coins="dealt", name="coin-dealt")
+    let_node_0_lie(monkeypatch)
+    with pytest.raises(ImpossibleResult):
+        noise_of(study, "dealt")
+
+
 @pytest.mark.attack("a committee member flips one opened coin share", "lying_nodes", "refused")
 @pytest.mark.parametrize("noise", ["in_mpc", "binomial"])
 def test_noise_of_a_committee_is_refused_where_nodes_lie(noise):
