@@ -3,6 +3,9 @@
 A test says with `@attack(line, grade, outcome)` which line of the list it attacks, in which grade,
 and what must come of it: *refused* before anything, *noticed* with an error and no result,
 *bounded* by an audited ε, or *outside* the promise of that grade.
+
+It says with `@lies(strategy, …)` which lies must be told while it runs. It fails where one of them
+was not told, and where a process lied that was to be honest. A test without it runs no liar.
 """
 
 from __future__ import annotations
@@ -10,12 +13,13 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.attacks.lies import FILE, Record, check
 from tests.attacks.parties import LyingLink, Tale
 from tests.system.conftest import Lab, lab
 from umpc.coordinator import client
@@ -34,6 +38,36 @@ SECONDS = 20
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "attack(line, grade, outcome): a row of the table")
+    config.addinivalue_line("markers", "lies(strategy, …): the lies that must be told")
+
+
+@pytest.fixture(scope="session")
+def all_lies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Record]:
+    """Provide the record of all lies, whose file the environment names for every process."""
+    file = tmp_path_factory.mktemp("lies") / "told"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FILE, str(file))
+        yield Record(file)
+
+
+@pytest.fixture(autouse=True)
+def record(all_lies: Record) -> Record:
+    """Let every test have the record; `pytest_runtest_call` reads it."""
+    return all_lies
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test whose lies were not told, or that saw others. It is a part of the test itself."""
+    record: Record = item.funcargs["record"]  # type: ignore[attr-defined]
+    try:
+        result = yield
+    except BaseException:
+        record.new()  # the lies of a test that failed are not those of the next one
+        raise
+    due = {name for marker in item.iter_markers("lies") for name in marker.args}
+    check(due, record.new())
+    return result
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +124,8 @@ class AttackLab(Lab):
         study = file.study(identity.name)
         with pytest.MonkeyPatch.context() as patch:
             if tale is not None:
-                link = type("Link", (LyingLink,), {"tale": staticmethod(tale)})
+                facts = {"tale": staticmethod(tale), "study": study.name}
+                link = type("Link", (LyingLink,), facts)
                 patch.setattr(client, "NodeLink", link)
                 patch.setattr(CoordinatorSide, "check_prepared", lambda *arguments: None)
             try:
@@ -107,7 +142,7 @@ class AttackLab(Lab):
 
 
 @pytest.fixture(scope="session")
-def liars(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackLab]:
+def liars(tmp_path_factory: pytest.TempPathFactory, all_lies: Record) -> Iterator[AttackLab]:
     """Provide node-1 and node-2, which are honest, and liars."""
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     lab = AttackLab(tmp_path_factory.mktemp("liars"), 3)

@@ -4,8 +4,9 @@ The first word of a study's name says how the process lies; in any other study i
 
 | word | who lies | how |
 |---|---|---|
-| `amplify` | node | adds 2^25 to the first masked value of a record in round 1 |
-| `flip` | node | flips the first bit of everything that it opens |
+| `amplify` | node | adds 2^25 to the first masked value of its first record, or subtracts it |
+| `flip` | node | flips the first bit of everything that it opens, for the others only |
+| `widen` | node | flips the same bit, and goes on with the flipped bit itself |
 | `coin` | node | flips a bit of everything that it opens while a committee draws noise |
 | `replay` | node | sends frames of a former study before its own |
 | `random` | dealer | deals random bytes |
@@ -13,7 +14,10 @@ The first word of a study's name says how the process lies; in any other study i
 | `heap` | shuffler | flips the high bit of the first number of its heap |
 | `silent` | dealer | deals one-hot rows of zeros for coins |
 
-A coordinator lies through `LyingLink`: it tells each node its own version of a message.
+A coordinator lies through `LyingLink`: it tells each node its own version of a message. Its lies
+have the strategy that the test names.
+
+Every message of a liar goes through `told`, which writes down where it differs from the honest one.
 """
 
 from __future__ import annotations
@@ -23,6 +27,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
+
+from tests.attacks.lies import told
 from umpc.coordinator.links import NodeLink
 from umpc.crypto.rounds import Message
 from umpc.dealer.session import DealerSession
@@ -30,8 +37,8 @@ from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import DealtPart, Shares
 from umpc.node.attempts.stream_link import StreamLink
 from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
-from umpc.protocols.u_mpc import node as u_mpc
 from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.study.frames import Frame, Key
 
 AMPLIFIED_BIT = 25
@@ -55,47 +62,74 @@ class LyingNode(UMpcNode):
     """A node of u-mpc that changes what it sends. Its own records and noise stay as they are."""
 
     now: ClassVar[str] = ""
-    """The strategy of the study that runs."""
+    """The name of the study that runs."""
 
     def begin(self, *arguments: Any) -> Any:
-        LyingNode.now = strategy(self.study.name)
+        LyingNode.now = self.study.name
         return super().begin(*arguments)
 
+    def receive_seed(self, node_seed: bytes) -> None:
+        super().receive_seed(node_seed)
+        if self._lies("amplify"):
+            self._amplify()
+
+    def _amplify(self) -> None:
+        """Change the first record. The second time undoes the first."""
+        self.cells.masked[self.index][0][0] ^= np.uint64(1 << AMPLIFIED_BIT)
+
     def fields_for(self, peer: int) -> list[Message]:
-        first, *others = super().fields_for(peer)
-        if self.now == "amplify":
-            lie = flipped(first.payload, AMPLIFIED_BIT // 8, AMPLIFIED_BIT % 8)
-            first = replace(first, payload=lie)
-        return [first, *others]
+        sent = super().fields_for(peer)
+        if not self._lies("amplify"):
+            return sent
+        self._amplify()
+        honest = super().fields_for(peer)
+        self._amplify()
+        return told("amplify", self.study.name, "masked_fields", honest, sent)
 
     def protocol(self, chunk: Chunk, *rest: Any) -> Any:
         honest = super().protocol(chunk, *rest)
-        return flipping(honest) if self.now == ("coin" if chunk.noise else "flip") else honest
+        if self._lies("widen") and not chunk.noise:
+            return flipping(self.study.name, honest, believed=True)
+        lies = self._lies("coin" if chunk.noise else "flip")
+        return flipping(self.study.name, honest) if lies else honest
 
     def toss(self) -> Any:
         honest = super().toss()
-        return flipping_all(honest) if self.now == "coin" and honest is not None else honest
+        lies = self._lies("coin") and honest is not None
+        return flipping_all(self.study.name, honest) if lies else honest
+
+    def _lies(self, way: str) -> bool:
+        return strategy(self.study.name) == way
 
 
-def flipping(protocol: Any) -> Any:
-    """The party's protocol, whose openings have their first bit flipped."""
+def changed(study: str, message: Message, bit: int) -> Message:
+    """A lie: the message with one bit of its payload flipped, if it is that long."""
+    lie = replace(message, payload=flipped(message.payload, bit // 8, bit % 8))
+    return told(strategy(study), study, message.step, message, lie)
+
+
+def flipping(study: str, protocol: Any, *, believed: bool = False) -> Any:
+    """The party's protocol, whose openings have their first bit flipped.
+
+    Args: believed: the party takes the flipped bit for the opened one, as all others do. Its
+        shares then fit theirs. A flip of a reply's bit does that, for a bit is the sum of all.
+    """
     message = next(protocol)
     while True:
         try:
-            theirs = yield replace(message, payload=flipped(message.payload, 0, 0))
-            message = protocol.send(theirs)
+            first, *others = yield changed(study, message, 0)
+            if believed:
+                first = replace(first, payload=flipped(first.payload, 0, 0))
+            message = protocol.send([first, *others])
         except StopIteration as stop:
             return stop.value
 
 
-def flipping_all(mesh: Any) -> Any:
+def flipping_all(study: str, mesh: Any) -> Any:
     """Flip the first bit in a protocol between all members: a message to each in every round."""
     messages = next(mesh)
     while True:
-        lies = {
-            to: replace(message, payload=flipped(message.payload, 0, 0))
-            for to, message in messages.items()
-        }
+        lies = {to: changed(study, message, 0) for to, message in messages.items()}
         try:
             messages = mesh.send((yield lies))
         except StopIteration as stop:
@@ -109,8 +143,8 @@ class ReplayingLink(StreamLink):
 
     async def send(self, frame: Frame) -> None:
         old = self.former.get((self.peer, frame.key))
-        if LyingNode.now == "replay" and old is not None and old.payload != frame.payload:
-            await super().send(old)
+        if strategy(LyingNode.now) == "replay" and old is not None and old.payload != frame.payload:
+            await super().send(told("replay", LyingNode.now, frame.step, frame, old))
         self.former[self.peer, frame.key] = frame
         await super().send(frame)
 
@@ -119,12 +153,13 @@ class LyingDealer(DealerSession):
     """A dealer whose material does not follow the protocol."""
 
     def deal_one(self, chunk: Chunk) -> Iterator[tuple[int, Frame]]:
-        lie = LIES.get(strategy(self.attempt.study.name))
+        study = self.attempt.study.name
+        lie = LIES.get(strategy(study))
         for node, frame in super().deal_one(chunk):
-            payload = frame.payload
-            if lie is not None and payload:
-                payload = lie(self, chunk, node, payload)
-            yield node, replace(frame, payload=payload)
+            sent = frame
+            if lie is not None and frame.payload:
+                sent = replace(frame, payload=lie(self, chunk, node, frame.payload))
+            yield node, told(strategy(study), study, frame.step, frame, sent)
 
 
 def random_material(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> bytes:
@@ -182,21 +217,24 @@ class LyingShuffler(ShufflerSession):
 
     def heap(self) -> Iterator[Frame]:
         first, *others = super().heap()
-        if strategy(self.attempt.study.name) == "heap" and self.place == 0:
+        study, sent = self.attempt.study.name, first
+        if strategy(study) == "heap" and self.place == 0:
             place, bit = divmod(first.width - 1, 8)
-            first = replace(first, payload=flipped(first.payload, place, bit))
-        yield first
+            sent = replace(first, payload=flipped(first.payload, place, bit))
+        yield told("heap", study, first.step, first, sent)
         yield from others
 
 
 class LyingLink(NodeLink):
-    """A coordinator's stream to a node. `tale` says what this node is told."""
+    """A coordinator's stream to a node. `tale` says what this node is told, in a study `study`."""
 
     tale: ClassVar[Tale] = staticmethod(lambda node, message: message)
+    study: ClassVar[str] = ""
 
     async def ask(self, step: str, message: Any, *rest: Any, **named: Any) -> Any:
-        told = type(self).tale(self.node.name, message)
-        return await super().ask(step, told, *rest, **named)
+        tale = type(self).tale(self.node.name, message)
+        lie = told(strategy(self.study), self.study, step, message, tale)
+        return await super().ask(step, lie, *rest, **named)
 
 
 def lie() -> None:
@@ -205,7 +243,8 @@ def lie() -> None:
     from umpc.node.attempts import links
     from umpc.shuffler import run as shuffler
 
-    u_mpc.UMpcNode = LyingNode  # type: ignore[misc]
+    # `node.py` compares a node's class with UMpcNode, so that name must keep its meaning.
+    UMpc.node = lambda self, *given: LyingNode(*given)  # type: ignore[method-assign]
     links.StreamLink = ReplayingLink  # type: ignore[misc]
     dealer.DealerSession = LyingDealer  # type: ignore[misc]
     shuffler.ShufflerSession = LyingShuffler  # type: ignore[misc]

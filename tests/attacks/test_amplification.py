@@ -7,19 +7,31 @@ A search over all flips finds the liar's best strategy.
 
 from __future__ import annotations
 
-import contextlib
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import exp
 
 import pytest
 
-from tests.support.studies import GINI, KENDALL, Entropy, make_study, random_tables
-from tests.support.transfers import altered, flip
-from umpc import simulation
+from tests.attacks.lies import told
+from tests.attacks.parties import AMPLIFIED_BIT
+from tests.attacks.simulated import estimates
+from tests.support.studies import (
+    GINI,
+    KENDALL,
+    LOUD,
+    Entropy,
+    make_study,
+    random_tables,
+    table,
+)
+from tests.support.transfers import altered
+from umpc import edges_in_memory, simulation
 from umpc.crypto import rounds
 from umpc.errors import ImpossibleResult, UmpcError
 from umpc.protocols.registry import checked
+from umpc.protocols.u_mpc import coordinator
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.study.report import Report
 from umpc.study.sizes import Sizes
@@ -105,32 +117,86 @@ def test_the_garbled_backend_is_refused_where_nodes_lie():
 
 
 @pytest.mark.attack("a garbler scales one edge's output", "honest", "outside the promise")
+@pytest.mark.lies("garble")
 def test_a_garbler_that_garbles_another_circuit_gives_a_possible_number_or_none(monkeypatch):
     real = rounds.run_in_memory
-    monkeypatch.setattr(
-        simulation,
-        "run_in_memory",
-        lambda parties: real([altered(party, "garbled", flip(0, 1)) for party in parties]),
+    study = make_study(
+        KENDALL, 2, name="garble-another", backend="garbled", preprocessing="none", dealer=None
     )
-    study = make_study(KENDALL, 2, backend="garbled", preprocessing="none", dealer=None)
-    with contextlib.suppress(ImpossibleResult):
-        found = simulation.simulate(study, random_tables([4, 4], "garbler"), Entropy("garbler"))
-        assert found.report.estimate is not None
+    tables = random_tables([4, 4], "garbler")
+    honest = simulation.simulate(study, tables, Entropy("garbler")).report.estimate
+
+    def change(message):
+        # a single gate may be one that the evaluator does not read
+        lie = replace(message, payload=bytes(byte ^ 255 for byte in message.payload))
+        return told("garble", study.name, message.step, message, lie)
+
+    monkeypatch.setattr(
+        edges_in_memory,
+        "run_in_memory",
+        lambda parties: real([altered(party, "garbled", change) for party in parties]),
+    )
+    try:
+        found = simulation.simulate(study, tables, Entropy("garbler")).report.estimate
+    except ImpossibleResult:
+        return
+    assert found is not None and found != honest, "the lie has an effect"
 
 
 @pytest.mark.attack(LINE, "honest", "outside the promise; a sum out of range is noticed")
+@pytest.mark.lies("amplify")
 def test_an_amplified_record_in_the_honest_grade(liars):
     ended = liars.attempt(
-        name="amplify-covariance", statistic="covariance", epsilon="1000", noise="distributed"
+        name="amplify-covariance",
+        statistic="covariance",
+        epsilon="1000",
+        noise="distributed",
+        edges="all",
     )
     assert isinstance(ended, Report | ImpossibleResult), ended
+
+
+@pytest.mark.lies("amplify")
+def test_an_amplified_record_moves_a_sum_that_nobody_checks_by_2_to_the_25(monkeypatch):
+    """The power of the attack above. The masked x of the record meets every y of the others."""
+    study = make_study(COVARIANCE, 2, name="amplify-unchecked", epsilon=LOUD)
+    tables = [table([1], [3]), table([2, 0, 1], [1, 1, 0])]
+    with pytest.raises(ImpossibleResult):
+        estimates(study, tables, "amplified")
+    monkeypatch.setattr(coordinator, "check_sums", lambda *arguments: None)
+    honest, lied = estimates(study, tables, "amplified")
+    edges = 6
+    assert abs(lied - honest) * edges == pytest.approx((1 + 1 + 0) << AMPLIFIED_BIT)
+
+
+@pytest.mark.lies("widen")
+def test_flipped_bits_take_an_edge_out_of_its_range_and_not_out_of_the_robust_one():
+    """The power of the attack below: one edge, all pairs of records with another one's."""
+    study = lying(
+        make_study(
+            KENDALL, 2, name="widen-edge", noise="distributed", max_colluding=1, epsilon=LOUD
+        )
+    )
+    ends = [
+        estimates(study, [table([1], [1]), table([x], [y])], f"edge {x} {y}")
+        for x, y in product(range(3), repeat=2)
+    ]
+    assert {round(honest) for honest, _ in ends} == {-1, 0, 1}
+    assert {round(lied) for _, lied in ends} == {-2, -1, 0, 1, 2}
 
 
 @pytest.mark.attack(FLIPS, "lying_nodes", "bounded: in the robust range, or noticed")
-def test_a_flipping_node_in_a_real_session_of_lying_nodes(liars):
+@pytest.mark.parametrize(
+    ("lie", "ends"),
+    [
+        pytest.param("flip", Report | ImpossibleResult, marks=pytest.mark.lies("flip")),
+        pytest.param("widen", Report, marks=pytest.mark.lies("widen")),
+    ],
+)
+def test_a_flipping_node_in_a_real_session_of_lying_nodes(liars, lie, ends):
     ended = liars.attempt(
-        name="flip-lying", adversary="lying_nodes", noise="distributed", epsilon="1000"
+        name=f"{lie}-lying", adversary="lying_nodes", noise="distributed", epsilon="1000"
     )
-    assert isinstance(ended, Report | ImpossibleResult), ended
+    assert isinstance(ended, ends), ended
     if isinstance(ended, Report):
         assert -2.1 <= ended.estimate <= 4.1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.attacks.parties import LyingDealer
+from tests.attacks.simulated import let_node_0_lie
 from tests.support.studies import Entropy, clear_sums, graph_of, make_study, random_tables
 from umpc import simulation
 from umpc.errors import ImpossibleResult, RemoteProtocolError, UmpcError
@@ -22,33 +23,52 @@ def noise_of(study, label: str) -> int:
     return round(report.estimate * report.edges) - exact
 
 
-@pytest.mark.attack(LINE, "honest", "bounded: the dealer's rows change no coin")
+@pytest.mark.attack(LINE, "honest", "bounded: the dealer deals no coins, unless asked to")
 def test_rows_of_zeros_do_not_silence_the_noise(monkeypatch):
+    """This dealer finds no lie to tell, for it deals nothing that a coin depends on."""
     monkeypatch.setattr(simulation, "DealerSession", LyingDealer)
     study = make_study(nodes=2, noise="in_mpc", epsilon="1/8", name="silent-coins")
-    drawn = []
-    for run in range(RUNS):
-        try:
-            drawn.append(noise_of(study, f"silent {run}"))
-        except UmpcError:
-            drawn.append(1)  # noticed
+    drawn = [noise_of(study, f"silent {run}") for run in range(RUNS)]
     # under the law, [noise = 0] has a probability below 1/200
     assert drawn.count(0) < RUNS // 2, drawn
 
 
-def test_the_same_runs_with_an_honest_dealer_have_noise():
-    """The power of the test above."""
-    study = make_study(nodes=2, noise="in_mpc", epsilon="1/8", name="honest-coins")
+@pytest.mark.attack(LINE, "honest", 'outside: coins = "dealt" trusts the dealer')
+@pytest.mark.lies("silent")
+def test_rows_of_zeros_silence_coins_that_are_dealt(monkeypatch):
+    """The power of the test above: without its defence, this dealer's lie leaves no noise."""
+    study = make_study(nodes=2, noise="in_mpc", epsilon="1/8", coins="dealt", name="silent-dealt")
     assert any(noise_of(study, f"honest {run}") for run in range(RUNS))
+    monkeypatch.setattr(simulation, "DealerSession", LyingDealer)
+    assert not any(noise_of(study, f"silent {run}") for run in range(RUNS))
 
 
 @pytest.mark.attack(
     "a committee member flips one opened coin share", "honest", "outside the promise"
 )
+@pytest.mark.lies("coin")
 def test_flipped_coins_give_a_possible_number_or_none(liars):
     """The noise is then another one, so ε does not hold: the grade's sentence excludes it."""
     ended = liars.attempt(name="coin-honest", noise="in_mpc", epsilon="1")
     assert isinstance(ended, Report | ImpossibleResult | RemoteProtocolError), ended
+
+
+@pytest.mark.lies("coin")
+def test_flipped_coins_change_the_noise(monkeypatch):
+    """The power of the test above."""
+    study = make_study(nodes=2, noise="in_mpc", epsilon="1/8", name="coin-changes")
+    honest = noise_of(study, "coins")
+    let_node_0_lie(monkeypatch)
+    assert noise_of(study, "coins") != honest
+
+
+@pytest.mark.lies("coin")
+def test_flipped_coins_that_were_dealt_give_no_number(monkeypatch):
+    """The liar's share does not fit the others' then: a random number of the ring comes out."""
+    study = make_study(nodes=2, noise="in_mpc", epsilon="1/8", coins="dealt", name="coin-dealt")
+    let_node_0_lie(monkeypatch)
+    with pytest.raises(ImpossibleResult):
+        noise_of(study, "dealt")
 
 
 @pytest.mark.attack("a committee member flips one opened coin share", "lying_nodes", "refused")

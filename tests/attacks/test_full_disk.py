@@ -21,8 +21,9 @@ def test_the_next_study_opens_the_ledger_again(tmp_path):
             "CREATE TEMP TRIGGER full BEFORE INSERT ON main.ledger "
             "BEGIN SELECT RAISE(FAIL, 'full'); END"
         )
-        with pytest.raises(LedgerError):
+        with pytest.raises(LedgerError) as caught:
             ledgers.pay(ledger, FIRST, b"", b"share")
+        assert str(caught.value.__cause__) == "full"
         # the disk has room again, and nobody restarts the node
         ledger.reserve(SECOND, Fraction(1), ledgers.D)
         assert ledger.released(FIRST) is None

@@ -43,6 +43,7 @@ CHANGES = {
 
 
 @pytest.mark.attack(LINE, "both", "noticed: the coordinator is named, nothing is charged")
+@pytest.mark.lies("exchanged")
 @pytest.mark.parametrize("what", CHANGES)
 def test_an_exchanged_entry_names_the_coordinator(liars, what):
     name = f"exchanged-{what}"

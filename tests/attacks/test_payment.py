@@ -39,6 +39,9 @@ def test_an_exhausted_node_answers_the_same_whatever_its_values_are(lab):
 @pytest.mark.attack(LINE, "both", "bounded: values outside bounds are clipped, and not told")
 def test_a_node_never_tells_whether_its_values_fit(liars):
     fields = (FieldText("age", "0", "30", whole=True), FieldText("balance", "-100", "1000", "0.5"))
+    for name in liars.names:
+        _, *rows = liars.table(name).read_text().splitlines()
+        assert any(int(row.partition(",")[0]) > 30 for row in rows), "no value is out of bounds"
     assert isinstance(liars.attempt(name="narrow", fields=fields, epsilon="1"), Report)
 
 

@@ -13,6 +13,7 @@ FACTS = {"edges": "all", "epsilon": "1000"}
 @pytest.mark.attack(
     "a node replays frames of a former study", "honest", "noticed: study ends, free"
 )
+@pytest.mark.lies("replay")
 def test_a_replayed_frame_ends_the_study_with_its_sender(liars):
     assert isinstance(liars.attempt(name="former-study", **FACTS), Report)
     ended = liars.attempt(name="replay-study", **FACTS)

@@ -15,6 +15,7 @@ from umpc.study.report import Report
 @pytest.mark.attack(
     "a shuffler flips one high bit of its heap", "honest", "noticed: impossible result"
 )
+@pytest.mark.lies("heap")
 def test_a_changed_heap_is_no_result(monkeypatch):
     study = shuffled_study(2, max_colluding=0)
     tables = random_tables([20, 20], "heap")
@@ -29,6 +30,7 @@ def test_a_changed_heap_is_no_result(monkeypatch):
 @pytest.mark.attack(
     "a dealer shows a bit of a pair in the public sum", "both", "outside: trusted dealer"
 )
+@pytest.mark.lies("bit")
 def test_a_dealer_is_trusted_to_follow_the_protocol(monkeypatch):
     """Changed products move the sum by what the opened bits say; only the range bounds that."""
     monkeypatch.setattr(simulation, "DealerSession", LyingDealer)

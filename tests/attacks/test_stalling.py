@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from signal import SIGKILL
+
 import pytest
 
 LINE = "a node that stalls after the others' charge burns their ε"
@@ -13,6 +15,7 @@ def test_whoever_comes_back_finishes_the_study(lab, point):
     here = lab(2, {"node-2": {"UMPC_FAILPOINT": f"{point}:kill"}}).start()
     assert here.run().code != 0
     here.wait_for_log("node-1", "charged, the share leaves")
+    killed(here)
     here.disarm()
     here.deployment.start_node("node-2", here.table("node-2"), "10")
     here.served.update(here.deployment.wait_until_ready())
@@ -30,9 +33,16 @@ def test_a_coordinator_that_died_after_the_charge_finishes(lab):
     here.wait_for_log("node-1", "charged, the share leaves")
     coordinator.kill()
     coordinator.communicate()
+    assert coordinator.returncode == -SIGKILL, "it ended before it was killed"
+    killed(here)
     here.disarm()
     here.deployment.start_node("node-2", here.table("node-2"), "10")
     here.served.update(here.deployment.wait_until_ready())
     assert here.run().code == 0
     here.stop()
     assert [here.spent(name) for name in here.names] == [1, 1]
+
+
+def killed(lab):
+    """Check that node-2 died at its failpoint."""
+    assert lab.served["node-2"].process.wait(10) == -SIGKILL, "node-2 did not stall"

@@ -24,6 +24,7 @@ def two_stories(node: str, message):
 @pytest.mark.attack(
     "a coordinator tells two nodes two stories", "both", "noticed: coordinator named"
 )
+@pytest.mark.lies("two")
 def test_the_coordinator_is_named_and_not_the_dealer(liars):
     started = time.monotonic()
     ended = liars.attempt(two_stories, name="two-stories", seconds_per_step=SECONDS)
