@@ -44,7 +44,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.compiler import compile_program
 from umpc.node.attempts import study_run
-from umpc.node.attempts.material import DealerCall
+from umpc.node.attempts.material import DealerCall, DealerLine
 from umpc.node.attempts.site import Site
 from umpc.node.attempts.stream_link import StreamLink
 from umpc.node.attempts.study_run import StudyRun
@@ -231,7 +231,8 @@ class Session:
             dealer = self.study.dealer
             assert dealer is not None
             members = attempt.members
-            call = DealerCall(dealer, attempt.study, members, openings, signatures)
+            line = DealerLine(dealer, attempt.study)
+            call = DealerCall(line, attempt.study, members, openings, signatures)
             reader = MemoryReader(dealer, call, attempt, node, chunks)
             reader.frames = self._dealt[node]
             return reader
