@@ -61,7 +61,7 @@ class Seat:
     key: Key
     listens: bool
     since: float
-    queue: deque[tuple[Key | None, int, pb.HubFrame]] = field(default_factory=deque)
+    queue: deque[tuple[Key | None, int, int, pb.HubFrame]] = field(default_factory=deque)
     waiting: int = 0
     relayed: int = 0
     sent: int = 0
@@ -78,9 +78,10 @@ class Seat:
         role, name, instance = self.key
         return pb.HubMember(role=role, name=name, instance=instance)
 
-    def put(self, frame: pb.HubFrame, size: int, sender: Key | None = None) -> None:
-        """Add a frame to what waits for this process. Args: size: of it in memory."""
-        self.queue.append((sender, size, frame))
+    def put(self, frame: pb.HubFrame, body: int, sender: Key | None = None) -> None:
+        """Add a frame to what waits for this process. Args: body: bytes of its envelope's body."""
+        size = body + FRAME_BYTES
+        self.queue.append((sender, size, body, frame))
         self.waiting += size
         if sender is not None:
             self.by_sender[sender] += size
@@ -89,12 +90,14 @@ class Seat:
         """Return the next frame, or None."""
         if not self.queue:
             return None
-        sender, size, frame = self.queue.popleft()
+        sender, size, body, frame = self.queue.popleft()
         self.waiting -= size
-        self.relayed += len(frame.envelope.body)
+        self.relayed += body
         if sender is not None:
-            self.by_sender[sender] -= size
-            if not self.by_sender[sender]:
+            left = self.by_sender[sender] - size
+            if left:
+                self.by_sender[sender] = left
+            else:
                 del self.by_sender[sender]
         return frame
 
@@ -214,27 +217,29 @@ class Relay:
 
         Raises: RemoteProtocolError for an envelope of a form that no member sends.
         """
-        _check(source, envelope)
-        body_bytes = len(envelope.body)
-        source.sent += body_bytes
-        if self.seats.get(source.key) is not source:
+        member, session, kind = envelope.target, envelope.session, envelope.kind
+        place = member.role, member.name, member.instance
+        body = len(envelope.body)
+        if not _is_right(place, session, kind, body):
+            raise _wrong_form(source.key[1])
+        envelope.DiscardUnknownFields()
+        source.sent += body
+        sender = source.key
+        if self.seats.get(sender) is not source:
             return []  # left over in a former connection: the process has asked to resume since
-        target, kind = self._receiver(envelope.target)
+        target, why_not = self._receiver(place)
         if target is None:
-            notice = pb.HubNotice(kind=kind, member=envelope.target, session=envelope.session)
-            self._notify(source, notice)
+            self._notify(source, pb.HubNotice(kind=why_not, member=member, session=session))
             return [source]
-        sender, session = source.key, envelope.session
-        size = body_bytes + FRAME_BYTES
-        envelope_kind = envelope.kind
-        if envelope_kind == pb.HUB_SEALED and target.is_held_up(sender, session):
+        size = body + FRAME_BYTES
+        if kind == pb.HUB_SEALED and target.held_up and target.is_held_up(sender, session):
             return []
-        if not target.has_room(sender, size, envelope_kind) or self._is_over_share(target, size):
+        if not target.has_room(sender, size, kind) or self._is_over_share(target, size):
             return self._congested(source, target, envelope)
-        if envelope_kind == pb.HUB_RESUME:
+        if kind == pb.HUB_RESUME:
             target.let_go(sender, session)
         envelope.source.CopyFrom(source.member)
-        target.put(pb.HubFrame(envelope=envelope), size, sender)
+        target.put(pb.HubFrame(envelope=envelope), body, sender)
         self.waiting += size
         source.talked.add(target.key)
         target.talked.add(sender)
@@ -257,19 +262,24 @@ class Relay:
         self._notify(source, notice)
         return [source]
 
-    def _receiver(self, member: pb.HubMember) -> tuple[Seat | None, pb.HubNotice.Kind]:
-        """Return the receiver's seat, or None and why there is none."""
-        listener = self._listeners.get((member.role, member.name))
-        if not member.instance:
-            is_away = (member.role, member.name) in self._away
+    def _receiver(self, place: Key) -> tuple[Seat | None, pb.HubNotice.Kind]:
+        """Return the receiver's seat, or None and why there is none.
+
+        Args: place: its instance is empty for the process that listens.
+        """
+        instance = place[2]
+        if instance and (seat := self.seats.get(place)) is not None:
+            return seat, pb.HubNotice.ABSENT
+        listener = self._listeners.get(place[:2])
+        if not instance:
+            is_away = place[:2] in self._away
             return listener, pb.HubNotice.AWAY if is_away else pb.HubNotice.ABSENT
-        seat = self.seats.get((member.role, member.name, member.instance))
-        replaced = listener is not None and listener.key[2] != member.instance
-        return seat, pb.HubNotice.GONE if replaced else pb.HubNotice.ABSENT
+        replaced = listener is not None and listener.key[2] != instance
+        return None, pb.HubNotice.GONE if replaced else pb.HubNotice.ABSENT
 
     def _notify(self, seat: Seat, notice: pb.HubNotice) -> None:
         if seat.waiting + FRAME_BYTES <= MEMBER_BYTES + SLACK_BYTES:
-            seat.put(pb.HubFrame(notice=notice), FRAME_BYTES)
+            seat.put(pb.HubFrame(notice=notice), 0)
             self.waiting += FRAME_BYTES
 
     def status(self, now: float) -> list[pb.HubSeat]:
@@ -289,20 +299,23 @@ class Relay:
         ]
 
 
-def _check(source: Seat, envelope: pb.HubEnvelope) -> None:
-    """Check the parts of an envelope that a queue keeps. Raises: RemoteProtocolError."""
-    target = envelope.target
-    is_right = (
-        len(envelope.session) == SESSION_BYTES
-        and target.role in ROLES
-        and 0 < len(target.name) <= MOST_NAME
-        and len(target.instance) in (0, INSTANCE_BYTES)
-        and (envelope.kind != pb.HUB_RESUME or len(envelope.body) <= RESUME_BYTES)
+def _is_right(target: Key, session: bytes, kind: int, body: int) -> bool:
+    """Return whether the parts of an envelope that a queue keeps have their form.
+
+    Args: body: bytes of the body.
+    """
+    role, name, instance = target
+    return (
+        len(session) == SESSION_BYTES
+        and role in ROLES
+        and 0 < len(name) <= MOST_NAME
+        and len(instance) in (0, INSTANCE_BYTES)
+        and (kind != pb.HUB_RESUME or body <= RESUME_BYTES)
     )
-    if not is_right:
-        name = source.key[1]
-        raise RemoteProtocolError(
-            f"{name} sent an envelope of a wrong form to the hub; see which version runs there",
-            culprit=name,
-        )
-    envelope.DiscardUnknownFields()
+
+
+def _wrong_form(sender: str) -> RemoteProtocolError:
+    return RemoteProtocolError(
+        f"{sender} sent an envelope of a wrong form to the hub; see which version runs there",
+        culprit=sender,
+    )
