@@ -38,8 +38,18 @@ def write_tables(folder: Path, rows: int) -> tuple[Path, ...]:
     paths = folder / "table.parquet", folder / "table.csv"
     with duckdb.connect(":memory:") as connection:
         for path in paths:
-            connection.execute(f"COPY (SELECT {COLUMNS} FROM range({rows}) AS r(i)) TO '{path}'")
+            _write(connection, path, rows)
     return paths
+
+
+def write_csv(path: Path, rows: int) -> None:
+    """Write the first rows of that table as a CSV file."""
+    with duckdb.connect(":memory:") as connection:
+        _write(connection, path, rows)
+
+
+def _write(connection: duckdb.DuckDBPyConnection, path: Path, rows: int) -> None:
+    connection.execute(f"COPY (SELECT {COLUMNS} FROM range({rows}) AS r(i)) TO '{path}'")
 
 
 def read(reader: str, path: Path) -> str:

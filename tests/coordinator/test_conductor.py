@@ -99,6 +99,23 @@ def test_a_false_word_in_place_of_a_preparation_names_its_node_before_data_are_u
     assert list(asked) == ["propose"]
 
 
+def totalling(check_signed: Any, *, is_short: bool = True, total: Any = lambda: iter(())) -> Any:
+    """A coordinator's side that adds up vectors."""
+    aggregation = SimpleNamespace(
+        add=print,
+        is_short=is_short,
+        total=total,
+        work_ahead=lambda: None,
+        check_signed=check_signed,
+    )
+    return SimpleNamespace(
+        study=STUDY,
+        attempt=SimpleNamespace(size=1),
+        aggregation=aggregation,
+        evaluate=lambda: m.Evaluate(()),
+    )
+
+
 @pytest.mark.parametrize("few", [8, 2])
 def test_a_total_that_a_node_did_not_sign_is_confirmed_to_nobody(few, monkeypatch):
     """The nodes would notice, too, and name the coordinator."""
@@ -122,19 +139,7 @@ def test_a_total_that_a_node_did_not_sign_is_confirmed_to_nobody(few, monkeypatc
         node = STUDY.nodes[place]
         return SimpleNamespace(node=node, collect=collect, deliver=deliver, ask=ask)
 
-    aggregation = SimpleNamespace(
-        add=print,
-        is_short=True,
-        total=lambda: iter(()),
-        work_ahead=lambda: None,
-        check_signed=check_signed,
-    )
-    side: Any = SimpleNamespace(
-        study=STUDY,
-        attempt=SimpleNamespace(size=1),
-        aggregation=aggregation,
-        evaluate=lambda: m.Evaluate(()),
-    )
+    side = totalling(check_signed)
     links = [link(place) for place in range(3)]
     run = Conductor(side, links, silent, 0.0, [], expect_nothing, Losses(STUDY))
     with pytest.raises(RemoteProtocolError, match="signed another total"):
@@ -163,19 +168,7 @@ def test_a_short_total_is_encoded_once_for_all_nodes(is_short, times):
     def check_signed(signatures: Any) -> None:
         raise RemoteProtocolError("the rest is another test's", culprit="node-1")
 
-    aggregation = SimpleNamespace(
-        add=print,
-        is_short=is_short,
-        total=total,
-        work_ahead=lambda: None,
-        check_signed=check_signed,
-    )
-    side: Any = SimpleNamespace(
-        study=STUDY,
-        attempt=SimpleNamespace(size=1),
-        aggregation=aggregation,
-        evaluate=lambda: m.Evaluate(()),
-    )
+    side = totalling(check_signed, is_short=is_short, total=total)
     links: list[Any] = [
         SimpleNamespace(node=node, collect=collect, deliver=deliver) for node in STUDY.nodes[:3]
     ]

@@ -13,10 +13,12 @@ from tests.support.studies import (
     LOUD,
     Entropy,
     clear_sums,
+    make_attempt,
     make_study,
     random_tables,
 )
 from umpc.mpc import attempt
+from umpc.mpc import cost as cost_module
 from umpc.mpc.cost import predict
 from umpc.simulation import simulate
 from umpc.ustat.statistics import LIBRARY
@@ -192,3 +194,19 @@ def test_a_comparison_of_three_owners_opens_as_many_bits_as_it_has_pieces():
     (plan,) = [plan for pattern, plan in run.attempt.program.plans.items() if pattern == (0, 1, 2)]
     assert {f.width for f in opened} == {1} and len(plan.layers) == 1
     assert sum(len(f.payload) for f in opened) == 3 * 2 * 32 // 8
+
+
+def test_an_attempt_keeps_its_costs_with_and_without_a_preparation(monkeypatch):
+    """A forecast and a report ask for the same one."""
+    made = []
+    predicted = cost_module._predict
+
+    def noted(attempt, prepared):
+        made.append(prepared)
+        return predicted(attempt, prepared)
+
+    monkeypatch.setattr(cost_module, "_predict", noted)
+    attempt = make_attempt(make_study(KENDALL, 2), [5, 4])
+    found = [predict(attempt, prepared=prepared) for prepared in (False, True, False, True)]
+    assert made == [False, True]
+    assert found[:2] == found[2:] == [predicted(attempt, False), predicted(attempt, True)]

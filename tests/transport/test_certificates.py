@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from umpc.errors import CertificateError
@@ -35,6 +37,37 @@ def test_a_certificate_of_another_authority_is_refused(site, other_authority):
     ours, theirs = site("a", now=NOW), site("b", signer=other_authority, now=NOW)
     with pytest.raises(CertificateError, match="'b' was not signed by our authority"):
         verify_certificate(der_of(theirs), ours.ca_pem, now=NOW)
+
+
+def signed_like(identity, issuer, key, how):
+    """The certificate of an identity, signed anew under an issuer's name."""
+    old = x509.load_pem_x509_certificate(identity.cert_pem)
+    new = x509.CertificateBuilder(
+        issuer, old.subject, old.public_key(), old.serial_number, NOW, NOW + timedelta(days=9)
+    )
+    for each in old.extensions:
+        new = new.add_extension(each.value, each.critical)
+    return new.sign(key, how).public_bytes(Encoding.DER)
+
+
+def test_the_authoritys_key_counts_and_not_the_name_of_an_issuer(site, authority, other_authority):
+    identity = site("a", now=NOW)
+    ours, theirs = authority.cert.subject, other_authority.cert.subject
+    foreign = signed_like(identity, ours, other_authority._key, SHA256())
+    with pytest.raises(CertificateError, match="'a' was not signed by our authority"):
+        verify_certificate(foreign, identity.ca_pem, now=NOW)
+    own = signed_like(identity, theirs, authority._key, SHA256())
+    assert verify_certificate(own, identity.ca_pem, now=NOW) == ("a", "node")
+
+
+@pytest.mark.parametrize("key", [ed25519.Ed25519PrivateKey.generate(), None])
+def test_a_signature_of_another_kind_is_refused(site, authority, key):
+    identity = site("a", now=NOW)
+    how = SHA256() if key is None else None
+    key = key or rsa.generate_private_key(65537, 2048)
+    der = signed_like(identity, authority.cert.subject, key, how)
+    with pytest.raises(CertificateError, match="'a' was not signed by our authority"):
+        verify_certificate(der, identity.ca_pem, now=NOW)
 
 
 def test_a_certificate_that_signed_itself_is_refused(site, authority):

@@ -37,6 +37,7 @@ from umpc.dealer.session import DealerSession
 from umpc.errors import EncodingError
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked import material
+from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.masks import wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares, dealt_bytes
 from umpc.mpc.masked.plan import MAX_CHUNK
@@ -307,3 +308,27 @@ def test_each_kind_of_mask_has_a_stream_of_its_own(plan, monkeypatch):
     assert len(set(used)) == len(used)
     kinds = {"roots", "sigma", "places", "elements", "tables", "bits"}
     assert {"sigma", "elements"} <= {label for _, label in used} <= kinds
+
+
+@pytest.mark.parametrize("plan", [PLAN, TABLES, KEYS], ids=["pair", "three", "keys"])
+def test_several_chunks_expand_to_the_same_with_and_without_the_kernel(plan, monkeypatch):
+    """And each of them to what it is alone, whether its edges fill bytes or not."""
+    counts = [1, 8, 3, 16, 9]
+    for party in plan.everybody:
+        seeds = [seed_of(f"chunk {number} of {party}") for number in range(len(counts))]
+        together = [pieces(SeededPart.expand_all(plan, seeds, party, EdgeLayout(counts)))]
+        with monkeypatch.context() as without:
+            without.setattr(material, "KERNEL", None)
+            together.append(pieces(SeededPart.expand_all(plan, seeds, party, EdgeLayout(counts))))
+        for one, other in zip(*together, strict=True):
+            assert np.array_equal(one, other)
+        whole = SeededPart.expand_all(plan, seeds, party, EdgeLayout(counts)).shares
+        if whole is None or not len(whole.bits):
+            continue
+        loose = []
+        for seed, count in zip(seeds, counts, strict=True):
+            alone = SeededPart.expand(plan, seed, party, count).shares
+            assert alone is not None
+            loose.append(np.unpackbits(alone.bits, axis=1, count=count, bitorder="little"))
+        joined = np.packbits(np.concatenate(loose, axis=1), axis=1, bitorder="little")
+        assert np.array_equal(whole.bits, joined)

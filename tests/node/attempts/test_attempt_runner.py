@@ -10,11 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from umpc.errors import LocalProtocolError, PeerUnavailable, RemoteProtocolError
+from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.compute_threads import ComputeThreads
-from umpc.node.attempts.material import DealerCall, DealerLine
-from umpc.node.attempts.mesh_preparation import MeshPreparation, RunParts
 from umpc.node.attempts.stream_link import StreamLink, peer_stream
 from umpc.study import messages as m
 
@@ -181,109 +179,6 @@ def test_a_node_tosses_coins_while_the_dealer_deals_where_they_need_no_seed(earl
     assert done == (["tossed", "dealt"] if early else ["dealt", "tossed"])
 
 
-def preparation(runner: AttemptRunner, mesh: Any) -> MeshPreparation:
-    run = runner.compute, runner.links, runner.material, runner.traffic, runner.channels
-    return MeshPreparation(runner.site, RunParts(*run), runner._rounds_over(mesh, None), (), ())
-
-
-def test_nodes_connect_while_the_dealers_seed_is_on_its_way_and_toss_after_it(monkeypatch):
-    """The dealer here sends the seed only once the links are there."""
-    done: list[str] = []
-
-    async def scenario() -> None:
-        runner = AttemptRunner(cast(Any, SimpleNamespace(workers=None)), tell=cast(Any, None))
-        attempt = SimpleNamespace(
-            needs_dealer=True,
-            program=SimpleNamespace(window=None),
-            tree_hash=lambda: None,
-            chunks_of=lambda node: (),
-            makes_ahead=False,
-        )
-        mesh = cast(Any, SimpleNamespace(attempt=attempt, index=0, peers=(), tosses_early=False))
-        steps = preparation(runner, mesh)
-        connected = asyncio.Event()
-
-        async def connect(mesh: Any) -> None:
-            connected.set()
-            done.append("connected")
-
-        async def seed(mesh: Any, ahead: bool) -> None:
-            await connected.wait()
-            done.append("seed")
-
-        async def set_up(mesh: Any) -> None:
-            done.append("set up")
-
-        for name, step in (("_connect", connect), ("_take_seed", seed), ("_set_up", set_up)):
-            monkeypatch.setattr(steps, name, step)
-        try:
-            assert await steps.ready(ahead=False) == []
-        finally:
-            runner.close()
-
-    asyncio.run(scenario())
-    assert done == ["connected", "seed", "set up"]
-
-
-@pytest.mark.parametrize("waits", [True, False])
-def test_a_set_up_by_points_begins_while_the_nodes_connect(waits):
-    """The peer here answers only once it has begun. With a channel that may wait, none begins."""
-    begun: list[int] = []
-    has_begun = asyncio.Event()
-
-    class Mesh:
-        index, peers, channel_peers, checks_channels = 0, (1,), (1,), False
-        attempt = SimpleNamespace(
-            id=bytes(32),
-            study=SimpleNamespace(nodes=[SimpleNamespace(name=name) for name in ("a", "b")]),
-            program=SimpleNamespace(window=None),
-            tree_hash=lambda: None,
-            toss_plan=None,
-        )
-
-        def set_up(self, peer: int) -> Iterator[None]:
-            begun.append(peer)
-            return first_step()
-
-        def channel(self, peer: int) -> Any: ...
-
-        def take_up(self, peer: int, channel: Any) -> None:
-            begun.append(-1)
-
-        def take_coins(self, shares: list[int]) -> None: ...
-
-        def toss(self) -> None: ...
-
-    def first_step() -> Iterator[None]:
-        loop.call_soon_threadsafe(has_begun.set)
-        yield from ()
-
-    async def dial(*_: Any) -> Any:
-        link = StreamLink(peer_stream("b"))
-        if waits:
-            link.channel = cast(Any, SimpleNamespace(channel=None, coins=None))
-        else:
-            await has_begun.wait()
-        return link
-
-    async def scenario() -> None:
-        nonlocal loop
-        loop = asyncio.get_running_loop()
-        channels = SimpleNamespace(may_have=lambda peer: waits and peer == "b", drop=print)
-        site = SimpleNamespace(dial=dial, channels=channels, agreed=None, workers=None)
-        runner = AttemptRunner(cast(Any, site), tell=cast(Any, None))
-        mesh = cast(Any, Mesh())
-        runner.channels.count_set_up = cast(Any, lambda mesh: None)
-        try:
-            await preparation(runner, mesh)._meet(mesh)
-        finally:
-            runner.close()
-
-    loop = cast(asyncio.AbstractEventLoop, None)
-    asyncio.run(scenario())
-    assert begun == ([-1] if waits else [1])
-
-
 def test_a_thread_is_used_by_one_run_at_a_time_and_by_the_next_one_again():
     threads = ComputeThreads()
     first, second = threads.take(), threads.take()
@@ -307,78 +202,6 @@ def test_a_thread_is_used_by_one_run_at_a_time_and_by_the_next_one_again():
     assert threads.take() is first
     for thread in (first, second, third):
         thread.shutdown()
-
-
-@pytest.mark.parametrize(("asks_early", "has_dealer"), [(True, True), (True, False), (False, True)])
-def test_the_dealer_is_dialled_before_e_is_known_only_where_the_edges_surely_need_it(
-    asks_early, has_dealer, monkeypatch
-):
-    """It is dialled while the members agree, and asked with facts of which none follows from E."""
-    said: list[str] = []
-
-    async def dial(line: DealerLine) -> None:
-        said.append(f"dial {line.stream.peer}")
-
-    monkeypatch.setattr(DealerCall, "ask", lambda call: said.append("ask"))
-    runner, side = dealt_run(dial, asks_early=asks_early, has_dealer=has_dealer)
-
-    async def scenario() -> None:
-        runner.material.dial(runner.site, side)
-        await asyncio.sleep(0)
-        assert said == ["dial dealer"] * (asks_early and has_dealer)
-        await runner.material.ask_dealer(side, ())
-        runner.close()
-
-    asyncio.run(scenario())
-    assert said == ["dial dealer", "ask"] * (asks_early and has_dealer)
-
-
-def test_a_dealer_that_cannot_be_reached_is_told_of_when_it_is_asked():
-    async def dial(line: DealerLine) -> None:
-        raise PeerUnavailable("no dealer", culprit="dealer")
-
-    runner, side = dealt_run(dial)
-
-    async def scenario() -> None:
-        runner.material.dial(runner.site, side)
-        await asyncio.sleep(0)
-        with pytest.raises(PeerUnavailable, match="no dealer"):
-            await runner.material.ask_dealer(side, ())
-        runner.close()
-
-    asyncio.run(scenario())
-
-
-def test_a_run_that_ends_before_the_dealer_is_asked_ends_the_dialling():
-    ended: list[str] = []
-
-    async def dial(line: DealerLine) -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append(line.stream.peer)
-
-    runner, side = dealt_run(dial)
-
-    async def scenario() -> None:
-        runner.material.dial(runner.site, side)
-        await asyncio.sleep(0)
-        runner.close()
-        await asyncio.sleep(0)
-        assert ended == ["dealer"]
-
-    asyncio.run(scenario())
-
-
-def dealt_run(
-    dial: Any, *, asks_early: bool = True, has_dealer: bool = True
-) -> tuple[AttemptRunner, Any]:
-    """A run whose site dials the dealer so, and its node's side."""
-    dealer = SimpleNamespace(name="dealer", address="127.0.0.1:1") if has_dealer else None
-    study = SimpleNamespace(dealer=dealer, seconds_per_step=20, encode=lambda: b"study")
-    mesh = SimpleNamespace(asks_early=asks_early, members=())
-    site: Any = SimpleNamespace(dial_dealer=dial)
-    return AttemptRunner(site, tell=site), SimpleNamespace(study=study, mesh=mesh, signatures=())
 
 
 def test_a_preparation_leaves_the_next_channel_to_its_run():

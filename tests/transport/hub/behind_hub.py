@@ -57,6 +57,18 @@ class Hub:
         return f"hub:{self.identity.name}@{self.listen}"
 
 
+def redirecting(listener, to):
+    """A lie of a hub: what is sent to one process reaches another one."""
+
+    def mangle(envelope):
+        if envelope.target.name == listener:
+            envelope.target.name = to
+            envelope.target.ClearField("instance")
+        return [envelope]
+
+    return mangle
+
+
 @contextlib.asynccontextmanager
 async def hub_of(identity, grace: int = 30) -> AsyncIterator[Hub]:
     hub = Hub(identity, grace)

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from agreed_ends import Pair, ends_of, link_of
-from behind_hub import echo_behind, hub_of, run
+from behind_hub import echo_behind, hub_of, redirecting, run
 
 from umpc.errors import CertificateError, PeerLost, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -119,14 +119,7 @@ def test_a_hub_that_redirects_is_named_once_all_have_met(site):
             echo_behind(hub, names[2]),
         ):
             (one, _), users = ends_of("a", "b")
-
-            def redirect(envelope):
-                if envelope.target.name == "b":
-                    envelope.target.name = "c"
-                    envelope.target.ClearField("instance")
-                return [envelope]
-
-            hub.relay.mangle = redirect
+            hub.relay.mangle = redirecting("b", to="c")
             one.is_early = False
             one.write_now(b"one")
             await users[0].until(1)

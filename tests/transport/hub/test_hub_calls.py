@@ -14,7 +14,7 @@ from cryptography import x509
 from transport_echo import CALL, CHAT, DEALERS_ONLY, NOT_LISTED, WATCH
 
 sys.path.insert(0, str(Path(__file__).parent))
-from behind_hub import Hub, echo_behind, hub_of, run
+from behind_hub import Hub, echo_behind, hub_of, redirecting, run
 
 from tests.support.studies import make_study
 from umpc.cli.doctor_network import NamedPeer, check_network
@@ -447,14 +447,7 @@ def test_a_hub_that_redirects_sessions_is_noticed(site):
     async def scenario():
         relay, a, b, c = site("relay", "hub"), site("a"), site("b"), site("c")
         async with hub_of(relay) as hub, echo_behind(hub, a), echo_behind(hub, c) as other:
-
-            def redirect(envelope):
-                if envelope.target.name == "a":
-                    envelope.target.name = "c"
-                    envelope.target.ClearField("instance")
-                return [envelope]
-
-            hub.relay.mangle = redirect
+            hub.relay.mangle = redirecting("a", to="c")
             with pytest.raises(CertificateError, match="connected node 'c', expected node 'a'"):
                 await connect(b, "a", "node", hub.address, 5)
             hub.relay.mangle = None
@@ -462,7 +455,7 @@ def test_a_hub_that_redirects_sessions_is_noticed(site):
             chat = channel.stream_stream(CHAT)()
             await chat.write(b"x")
             await chat.read()
-            hub.relay.mangle = redirect
+            hub.relay.mangle = redirecting("a", to="c")
             await chat.write(b"y")
             with pytest.raises(grpc.aio.AioRpcError, match="connected node 'c'"):
                 await chat.read()

@@ -168,7 +168,10 @@ def opened_bits(plan: Plan, party: int) -> list[int]:
 
 
 def _streams(seeds: Sequence[bytes], purpose: str, each: int, layout: EdgeLayout) -> list[Buffer]:
-    """The first bytes of every chunk's stream for a purpose. Args: each: bits of an edge."""
+    """The first bytes of every chunk's stream for a purpose, in one piece for `EdgeLayout.join`.
+
+    Args: each: bits of an edge.
+    """
     return [_first_bytes(seeds, purpose, layout.sizes_of(each))] if each else [b""]
 
 

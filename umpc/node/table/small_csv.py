@@ -1,7 +1,7 @@
 """A small CSV file, read without DuckDB, into what `reading.py` gives for it.
 
-DuckDB plans three queries for each reading, in some ten milliseconds of a processor, and takes some
-30 MiB of a process that has not used it yet. Most sites of a large consortium have few records.
+DuckDB plans a query of three levels for each reading, which takes longer than all else about a
+short file (`python -m bench.short_tables`). A process that reads nothing else need not load it.
 
 The length of the file alone decides. So a clock sees no more of the values here than there, but for
 a file that is not what its suffix promises: DuckDB then says so.
