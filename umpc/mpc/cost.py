@@ -6,7 +6,8 @@ Tests hold measured traffic equal to these numbers, byte for byte.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import permutations, product
 from typing import TypeAlias
 
@@ -45,15 +46,21 @@ def _predict(attempt: SharedAttempt, prepared: bool) -> Cost:
     needs_dealer = attempt.needs_dealer
     if needs_dealer:
         dealt += len(nodes) * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES)
+    known = _ChunkCosts()
     for chunk, times in attempt.chunk_groups():
         if in_parts and not chunk.noise:
-            between += _prepared(attempt, chunk, times)
+            ahead = replace(chunk, part=AHEAD)
+            between += times * known.of(attempt.plan(ahead), ahead).said_in_all
             chunk = replace(chunk, part=AFTER)
-        plan = attempt.plan(chunk)
-        for party in plan.everybody:
-            between += _openings(plan, chunk, party, sent, times)
-            if needs_dealer:
-                dealt += times * _material(plan, chunk, party)
+        cost = known.of(attempt.plan(chunk), chunk)
+        if chunk.noise:
+            between += times * cost.said_in_all
+        else:
+            for node, said in zip(chunk.parties, cost.said, strict=True):
+                for place, size in said.items():
+                    sent[node][place] += times * size
+        if needs_dealer:
+            dealt += times * cost.material
     share = attempt.ring.bytes * attempt.sums
     revealed = tuple(attempt.released_values(node) * share for node in nodes)
     online = tuple(map(sent_by_round, sent))
@@ -61,31 +68,46 @@ def _predict(attempt: SharedAttempt, prepared: bool) -> Cost:
     return Cost(rounds, online, revealed, between + dealt, bytes_dealt=dealt)
 
 
-def _prepared(attempt: SharedAttempt, chunk: Chunk, times: int) -> int:
-    """Bytes of the rounds of a chunk that a preparation does. Args: as of `_openings`."""
-    ahead = replace(chunk, part=AHEAD)
-    plan = attempt.plan(ahead)
-    sent: list[SentBytes] = [Counter() for _ in attempt.members]
-    for party in plan.everybody:
-        _openings(plan, ahead, party, sent, times)
-    return sum(sum(own.values()) for own in sent)
+@dataclass(frozen=True)
+class _ChunkCost:
+    """The bytes of one chunk. said: each party's in the rounds. material: of all parties."""
+
+    said: tuple[SentBytes, ...]
+    material: int
+
+    @cached_property
+    def said_in_all(self) -> int:
+        return sum(said.total() for said in self.said)
 
 
-def _openings(plan: ChunkPlan, chunk: Chunk, party: int, sent: list[SentBytes], times: int) -> int:
-    """A party's bytes in the rounds of a chunk: returned for noise, else added to what is sent.
+class _ChunkCosts:
+    """The costs of chunks. Those with one plan, as many edges and as long a place have one cost.
 
-    Args: times: how many such chunks there are.
+    Many nodes that all meet have thousands of small cells, of a few different numbers of edges.
     """
-    offline = 0
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int, int], _ChunkCost] = {}
+
+    def of(self, plan: ChunkPlan, chunk: Chunk) -> _ChunkCost:
+        """The cost of a chunk. Args: plan: the chunk's, which outlives this object."""
+        place = frame_bytes("open", chunk.place, chunk.number, 0, 0, 0)
+        key = (id(plan), chunk.count, place)
+        if key not in self._known:
+            said = tuple(_said(plan, chunk, party) for party in plan.everybody)
+            material = sum(_material(plan, chunk, party) for party in plan.everybody)
+            self._known[key] = _ChunkCost(said, material)
+        return self._known[key]
+
+
+def _said(plan: ChunkPlan, chunk: Chunk, party: int) -> SentBytes:
+    """A party's bytes in the rounds of a chunk."""
+    said: SentBytes = Counter()
     others = (other for other in plan.everybody if other != party)
     for other, number in product(others, range(1, plan.rounds + 1)):
         shape = plan.shape_to(number, party, other, chunk.count)
-        size = times * _bytes(shape, chunk.place, chunk.number)
-        if chunk.noise:
-            offline += size
-        else:
-            sent[chunk.parties[party]][shape.step, shape.round] += size
-    return offline
+        said[shape.step, shape.round] += _bytes(shape, chunk.place, chunk.number)
+    return said
 
 
 def _material(plan: ChunkPlan, chunk: Chunk, party: int) -> int:

@@ -146,6 +146,13 @@ class ListedCells(Mapping[Owners, SampledCell]):
             made = self._made.setdefault(owners, cell)  # another thread may have made it
         return made
 
+    def edges_of(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """The edges of these cells behind each other: (k, edges) int64."""
+        counts = self.rows.counts[rows]
+        ends = np.cumsum(self.rows.counts)[rows]
+        places = np.arange(counts.sum()) + np.repeat(ends - np.cumsum(counts), counts)
+        return self._columns[:, places].astype(np.int64, copy=False)
+
     def _row_of(self, owners: Owners) -> int:
         """The row of a cell. Raises: KeyError where no edge has these owners."""
         code = 0

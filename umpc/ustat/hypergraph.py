@@ -23,6 +23,7 @@ from umpc.ustat.cell_rows import CellRows, ListedCells, Owners
 from umpc.ustat.cells import FEW, Cell, CompleteCell, RecordBlock, SampledCell
 from umpc.ustat.drawn_edges import uniform
 from umpc.ustat.edge_blocks import EdgeBlocks, in_blocks
+from umpc.ustat.met_records import MANY_EDGES, MetRecords
 from umpc.ustat.sampling import (
     Words,
     balanced_blocks,
@@ -97,14 +98,37 @@ class Hypergraph:
             self._meetings[node] = met
         return self._meetings[node]
 
+    @cached_property
+    def _met_records(self) -> dict[int, MetRecords | None]:
+        """The results of `_records_of`, of few edges in all: a coordinator asks about all nodes."""
+        return {}
+
+    def _records_of(self, node: int) -> MetRecords | None:
+        """What others meet of a node and it of them, where its edges are listed, and not many."""
+        if not isinstance(self.cells, ListedCells):
+            return None
+        try:
+            return self._met_records[node]
+        except KeyError:
+            found = MetRecords.of(self.cells, node)
+            edges = sum(each.edges for each in self._met_records.values() if each is not None)
+            if edges > MANY_EDGES:
+                self._met_records.clear()
+            self._met_records[node] = found
+            return found
+
     def neighbours(self, node: int) -> tuple[int, ...]:
         """The other nodes that share an edge with this one, ascending."""
-        return tuple(sorted(self._met_by(node)))
+        met = self._records_of(node)
+        return met.nodes if met is not None else tuple(sorted(self._met_by(node)))
 
     def shared_records(self, node: int, other: int) -> NDArray[np.int64]:
         """The records of `node` in an edge with a record of another node: int64, ascending."""
         # Both have the same cells in common. A node asks about all its peers, so its own are known.
-        one, two = (other, node) if other in self._meetings else (node, other)
+        is_known = other in self._met_records or other in self._meetings
+        one, two = (other, node) if is_known else (node, other)
+        if (met := self._records_of(one)) is not None:
+            return met.theirs(two) if is_known else met.own(two)
         places = [
             (owners, slot)
             for owners in self._met_by(one).get(two, ())

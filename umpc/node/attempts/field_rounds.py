@@ -48,9 +48,9 @@ async def exchange_fields(rounds: FieldSide, peers: Sequence[int]) -> None:
     """
     waiting: list[int] = []
     large: dict[int, list[Frame]] = {}
-    for peer in peers:
+    said = await rounds.briefly(_said, rounds.session, peers)
+    for peer, messages in zip(peers, said, strict=True):
         owners = rounds.owners(peer)
-        messages = await rounds.briefly(rounds.session.fields_for, peer)
         frames = [frame_of(message, owners, number) for number, message in enumerate(messages)]
         if sum(len(frame.payload) for frame in frames) > LITTLE:
             large[peer] = frames
@@ -65,6 +65,10 @@ async def exchange_fields(rounds: FieldSide, peers: Sequence[int]) -> None:
         await jobs[0]
     else:
         await together(jobs)
+
+
+def _said(session: MeshSide, peers: Sequence[int]) -> list[list[Message]]:
+    return [session.fields_for(peer) for peer in peers]
 
 
 async def _exchange(rounds: FieldSide, peer: int, frames: Sequence[Frame]) -> None:
@@ -94,15 +98,20 @@ async def _receive(rounds: FieldSide, peers: Sequence[int]) -> None:
         for number, shape in enumerate(shapes)
     ]
     came = iter(await all_of(asked))
+    heard: list[tuple[int, str, list[Message]]] = []
     for peer, shapes in due.items():
-        link = rounds.links[peer]
-        replies: list[Message] = []
-        for shape in shapes:
-            reply = next(came).message
-            check_reply(reply, shape, link.peer)
-            replies.append(reply)
-        with blaming(link.peer, rounds.step):
-            await rounds.briefly(rounds.session.receive_fields, peer, replies)
+        name = rounds.links[peer].peer
+        replies = [next(came).message for _ in shapes]
+        for reply, shape in zip(replies, shapes, strict=True):
+            check_reply(reply, shape, name)
+        heard.append((peer, name, replies))
+    await rounds.briefly(_take, rounds, heard)
+
+
+def _take(rounds: FieldSide, heard: Sequence[tuple[int, str, Sequence[Message]]]) -> None:
+    for peer, name, replies in heard:
+        with blaming(name, rounds.step):
+            rounds.session.receive_fields(peer, replies)
 
 
 @contextmanager
