@@ -130,10 +130,12 @@ def site(
     hub: bool = False,
     popen: Start = subprocess.Popen,
     command: Sequence[str] | None = None,
+    known: bool = True,
 ) -> Iterator[Site]:
     """Run nodes over equal parts of a table until the block ends.
 
-    Args: hub: they dial a hub. command: starts their processes, in place of `umpc`.
+    Args: hub: they dial a hub. command: starts their processes, in place of `umpc`. known: they
+        have `members.pem`, and check each other's certificates at their start.
     """
     fields = table.fields()
     with tempfile.TemporaryDirectory(prefix="umpc-bench-") as name:
@@ -141,9 +143,11 @@ def site(
         deployment.command = tuple(command or Deployment.command)
         with ended_with_us(deployment.processes):
             relay = {"hub": deployment.start_hub()} if hub else {}
+            paths = table.split(Path(name), nodes)
+            if known:
+                deployment.introduce((path.stem for path in paths), "dealer" if dealer else None)
             if dealer:
                 deployment.start_dealer()
-            paths = table.split(Path(name), nodes)
             for path in paths:
                 half = str(Fraction(1, 2))
                 deployment.start_node(path.stem, path, BUDGET, more=RULES, delta=half)

@@ -5,8 +5,9 @@ are forked from one that has imported everything. On a busy machine only process
 
 `--busy 4` starts four processes that compute without end, and `--within 8` says of each run whether
 it took at most 8 seconds in all: from the first connection to the report, as `bench nodes` has it.
-"Process" is the start and the end of the coordinator's own process. A run that fails ends the
-benchmark with its reason.
+Nodes and dealer have `members.pem`, so they check all certificates at their start. With
+`--strangers` they do so in their first study. "Process" is the start and the end of the
+coordinator's own process. A run that fails ends the benchmark with its reason.
 """
 
 from __future__ import annotations
@@ -49,14 +50,21 @@ def busy_processes(number: int) -> Iterator[None]:
 
 
 def measure(
-    nodes: int, records: int, runs: int, within: float, *, hub: bool, backend: str
+    nodes: int,
+    records: int,
+    runs: int,
+    within: float,
+    *,
+    hub: bool,
+    backend: str,
+    known: bool = True,
 ) -> list[list[str]]:
     """Run studies over one deployment, and return a line for each."""
     rows = []
     begun = time.perf_counter()
     with (
         fork_server() as popen,
-        site(made_up(nodes * records), nodes, hub=hub, popen=popen) as here,
+        site(made_up(nodes * records), nodes, hub=hub, popen=popen, known=known) as here,
     ):
         started = time.perf_counter() - begun
         for _ in range(runs):
@@ -90,6 +98,7 @@ def main() -> None:
     parser.add_argument("--backend", default="shared", choices=("shared", "grid"))
     parser.add_argument("--busy", type=int, default=0, help="Processes that compute without end.")
     parser.add_argument("--within", type=float, default=8, help="Seconds that a run may take.")
+    parser.add_argument("--strangers", action="store_true", help="Nobody has members.pem.")
     given = parser.parse_args()
     rows = []
     with busy_processes(given.busy):
@@ -98,6 +107,7 @@ def main() -> None:
                 *(given.nodes, given.records, given.runs, given.within),
                 hub=hub,
                 backend=given.backend,
+                known=not given.strangers,
             )
     late = sum(row[-1] == "no" for row in rows)
     print(f"{len(rows) - late} of {len(rows)} runs took at most {given.within:g} s")

@@ -7,10 +7,11 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from cryptography import x509
 
 from umpc.cli.ca import ca
 from umpc.errors import CertificateError, ConfigError
-from umpc.transport.authority import load_identity
+from umpc.transport.authority import load_certificate, load_identity
 
 
 def run(*arguments):
@@ -153,3 +154,13 @@ def test_sign_returns_the_list_with_the_certificate(authority, tmp_path):
     said = run("sign", "--authority", authority, csr, "--out", out)
     assert str(tmp_path / "out/crl.pem") in said
     assert (tmp_path / "out/crl.pem").read_bytes() == (authority / "crl.pem").read_bytes()
+
+
+def test_members_writes_the_certificates_that_count_now(authority, tmp_path):
+    for name in ("hospital-a", "hospital-b"):
+        run("issue", "--authority", authority, "--name", name, "--role", "node", tmp_path / name)
+    run("revoke", "--authority", authority, "hospital-b")
+    said = run("members", "--authority", authority)
+    assert f"1 certificate in {authority / 'members.pem'}" in said
+    (cert,) = x509.load_pem_x509_certificates((authority / "members.pem").read_bytes())
+    assert cert == load_certificate(tmp_path / "hospital-a" / "cert.pem")

@@ -156,6 +156,10 @@ def _start_one(
         rehearse()
     identity = own_identity(loaded)
     start_logging(f"node {identity.name}", *logs)
+    if not light:
+        from umpc.transport.members_file import check_members_ahead
+
+        check_members_ahead(identity)
     with contextlib.ExitStack() as ending:
         site = open_site(found, identity, ending)
 
@@ -239,12 +243,14 @@ def start_dealer(
     from umpc.compute.place import named_place
     from umpc.dealer.server import ALLOWED, DealerServer
     from umpc.transport.authority import load_identity
+    from umpc.transport.members_file import check_members_ahead
     from umpc.transport.services import rpc
 
     tune_memory()
     allow_many_files()
     identity = load_identity(folder, "dealer")
     start_logging(f"dealer {identity.name}", level, style)
+    check_members_ahead(identity)
 
     workers = named_place(cores, compute, compute_tls).open(folder)
 
@@ -293,12 +299,14 @@ def start_shuffler(
     """Shuffle messages of nodes until Ctrl-C or SIGTERM."""
     from umpc.shuffler.server import ALLOWED, ShufflerServer
     from umpc.transport.authority import load_identity
+    from umpc.transport.members_file import check_members_ahead
     from umpc.transport.services import rpc
 
     tune_memory()
     allow_many_files()
     identity = load_identity(folder, "shuffler")
     start_logging(f"shuffler {identity.name}", level, style)
+    check_members_ahead(identity)
 
     def add(server: Server, finished: Finished) -> None:
         shuffler = ShufflerServer(identity, finished)

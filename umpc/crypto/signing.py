@@ -130,7 +130,7 @@ def is_signature(key: bytes, statement: bytes, signature: bytes) -> bool:
     if len(signature) != SIGNATURE_BYTES:
         return False
     try:
-        _public_key(key).verify(_in_der(signature), statement, _scheme())
+        read_point(key).verify(_in_der(signature), statement, _scheme())
     except InvalidSignature:
         return False
     return True
@@ -156,7 +156,8 @@ def _integer(word: bytes) -> bytes:
 
 
 @lru_cache(maxsize=1 << 13)  # the nodes of the largest study: each signs several statements
-def _public_key(point: bytes) -> ec.EllipticCurvePublicKey:
+def read_point(point: bytes) -> ec.EllipticCurvePublicKey:
+    """The inverse of `point_of`, kept for the next signature."""
     return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
 
 

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,6 +130,18 @@ class Deployment:
         self.hub: str | None = None
         """`hub:NAME@HOST:PORT` of the hub that all processes dial, or None if each listens."""
 
+    def introduce(self, nodes: Iterable[str], dealer: str | None = "dealer") -> None:
+        """Make the certificates of processes before they start, so that each can check all."""
+        roles = dict.fromkeys(nodes, "node") | ({dealer: "dealer"} if dealer else {})
+        for name, role in roles.items():
+            self._issue(name, role, self.folder / name)
+        self._authority.write_members(*(self.folder / name for name in roles))
+
+    def _issue(self, name: str, role: str, folder: Path) -> None:
+        """Make a certificate, unless `introduce` made it."""
+        if not (folder / "cert.pem").exists():
+            self._authority.issue(name, role, folder)
+
     def start_dealer(self, name: str = "dealer") -> None:
         self._start_helper("dealer", name)
 
@@ -137,14 +149,13 @@ class Deployment:
         self._start_helper("shuffler", name)
 
     def _start_helper(self, role: str, name: str) -> None:
-        self._authority.issue(name, role, self.folder / name)
+        self._issue(name, role, self.folder / name)
         place = ["--hub", self.hub] if self.hub else []
         self._start(name, [role, "start", "--identity", str(self.folder / name), *place])
 
     def start_hub(self, listen: str = "127.0.0.1:0", grace: int = 30, name: str = "hub") -> Served:
         """Start a hub and wait for it. All processes that are started later dial it."""
-        if not (self.folder / name).exists():
-            self._authority.issue(name, "hub", self.folder / name)
+        self._issue(name, "hub", self.folder / name)
         place = ["--identity", str(self.folder / name), "--listen", listen]
         others, self._waiting = self._waiting, []
         self._start(name, ["hub", "start", *place, "--grace", str(grace)])
@@ -203,7 +214,7 @@ class Deployment:
         delta: str | None,
     ) -> Path:
         """Write a node's certificate and TOML file. Returns: the path of the TOML file."""
-        self._authority.issue(name, "node", folder / name)
+        self._issue(name, "node", folder / name)
         config = folder / f"{name}.toml"
         budget = f'delta = "{delta}"\n' if delta else ""
         if self.hub:

@@ -10,6 +10,7 @@ Certificates hold the name and the role of a process.
 | `revoked.py` | the list of revoked certificates, as a value |
 | `revocation.py` | the authority's signed list of revoked certificates: read, signed, compared |
 | `issued.py` | the authority's record of the certificates that it issued |
+| `members_file.py` | `members.pem`: the members' certificates, which a process checks ahead |
 | `identity.py` | the identity of one process, renewed from its folder without a restart |
 | `expiry.py` | which dates of an identity need somebody's attention |
 | `credentials.py` | what protocol code signs with, and how it checks what others signed |

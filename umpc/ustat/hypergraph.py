@@ -104,7 +104,7 @@ class Hypergraph:
         return {}
 
     def _records_of(self, node: int) -> MetRecords | None:
-        """What others meet of a node and it of them, where its edges are listed, and not many."""
+        """The records that meet in a node's edges; None where these are not listed, or are many."""
         if not isinstance(self.cells, ListedCells):
             return None
         try:

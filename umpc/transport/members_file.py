@@ -1,0 +1,85 @@
+"""members.pem: the certificates of a consortium, which a process checks ahead.
+
+In a first study a node checks the certificates of all others: with 64, a sixth of its work. A
+process that finds members.pem beside its ca.pem does so at its start, while nobody waits. It trusts
+nobody for that: the file names no one a member, the authority's signature alone counts, and dates
+and the list of revoked certificates are checked at each use, as before. A certificate that is not
+in the file is checked when it is first shown.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization as form
+
+from umpc.errors import CertificateError
+from umpc.transport.certificates import names_of, refusing
+from umpc.transport.credentials import check_ahead
+from umpc.transport.files import read_file, write_public
+from umpc.transport.identity import Identity
+from umpc.transport.revoked import Revoked
+
+log = logging.getLogger("umpc.transport")
+
+FILE = "members.pem"
+MOST_BYTES = 1 << 23
+"""More than the certificates of the largest study take, each of about a kilobyte in PEM."""
+HOW = "ask the authority for another, or remove it: it only saves time"
+
+
+def certificates_of_members(
+    issued: Iterable[x509.Certificate], revoked: Revoked | None, now: datetime
+) -> list[x509.Certificate]:
+    """The certificates that count now: the newest of each name and role, ordered by them."""
+    newest: dict[tuple[str, str], x509.Certificate] = {}
+    for cert in sorted(issued, key=lambda cert: cert.not_valid_before_utc):
+        is_void = revoked is not None and cert.serial_number in revoked
+        if cert.not_valid_after_utc > now and not is_void:
+            newest[names_of(cert)] = cert
+    return [newest[names] for names in sorted(newest)]
+
+
+def write_members(folders: Iterable[Path], certificates: Iterable[x509.Certificate]) -> list[Path]:
+    """Write them in PEM, behind each other, into a file of each folder. Returns: its paths."""
+    content = b"".join(cert.public_bytes(form.Encoding.PEM) for cert in certificates)
+    paths = [folder / FILE for folder in folders]
+    for path in paths:
+        write_public(path, content)
+    return paths
+
+
+def check_members_ahead(identity: Identity) -> int:
+    """Check the certificates in the members.pem of an identity's folder, if it is there.
+
+    A fault of the file is logged, and changes nothing: it says only whom to expect.
+
+    Returns: how many of them count now.
+    """
+    if identity.source is None or not (path := identity.source.folder / FILE).exists():
+        return 0
+    try:
+        shown = _read(path)
+    except CertificateError as error:
+        log.warning("%s. It is left out", error.message)
+        return 0
+    counted = 0
+    for cert in shown:
+        try:
+            check_ahead(identity, cert.public_bytes(form.Encoding.DER))
+            counted += 1
+        except CertificateError as error:
+            log.warning("%s, in %s: its owner is refused", error.message, path)
+    log.debug("%s: %d certificates were checked ahead", path, counted)
+    return counted
+
+
+def _read(path: Path) -> list[x509.Certificate]:
+    with refusing(f"{path} holds no certificates in PEM: {HOW}"):
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError("too long")
+        return x509.load_pem_x509_certificates(read_file(path, HOW))
