@@ -42,17 +42,16 @@ class MemoryLink:
         else:
             wanted.set_result(frame)
 
-    def ask(self, key):
+    def tell(self, key, waiter):
         if self.failure is not None:
             raise self.failure
         if key not in self._came:
-            self._wanted[key] = asyncio.get_running_loop().create_future()
-            return self._wanted[key]
-        return self._came.pop(key)
+            self._wanted[key] = waiter
+        return self._came.pop(key, None)
 
     async def receive(self, key):
-        asked = self.ask(key)
-        return (await asked if isinstance(asked, asyncio.Future) else asked).message
+        wanted = asyncio.get_running_loop().create_future()
+        return (self.tell(key, wanted) or await wanted).message
 
 
 def linked(*names: str, failure: Exception | None = None) -> list[MemoryLink]:

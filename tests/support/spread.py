@@ -20,7 +20,7 @@ from umpc.mpc.masked import plan
 from umpc.mpc.masked.compiler import program_of
 from umpc.mpc.masked.tasks import Heard, OwnerTask, Said, TaskRounds
 from umpc.node.attempts import rounds, running_chunks
-from umpc.node.attempts.peers import Mailbox
+from umpc.node.attempts.peers import Mailbox, Waiter
 from umpc.study.frames import Frame
 
 
@@ -60,8 +60,8 @@ class LinkInMemory:
         self._sent[key] = frame.payload
         self.other.mailbox.put(frame)
 
-    def ask(self, key: Any) -> Frame | asyncio.Future[Frame]:
-        return self.mailbox.ask(key)
+    def tell(self, key: Any, waiter: Waiter) -> Frame | None:
+        return self.mailbox.tell(key, waiter)
 
     async def receive(self, key: Any) -> Message:
         frame = await self.mailbox.get(key)

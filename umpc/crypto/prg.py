@@ -25,6 +25,9 @@ FROM_THE_START = modes.CTR(bytes(BLOCK_BYTES))
 _ZEROS = memoryview(bytes(1 << 16))
 """The bytes that a stream encrypts, part by part."""
 
+NUMBER = b"i" + (8).to_bytes(4, "little")
+"""What goes before an integer in a list of labels: its kind and its length."""
+
 Word = TypeVar("Word", bound=np.generic)
 """The numpy type of a stream's words."""
 
@@ -46,19 +49,15 @@ def derive_each(seeds: Sequence[bytes], *labels: str | int | bytes) -> list[byte
 
 
 def _encoded(labels: Sequence[str | int | bytes]) -> bytes:
-    parts = bytearray()
-    for label in labels:
-        kind, body = _encode(label)
-        parts += kind + len(body).to_bytes(4, "little") + body
-    return bytes(parts)
+    return b"".join(map(_encode, labels))
 
 
-def _encode(label: str | int | bytes) -> tuple[bytes, bytes]:
+def _encode(label: str | int | bytes) -> bytes:
+    """A label's kind, its length and its bytes."""
     if isinstance(label, int):
-        return b"i", label.to_bytes(8, "little")
-    if isinstance(label, str):
-        return b"s", label.encode()
-    return b"b", label
+        return NUMBER + label.to_bytes(8, "little")
+    kind, body = (b"s", label.encode()) if isinstance(label, str) else (b"b", label)
+    return kind + len(body).to_bytes(4, "little") + body
 
 
 class Stream:

@@ -116,6 +116,11 @@ def frame_of(message: Message, owners: Owners, number: int) -> Frame:
     )
 
 
+def key_of(message: Message, owners: Owners, number: int) -> Key:
+    """The key of `frame_of` these, without the frame."""
+    return message.step, message.round, owners, number
+
+
 def frame_bytes(
     step: str, owners: Owners, chunk: int, count: int, width: int, payload: int, round: int = 0
 ) -> int:

@@ -14,7 +14,14 @@ from umpc.errors import LocalProtocolError, MpcError, PeerLost, RemoteProtocolEr
 from umpc.node.attempts.session_link import SessionLink
 from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study.frames import Frame
+from umpc.study.frames import Frame, Key
+
+
+def asked_of(link: SessionLink, key: Key) -> asyncio.Future[Frame]:
+    """A frame that is not there yet."""
+    wanted: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+    assert link.tell(key, wanted) is None
+    return wanted
 
 
 def test_a_frame_is_one_envelope_and_counts_with_its_bytes():
@@ -36,11 +43,11 @@ def test_a_frame_is_one_envelope_and_counts_with_its_bytes():
 def test_a_caller_that_waits_makes_its_peer_awaited_until_the_frame_comes():
     async def scenario(wire: Wire) -> None:
         north, south = wire.links()
-        asked = south.ask(frame().key)
+        asked = asked_of(south, frame().key)
         assert south.is_awaited
         await north.send(frame())
         wire.exchange()
-        assert isinstance(asked, asyncio.Future) and await asked == frame()
+        assert await asked == frame()
         assert not south.is_awaited
 
     run(scenario)
@@ -133,12 +140,12 @@ def test_a_closed_link_says_nothing_and_its_peer_hears_when_it_writes():
         assert len(wire.sent) == 1 and not wire.lines[1].sessions
         with pytest.raises(PeerLost):
             await south.send(frame(1))
-        asked = north.ask(frame(1).key)
+        asked = asked_of(north, frame(1).key)
         north.step = "evaluate"
         await north.send(frame(2))
         wire.exchange()
         with pytest.raises(PeerLost, match="south went away") as caught:
-            await asked  # type: ignore[misc]
+            await asked
         assert (caught.value.culprit, caught.value.step) == ("south", "evaluate")
 
     run(scenario)
@@ -147,9 +154,8 @@ def test_a_closed_link_says_nothing_and_its_peer_hears_when_it_writes():
 def test_whoever_waits_on_a_link_that_is_closed_waits_no_longer():
     async def scenario(wire: Wire) -> None:
         _, south = wire.links()
-        asked = south.ask(frame().key)
+        asked = asked_of(south, frame().key)
         south.close()
-        assert isinstance(asked, asyncio.Future)
         for waiting in (asked, south.receive(frame(1).key)):
             with pytest.raises(PeerLost) as caught:
                 await waiting

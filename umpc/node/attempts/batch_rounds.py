@@ -5,9 +5,7 @@ Every message of a round is sent before any of that round is waited for (`umpc/m
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeAlias
 
 from umpc.crypto.rounds import Finished, Message, check_reply
 from umpc.errors import LocalProtocolError
@@ -15,11 +13,9 @@ from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import Heard, Said
+from umpc.node.attempts.gathering import all_of
 from umpc.node.attempts.peers import PeerLink
-from umpc.study.frames import Frame, frame_of
-
-Asked: TypeAlias = Frame | asyncio.Future[Frame]
-"""A frame that is here, or will come."""
+from umpc.study.frames import frame_of, key_of
 
 
 class BatchRounds:
@@ -74,7 +70,7 @@ class BatchRounds:
         chunks = list(zip(self._batch, self._others, due, strict=True))
         came = await all_of(
             [
-                link.ask(frame_of(shape, chunk.place, chunk.number).key)
+                (link, key_of(shape, chunk.place, chunk.number))
                 for chunk, others, shapes in chunks
                 for (_, link), shape in zip(others, shapes, strict=True)
                 if shape.width
@@ -102,19 +98,3 @@ class BatchRounds:
             [made[party, chunk.count] for party, _ in others]
             for chunk, others in zip(self._batch, self._others, strict=True)
         ]
-
-
-async def all_of(asked: Sequence[Asked]) -> list[Frame]:
-    """Wait for all of these. Raises: the first failure, as soon as it is there."""
-    coming = [each for each in asked if isinstance(each, asyncio.Future)]
-    try:
-        if coming:
-            await asyncio.wait(coming, return_when=asyncio.FIRST_EXCEPTION)
-        failures = [each.exception() for each in coming if each.done()]
-        for failure in failures:
-            if failure is not None:
-                raise failure
-        return [each.result() if isinstance(each, asyncio.Future) else each for each in asked]
-    finally:
-        for each in coming:
-            each.cancel()

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from umpc.crypto.rounds import Message, check_reply
 from umpc.errors import EncodingError, RemoteProtocolError
-from umpc.node.attempts.batch_rounds import all_of
+from umpc.node.attempts.gathering import all_of
 from umpc.node.attempts.peers import PeerLink
 from umpc.protocols.base.node import MeshSide
-from umpc.study.frames import Frame, frame_of
+from umpc.study.frames import Frame, frame_of, key_of
 from umpc.transport.structured_concurrency import together
 
 LITTLE = 1 << 14
@@ -93,7 +93,7 @@ async def _receive(rounds: FieldSide, peers: Sequence[int]) -> None:
     """Wait for the records of these peers, and take them."""
     due = {peer: rounds.session.due_fields(peer) for peer in peers}
     asked = [
-        rounds.links[peer].ask(frame_of(shape, rounds.owners(peer), number).key)
+        (rounds.links[peer], key_of(shape, rounds.owners(peer), number))
         for peer, shapes in due.items()
         for number, shape in enumerate(shapes)
     ]

@@ -11,6 +11,7 @@ import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
+from typing import Protocol
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -31,6 +32,14 @@ FINISH_SECONDS = 1.0
 """Seconds that a node waits, after a run that ended well, for its peer to end the link as well."""
 
 
+class Waiter(Protocol):
+    """The caller of one frame: a future, or a place among the frames that one caller gathers."""
+
+    def done(self) -> bool: ...
+    def set_result(self, frame: Frame, /) -> None: ...
+    def set_exception(self, error: UmpcError, /) -> None: ...
+
+
 class Mailbox:
     """Frames from one peer. `get` waits for a frame; `fail` ends all waiting, now and later.
 
@@ -42,7 +51,7 @@ class Mailbox:
     def __init__(self, peer: str):
         self.peer = peer
         self._waiting: dict[Key, Frame] = {}
-        self._wanted: dict[Key, asyncio.Future[Frame]] = {}
+        self._wanted: dict[Key, Waiter] = {}
         self._seen: dict[Key, tuple[bytes, bool, int, int]] = {}
         """The content of each frame, or the tag of a long one, with its count and width."""
         self._tags = AESGCM(os.urandom(16))
@@ -74,21 +83,30 @@ class Mailbox:
 
     async def get(self, key: Key) -> Frame:
         """Return the frame of that place. Raises: the error that `fail` was given."""
-        asked = self.ask(key)
-        return await asked if isinstance(asked, asyncio.Future) else asked
+        wanted: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+        frame = self.tell(key, wanted)
+        return await wanted if frame is None else frame
 
-    def ask(self, key: Key) -> Frame | asyncio.Future[Frame]:
-        """The frame of that place, or a future of it. Raises: as `get`, now or by the future."""
-        if self.violation is not None:
-            raise self.violation
-        if key in self._waiting:
-            frame = self._waiting.pop(key)
-            self._bytes -= len(frame.payload) + FRAME_BYTES
-            return frame
-        if self._failure is not None:
+    def tell(self, key: Key, waiter: Waiter) -> Frame | None:
+        """The frame of that place; if it is not there, None, and the waiter is told.
+
+        Raises: as `get`, now or by the waiter.
+        """
+        frame = self._taken(key)
+        if frame is None:
+            self._wanted[key] = waiter
+        return frame
+
+    def _taken(self, key: Key) -> Frame | None:
+        """The frame of that place, if it is there. Raises: the failure, if there was one."""
+        if isinstance(self._failure, MpcError):
             raise self._failure
-        self._wanted[key] = asyncio.get_running_loop().create_future()
-        return self._wanted[key]
+        frame = self._waiting.pop(key, None)
+        if frame is not None:
+            self._bytes -= len(frame.payload) + FRAME_BYTES
+        elif self._failure is not None:
+            raise self._failure
+        return frame
 
     def has_room(self, window: int) -> bool:
         """Whether fewer than `window` bytes wait, or a caller waits for a missing frame."""
@@ -191,21 +209,22 @@ class PeerLink(ABC):
 
     async def receive(self, key: Key) -> Message:
         """Return the peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
-        asked = self._asked(key)
-        frame = await asked if isinstance(asked, asyncio.Future) else asked
+        wanted: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+        frame = self._ask(key, wanted)
+        frame = await wanted if frame is None else frame
         self.rounds_used.add(frame.round_of_study)
         return frame.message
 
-    def ask(self, key: Key) -> Frame | asyncio.Future[Frame]:
-        """The peer's message of a round, or a future of it. Raises: as `receive`."""
+    def tell(self, key: Key, waiter: Waiter) -> Frame | None:
+        """The peer's message of a round, or None, and the waiter is told. Raises: as `receive`."""
         self.rounds_used.add(round_of(key[0], key[1]))
-        return self._asked(key)
+        return self._ask(key, waiter)
 
-    def _asked(self, key: Key) -> Frame | asyncio.Future[Frame]:
-        asked = self._mailbox.ask(key)
+    def _ask(self, key: Key, waiter: Waiter) -> Frame | None:
+        frame = self._mailbox.tell(key, waiter)
         if self.window is not None:
             self._read_on()
-        return asked
+        return frame
 
     @property
     def bytes_sent(self) -> int:

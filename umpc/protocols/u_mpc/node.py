@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,7 @@ class UMpcNode(NodeSide):
         study = self.study
         return tosses_apart(study) and study.degree > 1 and len(study.nodes) > 1
 
-    @property
+    @cached_property
     def tosses_early(self) -> bool:
         """Whether `set_up` and `toss` may come before the seed, which the dealer sends."""
         return self.attempt.needs_dealer and tosses_apart(self.study)
