@@ -26,7 +26,7 @@ _ZEROS = memoryview(bytes(1 << 16))
 """The bytes that a stream encrypts, part by part."""
 
 NUMBER = b"i" + (8).to_bytes(4, "little")
-"""What goes before an integer in a list of labels: its kind and its length."""
+"""The kind and the length of an integer, which go before it in a list of labels."""
 
 Word = TypeVar("Word", bound=np.generic)
 """The numpy type of a stream's words."""
