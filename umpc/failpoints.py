@@ -24,6 +24,11 @@ def failpoint(name: str) -> None:
         os.kill(os.getpid(), _SIGNALS[_ACTION])
 
 
+def is_armed() -> bool:
+    """Whether any point is armed, for callers that would compose a name very often."""
+    return bool(_NAME)
+
+
 def describe() -> str:
     """A sentence that names the armed failpoint; empty if none is armed."""
     return f"failpoint {_NAME}:{_ACTION} is armed" if _NAME else ""

@@ -66,7 +66,7 @@ class Seat:
     relayed: int = 0
     sent: int = 0
     heard: float = 0.0
-    by_sender: Counter[Key] = field(default_factory=Counter)
+    by_sender: dict[Key, int] = field(default_factory=dict)
     held_up: dict[Key, dict[bytes, None]] = field(default_factory=dict)
     talked: set[Key] = field(default_factory=set)
     replaces: Seat | None = None
@@ -84,7 +84,7 @@ class Seat:
         self.queue.append((sender, size, body, frame))
         self.waiting += size
         if sender is not None:
-            self.by_sender[sender] += size
+            self.by_sender[sender] = self.by_sender.get(sender, 0) + size
 
     def take(self) -> pb.HubFrame | None:
         """Return the next frame, or None."""
@@ -106,7 +106,7 @@ class Seat:
         asks = kind == pb.HUB_RESUME
         if self.waiting + size > MEMBER_BYTES + asks * SLACK_BYTES:
             return False
-        return self.by_sender[sender] + size <= PAIR_BYTES + asks * PAIR_SLACK_BYTES
+        return self.by_sender.get(sender, 0) + size <= PAIR_BYTES + asks * PAIR_SLACK_BYTES
 
     def hold_up(self, sender: Key, session: bytes) -> None:
         """Note that a session lacks an envelope, until its sender asks to resume."""

@@ -13,10 +13,11 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from umpc.errors import CertificateError, RemoteProtocolError, UmpcError
-from umpc.failpoints import failpoint
+from umpc.failpoints import failpoint, is_armed
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.batches import gathered, scattered
@@ -149,17 +150,19 @@ class HubServer(rpc.HubServicer):
                 body = each.WhichOneof("body")
                 if body == "envelope":
                     self._count += 1
-                    failpoint(f"relayed-{self._count}")
+                    if is_armed():
+                        failpoint(f"relayed-{self._count}")
                     self._wake(self.relay.route(seat, each.envelope))
                 elif body == "leave":
                     return True
 
     async def _write(self, seat: Seat, changed: asyncio.Event, context: JoinContext) -> None:
         """Send what waits for a process, and a sign of life where nothing does."""
+        take = partial(self.relay.take, seat)
         while not seat.is_replaced:
             if self._is_more_expected(seat):
                 await asyncio.sleep(GATHER_SECONDS)
-            frame = gathered(lambda: self.relay.take(seat))
+            frame = gathered(take)
             if frame is None:
                 changed.clear()
                 try:
