@@ -1,4 +1,4 @@
-"""How a hub writes to its members: among many it waits a moment, so that one message has more."""
+"""How a hub writes: while many write to it, it waits a moment, so that one message has more."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ async def relayed(monkeypatch, members: int, body: int) -> list[list[int]]:
     """Two envelopes come for a member, the second when the first could have been written."""
     monkeypatch.setattr(server, "GATHER_SECONDS", 0.01)
     hub, lines, to = HubServer(None, 30), Lines(), seat("north")
-    hub._changed = {seat(f"node-{number}"): asyncio.Event() for number in range(members - 1)}
-    changed = hub._changed[to] = asyncio.Event()
+    for number in range(members):
+        hub._writers.note(seat(f"node-{number}"), 1.0)
+    changed = asyncio.Event()
     hub.relay.seats[to.key] = to
     writing = asyncio.create_task(hub._write(to, changed, lines))
     for number in (1, 2):
@@ -59,3 +60,34 @@ def test_a_hub_of_many_members_joins_what_comes_within_a_moment(
     monkeypatch, members, body, expected
 ):
     assert asyncio.run(relayed(monkeypatch, members, body)) == expected
+
+
+def test_only_processes_that_wrote_lately_are_counted():
+    writers = server.Writers()
+    everybody = [seat(f"node-{number}") for number in range(server.CROWD + 1)]
+    for each in everybody:
+        writers.note(each, 10.0)
+    assert writers.are_many()
+    writers.note(everybody[0], 11.5)
+    assert writers.are_many(), "those of the second before"
+    writers.note(everybody[0], 12.6)
+    assert not writers.are_many()
+    for each in everybody:
+        writers.note(each, 20.0)
+    writers.note(everybody[0], 30.0)
+    assert not writers.are_many(), "a pause ends both seconds"
+
+
+def test_nothing_is_taken_for_a_connection_that_was_replaced_meanwhile(monkeypatch):
+    async def scenario() -> None:
+        hub, lines, to = HubServer(None, 30), Lines(), seat("north")
+        for number in range(server.CROWD + 1):
+            hub._writers.note(seat(f"node-{number}"), 1.0)
+        to.put(pb.HubFrame(envelope=pb.HubEnvelope(number=1)), 0)
+        writing = asyncio.create_task(hub._write(to, asyncio.Event(), lines))
+        await asyncio.sleep(0)
+        to.is_replaced = True
+        await asyncio.wait_for(writing, 60)
+        assert not lines.written and len(to.queue) == 1
+
+    asyncio.run(scenario())

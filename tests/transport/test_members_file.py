@@ -95,6 +95,9 @@ def test_a_stranger_in_the_file_is_no_member(authority, tmp_path, caplog):
     identity = load_identity(tmp_path / "own")
     with caplog.at_level(logging.WARNING):
         assert check_members_ahead(identity) == 1
+    assert "1 certificates do not count, the first because the certificate of node 'mallory'" in (
+        caplog.text
+    )
     assert "mallory" in caplog.text and "was not signed by our authority" in caplog.text
     with pytest.raises(CertificateError, match="was not signed by our authority"):
         verifier_of(identity)(der(stranger))
@@ -114,7 +117,22 @@ def test_a_file_of_any_length_is_not_read(authority, tmp_path, caplog, monkeypat
     north = issued(authority, tmp_path, "north")
     write_members([tmp_path / "north"], [north])
     assert check_members_ahead(load_identity(tmp_path / "north")) == 0
-    assert "holds no certificates" in caplog.text
+    assert "members.pem has more than 100 bytes" in caplog.text
+
+
+def test_the_file_of_the_largest_study_is_read(authority, tmp_path):
+    north = issued(authority, tmp_path, "north")
+    write_members([tmp_path / "north"], [north] * 4096)
+    assert (tmp_path / "north" / FILE).stat().st_size > 1 << 20
+    assert check_members_ahead(load_identity(tmp_path / "north")) == 4096
+
+
+@pytest.mark.parametrize("target", ["nowhere", "x" * 300, "members.pem", "."])
+def test_a_file_that_cannot_be_read_stops_no_start(authority, tmp_path, caplog, target):
+    authority.issue("own", "node", tmp_path)
+    (tmp_path / FILE).symlink_to(target)
+    assert check_members_ahead(load_identity(tmp_path)) == 0
+    assert "It is left out" in caplog.text
 
 
 def test_without_the_file_nothing_is_checked_ahead(authority, tmp_path):

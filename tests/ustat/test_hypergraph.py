@@ -23,6 +23,7 @@ from umpc.ustat.hypergraph import (
     expand,
     expand_two_sample,
 )
+from umpc.ustat.met_records import MetRecords
 from umpc.ustat.sampling import balanced, biregular, two_sample_max_degree
 
 
@@ -330,27 +331,30 @@ def test_the_edges_of_other_degrees_and_of_two_samples_never_change():
 
 @pytest.mark.parametrize("most", [1 << 14, 0])
 def test_a_node_looks_at_its_own_cells_only_for_all_that_its_peers_share_with_it(monkeypatch, most):
-    monkeypatch.setattr("umpc.ustat.met_records.MANY_EDGES", most)
+    monkeypatch.setattr("umpc.ustat.hypergraph.MANY_EDGES", most)
     graph = expand("2n", (4,) * 6, words())
     for peer in graph.neighbours(2):
         graph.shared_records(2, peer)
         graph.shared_records(peer, 2)
-    assert list(graph._met_records) == [2] and list(graph._meetings) == [2] * (not most)
+    assert list(graph._met_records if most else graph._meetings) == [2]
+    assert not (graph._meetings if most else graph._met_records)
     assert isinstance(graph.cells, ListedCells)
     others = [owners for owners in graph.cells if 2 not in owners]
     assert others and graph.cells._made.keys().isdisjoint(others)
 
 
-def test_what_is_known_of_nodes_that_are_asked_about_in_turn_is_kept_for_few_edges(monkeypatch):
-    monkeypatch.setattr("umpc.ustat.hypergraph.MANY_EDGES", 20)
+def test_nodes_of_one_process_ask_in_any_order_and_each_is_looked_at_once(monkeypatch):
+    looked = []
+    of = MetRecords.of
+    monkeypatch.setattr(
+        MetRecords, "of", lambda cells, node: looked.append(node) or of(cells, node)
+    )
     graph = expand("2n", (4,) * 6, words())
-    kept = []
-    for node in range(6):
-        for other in graph.neighbours(node):
+    for other in range(6):
+        for node in graph.neighbours(other):
+            graph.shared_records(other, node)
             graph.shared_records(node, other)
-        kept.append([each.edges for each in graph._met_records.values() if each is not None])
-    assert max(map(len, kept)) > 1
-    assert all(sum(each[:-1]) <= 20 for each in kept) and len(kept[-1]) < 6
+    assert sorted(looked) == list(range(6))
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])
@@ -361,7 +365,7 @@ def test_records_that_meet_are_the_same_whether_all_nodes_are_looked_at_at_once(
     for number in range(5):
         at_once = expand("8", counts, words(number), degree)
         with monkeypatch.context() as patch:
-            patch.setattr("umpc.ustat.met_records.MANY_EDGES", 0)
+            patch.setattr("umpc.ustat.hypergraph.MANY_EDGES", 0)
             one_by_one = expand("8", counts, words(number), degree)
             expected = [
                 (one_by_one.neighbours(node), one_by_one.shared_records(node, other).tolist())

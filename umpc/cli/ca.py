@@ -228,7 +228,7 @@ def crl(authority: Path, days: int) -> None:
 def members(authority: Path) -> None:
     """Write members.pem: the certificates that count now, for processes to check ahead.
 
-    A process that finds the file in its identity's folder checks these certificates at its start.
+    A node or dealer that finds the file in its identity's folder checks these at its start.
     Its first study with many others is then faster. Nothing else depends on the file: it may be
     old, or missing, and a certificate in it counts only if this authority signed it.
 
@@ -240,7 +240,7 @@ def members(authority: Path) -> None:
 
     number = Authority.open(authority).write_members(authority)
     click.echo(f"{number} certificate{'' if number == 1 else 's'} in {authority / 'members.pem'}")
-    click.echo("give it to any site, into the folder with its ca.pem; it counts from a start on")
+    click.echo("give it to any site, into the folder with its ca.pem; it is read at the next start")
 
 
 @ca.command("list")

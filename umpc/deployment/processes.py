@@ -127,6 +127,8 @@ class Deployment:
         self._authority.issue("coordinator", "coordinator", folder / "coordinator")
         self._waiting: list[tuple[str, Process, Path, Sequence[str]]] = []
         self._ready: dict[str, Served] = {}
+        self._introduced: set[Path] = set()
+        """The folders of processes that have their certificate and were not started yet."""
         self.hub: str | None = None
         """`hub:NAME@HOST:PORT` of the hub that all processes dial, or None if each listens."""
 
@@ -135,11 +137,14 @@ class Deployment:
         roles = dict.fromkeys(nodes, "node") | ({dealer: "dealer"} if dealer else {})
         for name, role in roles.items():
             self._issue(name, role, self.folder / name)
+            self._introduced.add(self.folder / name)
         self._authority.write_members(*(self.folder / name for name in roles))
 
     def _issue(self, name: str, role: str, folder: Path) -> None:
         """Make a certificate, unless `introduce` made it."""
-        if not (folder / "cert.pem").exists():
+        if folder in self._introduced:
+            self._introduced.remove(folder)
+        else:
             self._authority.issue(name, role, folder)
 
     def start_dealer(self, name: str = "dealer") -> None:
@@ -155,7 +160,8 @@ class Deployment:
 
     def start_hub(self, listen: str = "127.0.0.1:0", grace: int = 30, name: str = "hub") -> Served:
         """Start a hub and wait for it. All processes that are started later dial it."""
-        self._issue(name, "hub", self.folder / name)
+        if not (self.folder / name).exists():
+            self._authority.issue(name, "hub", self.folder / name)
         place = ["--identity", str(self.folder / name), "--listen", listen]
         others, self._waiting = self._waiting, []
         self._start(name, ["hub", "start", *place, "--grace", str(grace)])

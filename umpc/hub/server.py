@@ -37,12 +37,33 @@ SILENT_SECONDS = 20
 """Seconds without a sign of life, after which a process counts as disconnected."""
 
 CROWD = 16
-"""With more connected processes the hub waits a moment before it writes to one of them."""
+"""While more processes write, the hub waits a moment before it writes to one of them."""
 GATHER_SECONDS = 0.005
 FEW_BYTES = 1 << 14
-"""It waits only where less than this is there: bulk data fills its messages by itself."""
+"""It waits only where less than this is there, `FRAME_BYTES` for each envelope included: bulk data
+fills its messages by itself."""
 
 JoinContext = Context[pb.HubFrame, pb.HubFrame]
+
+
+class Writers:
+    """The processes that sent envelopes in this second and the one before."""
+
+    def __init__(self) -> None:
+        self._now: set[Seat] = set()
+        self._before: set[Seat] = set()
+        self._since = 0.0
+
+    def note(self, seat: Seat, now: float) -> None:
+        """Count a process. Args: now: seconds of a clock that never goes back."""
+        if now - self._since > 1:
+            self._before = self._now if now - self._since < 2 else set()
+            self._now, self._since = set(), now
+        self._now.add(seat)
+
+    def are_many(self) -> bool:
+        """Whether they are more than CROWD."""
+        return max(len(self._now), len(self._before)) > CROWD
 
 
 class HubServer(rpc.HubServicer):
@@ -60,6 +81,7 @@ class HubServer(rpc.HubServicer):
         self._count = 0
         self._started = time.monotonic()
         self._changed: dict[Seat, asyncio.Event] = {}
+        self._writers = Writers()
 
     async def Status(self, request: pb.HubStatusRequest, context: AnyContext) -> pb.HubStatusReply:
         """Say who is connected."""
@@ -149,6 +171,7 @@ class HubServer(rpc.HubServicer):
             for each in scattered(frame):
                 body = each.WhichOneof("body")
                 if body == "envelope":
+                    self._writers.note(seat, seat.heard)
                     self._count += 1
                     if is_armed():
                         failpoint(f"relayed-{self._count}")
@@ -162,6 +185,8 @@ class HubServer(rpc.HubServicer):
         while not seat.is_replaced:
             if self._is_more_expected(seat):
                 await asyncio.sleep(GATHER_SECONDS)
+                if seat.is_replaced:
+                    return
             frame = gathered(take)
             if frame is None:
                 changed.clear()
@@ -174,11 +199,11 @@ class HubServer(rpc.HubServicer):
                 await context.write(frame)
 
     def _is_more_expected(self, seat: Seat) -> bool:
-        """Whether little waits for a process, in a study in which many may write to it at once.
+        """Whether little waits for a process while many write, and so may write to it, too.
 
         A message costs the hub and the process more than all the small envelopes in it.
         """
-        return len(self._changed) > CROWD and 0 < seat.waiting < FEW_BYTES
+        return self._writers.are_many() and 0 < seat.waiting < FEW_BYTES
 
     async def _watch(self, seat: Seat, context: JoinContext) -> None:
         """Wait until a process has been silent for too long, in looks that this hub had time for.

@@ -87,17 +87,18 @@ class _ChunkCosts:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int, int], _ChunkCost] = {}
+        self._known: dict[tuple[int, int, int], tuple[ChunkPlan, _ChunkCost]] = {}
+        """The plan is kept, so that no other one gets its id."""
 
     def of(self, plan: ChunkPlan, chunk: Chunk) -> _ChunkCost:
-        """The cost of a chunk. Args: plan: the chunk's, which outlives this object."""
+        """The cost of a chunk. Args: plan: the chunk's, which may be made for it alone."""
         place = frame_bytes("open", chunk.place, chunk.number, 0, 0, 0)
         key = (id(plan), chunk.count, place)
         if key not in self._known:
             said = tuple(_said(plan, chunk, party) for party in plan.everybody)
             material = sum(_material(plan, chunk, party) for party in plan.everybody)
-            self._known[key] = _ChunkCost(said, material)
-        return self._known[key]
+            self._known[key] = plan, _ChunkCost(said, material)
+        return self._known[key][1]
 
 
 def _said(plan: ChunkPlan, chunk: Chunk, party: int) -> SentBytes:

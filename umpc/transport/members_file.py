@@ -10,6 +10,7 @@ in the file is checked when it is first shown.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -60,26 +61,29 @@ def check_members_ahead(identity: Identity) -> int:
 
     Returns: how many of them count now.
     """
-    if identity.source is None or not (path := identity.source.folder / FILE).exists():
+    if identity.source is None:
         return 0
+    path = identity.source.folder / FILE
+    if not os.path.lexists(path):
+        return 0
+    counted, faults = 0, []
     try:
-        shown = _read(path)
+        for cert in _read(path):
+            try:
+                check_ahead(identity, cert.public_bytes(form.Encoding.DER))
+                counted += 1
+            except CertificateError as error:
+                faults.append(error.message)
     except CertificateError as error:
         log.warning("%s. It is left out", error.message)
-        return 0
-    counted = 0
-    for cert in shown:
-        try:
-            check_ahead(identity, cert.public_bytes(form.Encoding.DER))
-            counted += 1
-        except CertificateError as error:
-            log.warning("%s, in %s: its owner is refused", error.message, path)
+    if faults:
+        first = f"{len(faults)} certificates do not count, the first because {faults[0]}"
+        log.warning("%s: %s. They are left out; maybe the file is old", path, first)
     log.debug("%s: %d certificates were checked ahead", path, counted)
     return counted
 
 
 def _read(path: Path) -> list[x509.Certificate]:
+    content = read_file(path, HOW, MOST_BYTES)
     with refusing(f"{path} holds no certificates in PEM: {HOW}"):
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError("too long")
-        return x509.load_pem_x509_certificates(read_file(path, HOW))
+        return x509.load_pem_x509_certificates(content)

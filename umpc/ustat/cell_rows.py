@@ -127,8 +127,12 @@ class ListedCells(Mapping[Owners, SampledCell]):
         return codes
 
     @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        return np.cumsum(self.rows.counts)
+
+    @cached_property
     def _stops(self) -> list[int]:
-        stops: list[int] = np.cumsum(self.rows.counts).tolist()
+        stops: list[int] = self._ends.tolist()
         return stops
 
     def __len__(self) -> int:
@@ -149,7 +153,7 @@ class ListedCells(Mapping[Owners, SampledCell]):
     def edges_of(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """The edges of these cells behind each other: (k, edges) int64."""
         counts = self.rows.counts[rows]
-        ends = np.cumsum(self.rows.counts)[rows]
+        ends = self._ends[rows]
         places = np.arange(counts.sum()) + np.repeat(ends - np.cumsum(counts), counts)
         return self._columns[:, places].astype(np.int64, copy=False)
 

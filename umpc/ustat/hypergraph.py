@@ -99,23 +99,18 @@ class Hypergraph:
         return self._meetings[node]
 
     @cached_property
-    def _met_records(self) -> dict[int, MetRecords | None]:
-        """The results of `_records_of`, of few edges in all: a coordinator asks about all nodes."""
+    def _met_records(self) -> dict[int, MetRecords]:
+        """The results of `_records_of` so far: of nodes of this process, or of all nodes."""
         return {}
 
     def _records_of(self, node: int) -> MetRecords | None:
-        """The records that meet in a node's edges; None where these are not listed, or are many."""
-        if not isinstance(self.cells, ListedCells):
+        """The records that meet in a node's edges; None where E is not listed, or is large."""
+        if not isinstance(self.cells, ListedCells) or self.edge_count > MANY_EDGES:
             return None
-        try:
-            return self._met_records[node]
-        except KeyError:
-            found = MetRecords.of(self.cells, node)
-            edges = sum(each.edges for each in self._met_records.values() if each is not None)
-            if edges > MANY_EDGES:
-                self._met_records.clear()
-            self._met_records[node] = found
-            return found
+        found = self._met_records.get(node)
+        if found is None:  # two threads may both do this, with one result
+            found = self._met_records.setdefault(node, MetRecords.of(self.cells, node))
+        return found
 
     def neighbours(self, node: int) -> tuple[int, ...]:
         """The other nodes that share an edge with this one, ascending."""

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from umpc.ustat.cell_rows import ListedCells
 
 Records = NDArray[np.int64]
-MANY_EDGES = 1 << 15
-"""With more edges of a node its pairs have many each, and are looked at one after the other."""
+MANY_EDGES = 1 << 18
+"""A larger E has no such tables: those of all its nodes take up to 32 bytes for each edge."""
 NONE = np.empty(0, dtype=np.int64)
 
 
@@ -23,26 +23,21 @@ class MetRecords:
     """The records in the edges that one node shares with others.
 
     Args:
-        edges: their number.
         own: other node → the records of this node in an edge with one of the other, ascending.
         theirs: other node → its records in an edge with one of this node, ascending.
     """
 
-    def __init__(self, edges: int, own: Mapping[int, Records], theirs: Mapping[int, Records]):
-        self.edges = edges
+    def __init__(self, own: Mapping[int, Records], theirs: Mapping[int, Records]):
         self._own = own
         self._theirs = theirs
         self.nodes = tuple(own)
         """The other nodes, ascending."""
 
     @classmethod
-    def of(cls, cells: ListedCells, node: int) -> MetRecords | None:
-        """Look through the cells of a node; None where they have more than MANY_EDGES edges."""
+    def of(cls, cells: ListedCells, node: int) -> MetRecords:
+        """Look through the cells that a node shares with others."""
         rows = cells.rows.shared_of_node(node)
-        counts = cells.rows.counts[rows]
-        if counts.sum() > MANY_EDGES:
-            return None
-        owners = np.repeat(cells.rows.owners[rows], counts, axis=0).T
+        owners = np.repeat(cells.rows.owners[rows], cells.rows.counts[rows], axis=0).T
         records = cells.edges_of(rows)
         size = int(records.max(initial=0)) + 1
         own, theirs = [], []
@@ -52,7 +47,7 @@ class MetRecords:
                 own.append(other[met] * size + records[here, met])
                 theirs.append(other[met] * size + records[there, met])
         ends = (_by_node(np.concatenate(each), size) for each in (own, theirs))
-        return cls(records.shape[1], *ends)
+        return cls(*ends)
 
     def own(self, other: int) -> Records:
         """The records of this node that another node meets."""
