@@ -103,9 +103,14 @@ class Hypergraph:
         """The results of `_records_of` so far: of nodes of this process, or of all nodes."""
         return {}
 
+    @cached_property
+    def _has_large_cells(self) -> bool:
+        """Whether E, or a cell of it on average, is large: then sorting takes more than looking."""
+        return self.edge_count > min(MANY_EDGES, FEW * len(self.cells))
+
     def _records_of(self, node: int) -> MetRecords | None:
-        """The records that meet in a node's edges; None where E is not listed, or is large."""
-        if not isinstance(self.cells, ListedCells) or self.edge_count > MANY_EDGES:
+        """The records that meet in a node's edges; None where a look at each cell is faster."""
+        if not isinstance(self.cells, ListedCells) or self._has_large_cells:
             return None
         found = self._met_records.get(node)
         if found is None:  # two threads may both do this, with one result
