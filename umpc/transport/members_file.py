@@ -1,10 +1,10 @@
 """members.pem: the certificates of a consortium, which a process checks ahead.
 
-In a first study a node checks the certificates of all others: with 64, a sixth of its work. A
-process that finds members.pem beside its ca.pem does so at its start, while nobody waits. It trusts
-nobody for that: the file names no one a member, the authority's signature alone counts, and dates
-and the list of revoked certificates are checked at each use, as before. A certificate that is not
-in the file is checked when it is first shown.
+In a first study a node checks the certificates of all others (`python -m bench.hub`, with and
+without `--strangers`). A process that finds members.pem beside its ca.pem does so at its start,
+while nobody waits. It trusts nobody for that: the file names no one a member, the authority's
+signature alone counts, and dates and the list of revoked certificates are checked at each use, as
+before. A certificate that is not in the file is checked when it is first shown.
 """
 
 from __future__ import annotations
@@ -45,13 +45,11 @@ def certificates_of_members(
     return [newest[names] for names in sorted(newest)]
 
 
-def write_members(folders: Iterable[Path], certificates: Iterable[x509.Certificate]) -> list[Path]:
-    """Write them in PEM, behind each other, into a file of each folder. Returns: its paths."""
+def write_members(folders: Iterable[Path], certificates: Iterable[x509.Certificate]) -> None:
+    """Write them in PEM, behind each other, into a file of each folder."""
     content = b"".join(cert.public_bytes(form.Encoding.PEM) for cert in certificates)
-    paths = [folder / FILE for folder in folders]
-    for path in paths:
-        write_public(path, content)
-    return paths
+    for folder in folders:
+        write_public(folder / FILE, content)
 
 
 def check_members_ahead(identity: Identity) -> int:

@@ -1,7 +1,6 @@
 """The records of one node that each other node meets, for all other nodes at once.
 
-Among many nodes each pair shares a few edges. To list the records of pair after pair took longer
-than all else that a node does with E.
+Among many nodes each pair shares a few edges, so one look at all of them takes the place of many.
 """
 
 from __future__ import annotations
