@@ -16,6 +16,7 @@ Inputs, material, keys and seeds come in as arguments.
 | `waves.py` | small cells, and the chunks that are computed together |
 | `wave_in_memory.py` | all nodes' batches of a wave in memory, in lockstep |
 | `attempt.py` | commit and reveal; everything that follows from the joint seed |
+| `chunk_order.py` | the chunks of an attempt, in the order that is the same everywhere |
 | `backends.py` | the interface of a node's part in its cells, one for every backend |
 | `cost.py` | rounds and bytes, predicted |
 """
