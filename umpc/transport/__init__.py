@@ -30,6 +30,7 @@ Certificates hold the name and the role of a process.
 | `status.py` | errors as gRPC statuses, and back |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
 | `stream_ends.py` | the heartbeat beside a stream's call, and the server's end of one |
+| `call_end.py` | the client's end of a gRPC call, which keeps the peer's own status |
 | `stream_reader.py` | the messages of a stream as they come, and why it ended |
 | `stream_writer.py` | the writes to a stream, one after the other |
 | `greeting.py` | a short call: who is there, and which version it runs |

@@ -31,6 +31,7 @@ from umpc.errors import (
     StepTimeout,
     UmpcError,
 )
+from umpc.transport.call_end import REASON_SECONDS, CallEnd
 from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.hub.calls import HubCall
@@ -51,8 +52,6 @@ Answer = TypeVar("Answer")
 log = logging.getLogger("umpc.transport")
 CONNECT_SECONDS = 5
 """Seconds that a peer may take until its channel is ready, or until it answers a short call."""
-REASON_SECONDS = 1
-"""Seconds that a write to an ended call waits for the reason why the call ended."""
 BELIEVED = ("dealer", "shuffler")
 """The roles whose word counts on which process is at fault."""
 
@@ -104,6 +103,7 @@ class RpcStream(Generic[Request, Reply]):
         self._reader: StreamReader[Reply] | None = None
         self._writer: StreamWriter[Request] | None = None
         self._heart: StreamHeart | None = None
+        self._end: CallEnd | None = None
         self._says_no_more = False
         self._closing: asyncio.Future[None] | None = None
 
@@ -146,7 +146,7 @@ class RpcStream(Generic[Request, Reply]):
         """Start to read a call that this side made."""
         if isinstance(call, HubCall):
             call.lasts = self._kept is not None
-        source = call.read_from if isinstance(call, AcceptedCall) else call
+        source = self._end_of(call)
         beats = self._beats and not self.is_through_hub  # a hub's session has its own
         decode = self._decode
         if self._lease is not None and beats:
@@ -154,6 +154,15 @@ class RpcStream(Generic[Request, Reply]):
             decode = self._heard
         self._reader = StreamReader(source, decode, self._ahead, self._reason, self._lost)
         self._writer = StreamWriter(call, source, self._reader, self._heart)
+
+    def _end_of(self, call: Call[Request, Any]) -> Any:
+        """Return what is read of a call: gRPC's own end keeps the peer's reason, too."""
+        if isinstance(call, AcceptedCall):
+            return call.read_from
+        if isinstance(call, grpc.aio.Call):
+            self._end = CallEnd(call)
+            return self._end
+        return call
 
     def accept(self, context: Context[Any, Request]) -> None:
         """Start to read a call that the peer made. The call ends when its handler returns."""
@@ -290,7 +299,8 @@ class RpcStream(Generic[Request, Reply]):
         try:
             await writer.write(request)
         except grpc.aio.AioRpcError as error:
-            raise error_of(error, self.peer, step, self._own, believed=self._believed) from error
+            ended = await self._end.reason(error) if self._end is not None else error
+            raise error_of(ended, self.peer, step, self._own, believed=self._believed) from error
         except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
             # The call has ended. The reader gets the peer's own reason a moment later.
             reader = self._begun
@@ -345,7 +355,7 @@ class RpcStream(Generic[Request, Reply]):
             if is_over and self._heart is None and self._lease is None:
                 self._closing.set_result(None)
             else:
-                self._closing = asyncio.create_task(self._end(keep and self._is_sound))
+                self._closing = asyncio.create_task(self._end_all(keep and self._is_sound))
 
     async def close(self, *, keep: bool = False) -> None:
         """End the stream now, and return when its connection has ended. Args: as of `cancel`."""
@@ -353,7 +363,7 @@ class RpcStream(Generic[Request, Reply]):
         if self._closing is not None:
             await asyncio.shield(self._closing)
 
-    async def _end(self, keep: bool) -> None:
+    async def _end_all(self, keep: bool) -> None:
         if self._heart is not None:
             await self._heart.stop()
         if self._reader is not None:

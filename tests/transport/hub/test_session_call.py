@@ -130,6 +130,32 @@ def test_a_rest_that_is_given_up_leaves_nothing_behind_when_the_end_comes_late()
     run(scenario)
 
 
+@pytest.mark.parametrize("lost", [1, 4, 10])
+def test_an_answer_leaves_after_a_break_although_its_call_is_over(lost):
+    """The handler may end while the called side still asks to resume. Args: lost: questions."""
+
+    async def scenario():
+        pair, questions = Pair(), 0
+
+        def loses(sender: str) -> bool:
+            nonlocal questions
+            questions += sender == "south"
+            return sender == "south" and questions <= lost
+
+        pair.south.connection_lost()
+        pair.north.accepted(pair.accepts)
+        pair.north.begin_call("method", lasts=True)
+        pair.exchange(loses=loses)
+        pair.south.send(n.MESSAGE, b"material")
+        pair.south.send(n.END, pb.HubEnd(code=0).SerializeToString())
+        pair.south.close()
+        assert pair.south.is_idle
+        pair.pass_time(8 * lost, loses=loses)
+        assert pair.north.poll() == b"material" and pair.north.has_ended(0)
+
+    run(scenario)
+
+
 def test_whoever_takes_what_it_does_not_acknowledge_breaks_the_protocol():
     """The window would stay open, and the sender would keep every record for ever."""
     end = n.Numbering("south", lambda: 1, lambda: RemoteProtocolError("dropped"))

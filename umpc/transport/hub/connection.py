@@ -24,6 +24,7 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.call_end import CallEnd
 from umpc.transport.channels import LATE_SECONDS, connect
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.batches import gathered, scattered
@@ -199,13 +200,14 @@ class HubConnection:
         hub = self.hub
         channel = await connect(self.identity, hub.name, "hub", hub.address, DIAL_SECONDS)
         call = hub_stub(channel).Join()
+        end = CallEnd(call)
         writer: asyncio.Task[None] | None = None
         try:
             # A hub that greets all its members at once after a restart is late, and not gone.
             async with time_limit(SILENT_SECONDS):
                 await self._join(call)
             writer = asyncio.create_task(self._write(call))
-            reader = asyncio.create_task(self._read(call))
+            reader = asyncio.create_task(self._read(end))
             tasks = {writer, reader}
             try:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -213,6 +215,8 @@ class HubConnection:
                 if ended.cancelled():  # with the call, by `_tick`
                     raise self._silence()
                 await ended
+            except grpc.aio.AioRpcError as error:
+                raise await end.reason(error) from error
             finally:
                 for task in tasks:
                     task.cancel()
@@ -256,8 +260,8 @@ class HubConnection:
         """Return the next frame to send, or None if none is due."""
         return self._control.popleft() if self._control else self._member.next_frame()
 
-    async def _read(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
-        while (message := await read(call)) is not None:
+    async def _read(self, end: CallEnd) -> None:
+        while (message := await read(end)) is not None:
             self._silent = 0.0
             for frame in scattered(message):
                 self._member.take(frame)

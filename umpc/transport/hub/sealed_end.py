@@ -219,15 +219,19 @@ class SealedEnd(ABC):
         if self.is_absent or not self._link.is_up or counts:
             self._quiet += seconds if absent is None else absent
         if self._numbering.is_asking:
-            if self._is_due(seconds, ASK_SECONDS, MOST_ASK_SECONDS):
-                self.is_absent = False
-                self._numbering.ask()
-                self._ready()
+            self._ask_again(seconds)
         elif self._is_due(seconds, probe):
             self._numbering.probe()
             self._ready()
         if self._quiet > limit:
             self.fail(self._lost())
+
+    def _ask_again(self, seconds: float) -> None:
+        """Repeat the question to resume when it is due. Nothing else leaves before its answer."""
+        if self._is_due(seconds, ASK_SECONDS, MOST_ASK_SECONDS):
+            self.is_absent = False
+            self._numbering.ask()
+            self._ready()
 
     def _acknowledge(self, seconds: float, after: float, *, owes: bool) -> None:
         """Acknowledge what came a while ago. Args: owes: something is to be acknowledged."""

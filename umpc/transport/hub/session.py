@@ -145,6 +145,8 @@ class Session(SessionCall):
             self._quiet += seconds
             if self._quiet > RESTING_SECONDS:
                 self.fail(self._lost())
+            elif self._numbering.is_asking:
+                self._ask_again(seconds)  # its last answer waits for this
             return
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
