@@ -33,7 +33,8 @@ BEFORE_THE_CHARGE = [
 def test_a_node_that_fails_is_named_and_costs_nothing(lab, point, action):
     here = lab(3, {"node-2": {"UMPC_FAILPOINT": f"{point}:{action}"}}).start()
     outcome = here.run()
-    assert outcome.code == PeerLost.exit_code, outcome.error
+    # A node that dials a stopped peer may give up before the peer's silence is noticed.
+    assert outcome.code in (PeerLost.exit_code, PeerUnavailable.exit_code), outcome.error
     assert "node-2" in outcome.last_line and "no epsilon was charged" in outcome.last_line
     assert outcome.output == ""
     assert outcome.seconds < SURVIVE_SECONDS

@@ -19,7 +19,7 @@ def test_a_demo_without_a_dealer_draws_noise_that_nobody_knows_at_its_predicted_
     assert report["noise"] == "in_mpc" and 0 < report["delta"] < 1e-16
     assert report["bytes_offline"] == report["bytes_offline_predicted"]
     assert report["bytes_online"] == report["bytes_online_predicted"]
-    assert report["rounds"] == report["rounds_predicted"] == 3
+    assert report["rounds"] == report["rounds_predicted"] == 5
     if len(options) == 2:
         assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
 

@@ -21,7 +21,7 @@ def test_a_study_over_a_slow_line_ends_well(lab):
         try:
             at |= {name: proxy.stdout.readline().strip() for name in slow}
             nodes = [(name, at[name]) for name in here.names]
-            outcome = here.run(nodes=nodes, dealer=("dealer", at["dealer"]), edges="7000")
+            outcome = here.run(nodes=nodes, dealer=("dealer", at["dealer"]), edges="30000")
         finally:
             proxy.stdin.close()
     assert outcome.code == 0, outcome.error

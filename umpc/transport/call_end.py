@@ -1,16 +1,17 @@
 """The client's end of a gRPC call, which keeps the status that the peer ended the call with.
 
 Where a write fails because the call has ended, gRPC sets a status of its own, "Internal error from
-Core". It comes before the peer's status, or replaces it, and then nobody hears why the peer ended
-the call. Each status passes the call's callbacks, though, so the peer's is taken there.
+Core", and the call counts as ended. Then `read` of gRPC asks for no further message, although some
+wait, and the peer's status comes only behind them. Or the peer's has come, and gRPC's replaces it.
+So this end reads by gRPC's iterator, which stops at the last message only. It keeps the first
+status, of which gRPC tells its callbacks, and looks for a later one where that was gRPC's own.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from umpc.transport.services import EOF, grpc
 
@@ -19,62 +20,87 @@ OF_CORE = "Internal error from Core"
 """The text of the status that gRPC sets itself."""
 REASON_SECONDS = 1.0
 """Seconds that a failure waits for the reason why its call ended."""
+LOOK_SECONDS = 0.01
+"""Seconds between two looks at a call's status."""
+
+
+class Status(NamedTuple):
+    """A status with which a call ended."""
+
+    code: grpc.StatusCode
+    details: str
+    trailing: grpc.aio.Metadata
+
+    @property
+    def is_of_core(self) -> bool:
+        """It is gRPC's own; a peer that sends the same words has no others."""
+        return self.code is grpc.StatusCode.INTERNAL and self.details == OF_CORE
+
+    def error(self) -> grpc.aio.AioRpcError:
+        return grpc.aio.AioRpcError(
+            self.code, grpc.aio.Metadata(), self.trailing, self.details, None
+        )
 
 
 class CallEnd:
     """One call's messages from the peer, and the reason why the peer ended it.
 
-    Args: call: a `grpc.aio.Call` whose answer is a stream.
+    Args: call: a `grpc.aio.Call` whose answer is a stream, of which nobody else reads.
     """
 
     def __init__(self, call: Any):
         self._call = call
-        self._said: grpc.aio.AioRpcError | None = None
-        self._ended = asyncio.Event()
+        self._messages = call.__aiter__()
+        self._said: Status | None = None
         call.add_done_callback(self._note)
 
     async def read(self) -> Any:
         """Return the next message, or EOF. Raises: AioRpcError with the peer's own status."""
         try:
-            return await self._call.read()
+            return await anext(self._messages)
+        except StopAsyncIteration:
+            return EOF
         except grpc.aio.AioRpcError as failure:
             reason = await self.reason(failure)
-            if reason.code() is grpc.StatusCode.OK:
+            if reason is None:
                 return EOF
+            if reason is failure:
+                raise
             raise reason from failure
 
-    async def reason(self, failure: grpc.aio.AioRpcError) -> grpc.aio.AioRpcError:
-        """Return why the call ended. Args: failure: of a read or a write.
+    async def reason(self, failure: grpc.aio.AioRpcError) -> grpc.aio.AioRpcError | None:
+        """Return why the call ended, or None where the peer ended it well.
 
         It is the failure itself, unless gRPC made that and the peer's own status comes within
-        REASON_SECONDS.
+        REASON_SECONDS. Args: failure: of a read or a write.
         """
-        if not _is_of_core(failure.code(), failure.details()):
+        clock = asyncio.get_running_loop().time
+        shown = Status(failure.code(), failure.details() or "", grpc.aio.Metadata())
+        until = clock() + REASON_SECONDS
+        while shown.is_of_core and self._said is None and clock() < until:
+            await asyncio.sleep(LOOK_SECONDS)
+            self._note(self._call)
+        if not shown.is_of_core or self._said is None:
             return failure
-        with suppress(TimeoutError):
-            async with asyncio.timeout(REASON_SECONDS):
-                await self._ended.wait()
-        return self._said or failure
+        return None if self._said.code is grpc.StatusCode.OK else self._said.error()
 
     def _note(self, call: Any) -> None:
-        """Keep a status that was just set, if the peer said it."""
+        """Keep a call's status, if the peer said it."""
         code, details = _known(call.code()), _known(call.details())
-        if self._said is None and not _is_of_core(code, details):
-            trailing = _known(call.trailing_metadata())
-            self._said = grpc.aio.AioRpcError(code, grpc.aio.Metadata(), trailing, details, None)
-            self._ended.set()
+        trailing = _known(call.trailing_metadata())
+        if code is None or trailing is None or self._said is not None:
+            return
+        status = Status(code, details or "", trailing)
+        if not status.is_of_core:
+            self._said = status
 
 
-def _is_of_core(code: grpc.StatusCode, details: str | None) -> bool:
-    return code is grpc.StatusCode.INTERNAL and details == OF_CORE
-
-
-def _known(asked: Coroutine[Any, Any, Known]) -> Known:
-    """Return a fact of an ended call, for which nothing is waited."""
+def _known(asked: Coroutine[Any, Any, Known]) -> Known | None:
+    """Return a fact of an ended call, for which nothing is waited; None if it has not ended."""
     try:
         asked.send(None)
     except StopIteration as found:
         known: Known = found.value
         return known
     asked.close()
-    raise RuntimeError("an ended call has no status")
+    return None

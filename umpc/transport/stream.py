@@ -300,6 +300,8 @@ class RpcStream(Generic[Request, Reply]):
             await writer.write(request)
         except grpc.aio.AioRpcError as error:
             ended = await self._end.reason(error) if self._end is not None else error
+            if ended is None:
+                raise lost(self.peer, step, "it had ended its call") from error
             raise error_of(ended, self.peer, step, self._own, believed=self._believed) from error
         except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
             # The call has ended. The reader gets the peer's own reason a moment later.

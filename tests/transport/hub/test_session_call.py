@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from two_ends import Pair, begun
 
-from umpc.errors import RemoteProtocolError
+from umpc.errors import PeerLost, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub import numbering as n
 
@@ -152,6 +152,57 @@ def test_an_answer_leaves_after_a_break_although_its_call_is_over(lost):
         assert pair.south.is_idle
         pair.pass_time(8 * lost, loses=loses)
         assert pair.north.poll() == b"material" and pair.north.has_ended(0)
+
+    run(scenario)
+
+
+def resting_after_a_break(*, asks: bool) -> Pair:
+    """The two ends after a call, of which the called one has written its answer."""
+    pair = Pair()
+    pair.north.accepted(pair.accepts)
+    pair.north.begin_call("method", lasts=True)
+    pair.exchange()
+    if asks:
+        pair.south.connection_lost()
+        pair.south.pull()
+    pair.south.send(n.END, pb.HubEnd(code=0).SerializeToString())
+    pair.south.close()
+    assert pair.south.is_idle
+    return pair
+
+
+def sent_by_south(pair: Pair, seconds: int) -> int:
+    """The envelopes that south sends in so many seconds, without any answer."""
+    count = 0
+    for _ in range(seconds):
+        pair.south.tick(1.0)
+        while pair.south.pull() is not None:
+            count += 1
+    return count
+
+
+def test_a_called_session_that_rests_sends_no_more_than_its_answer_and_its_question():
+    async def scenario():
+        assert sent_by_south(resting_after_a_break(asks=False), 100) == 1, "its answer"
+        asking = resting_after_a_break(asks=True)
+        assert sent_by_south(asking, 100) == 3 + (100 - 7) // 8 and asking.south.failure is None
+        sent_by_south(asking, 21)
+        assert isinstance(asking.south.failure, PeerLost) and asking.lines[1].gone
+
+    run(scenario)
+
+
+def test_an_answer_that_waits_for_a_question_is_not_settled():
+    """A process that stops waits for it, as long as it waits for others."""
+
+    async def scenario():
+        asking = resting_after_a_break(asks=True)
+        waiting = asyncio.create_task(asking.south.settled(20))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        asking.pass_time(2)
+        await waiting
+        await resting_after_a_break(asks=True).south.settled(0.01)
 
     run(scenario)
 

@@ -205,7 +205,7 @@ class HubConnection:
         try:
             # A hub that greets all its members at once after a restart is late, and not gone.
             async with time_limit(SILENT_SECONDS):
-                await self._join(call)
+                await self._join(call, end)
             writer = asyncio.create_task(self._write(call))
             reader = asyncio.create_task(self._read(end))
             tasks = {writer, reader}
@@ -216,7 +216,11 @@ class HubConnection:
                     raise self._silence()
                 await ended
             except grpc.aio.AioRpcError as error:
-                raise await end.reason(error) from error
+                reason = await end.reason(error)
+                if reason is error:
+                    raise
+                if reason is not None:
+                    raise reason from error
             finally:
                 for task in tasks:
                     task.cancel()
@@ -227,10 +231,10 @@ class HubConnection:
             call.cancel()
             await channel.close(None)
 
-    async def _join(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
+    async def _join(self, call: Call[pb.HubFrame, pb.HubFrame], end: CallEnd) -> None:
         join = pb.HubJoin(instance=self._instance, listens=self._listens)
         await call.write(pb.HubFrame(join=join))
-        first = await read(call)
+        first = await read(end)
         if first is None or first.WhichOneof("body") != "welcome":
             raise RemoteProtocolError(
                 f"hub {self.hub.name!r} did not answer the greeting", culprit=self.hub.name

@@ -227,10 +227,15 @@ class SessionCall(SealedEnd):
         """Wait until the other side has received everything, or the time is up."""
         try:
             async with asyncio.timeout(seconds):
-                while not (self._is_gone or self.is_idle or self._numbering.is_settled):
+                while not (self._is_gone or self._has_rest or self._numbering.is_settled):
                     await self._until_changed()
         except TimeoutError:
             pass
+
+    @property
+    def _has_rest(self) -> bool:
+        """The session rests, and all that was written has left; the next call acknowledges it."""
+        return self.is_idle and self._numbering.has_left and not self._numbering.is_asking
 
     def _send_if_due(self) -> None:
         if self._is_over or self._numbering.is_due:
