@@ -23,7 +23,7 @@ SAID = status_of(ERROR)
 
 
 class EndedCall:
-    """A call whose statuses are set one after the other. As gRPC's, it tells the first one only."""
+    """A call whose statuses are set one after the other. It tells of the first one only, as gRPC's does."""
 
     def __init__(self, *messages: bytes) -> None:
         self.status: tuple[grpc.StatusCode, str] = CORE
