@@ -23,7 +23,7 @@ SAID = status_of(ERROR)
 
 
 class EndedCall:
-    """A call whose statuses are set one after the other. It tells of the first one only, as gRPC's does."""
+    """A call whose statuses are set one after the other. It tells its callbacks the first one."""
 
     def __init__(self, *messages: bytes) -> None:
         self.status: tuple[grpc.StatusCode, str] = CORE
