@@ -285,7 +285,8 @@ def test_what_a_run_would_refuse_for_its_numbers_of_records_is_not_possible(file
     )
     for label, reason in reasons.items():
         assert reason in values["impossible"][label]
-    assert values["recommended"] == ("u-mpc" if records == "2,1,0" else "grid")
+    assert values["recommended"] not in values["impossible"]
+    assert records == "2,1,0" or values["recommended"] == "grid"  # three records tell nothing
 
 
 def test_nothing_is_recommended_where_nothing_is_possible(file):

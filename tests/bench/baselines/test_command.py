@@ -25,7 +25,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_every_table_is_printed():
     ended = run("--runs", "3")
     assert ended.returncode == 0, ended.stderr
-    titles = ("Textbook", "GOPA", "Median", "Triangles", "Uniformity", "DP-SGD")
+    titles = ("Textbook", "GOPA", "Median", "Triangles", "Uniformity", "DP-SGD", "Bins")
     computed = ("Collusion", "Amplification", "Accounting", "Cost", "Gain")
     assert all(title in ended.stdout for title in (*titles, *computed))
     assert len(NAMES) == len(titles) + len(computed)
