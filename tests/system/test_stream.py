@@ -11,7 +11,7 @@ import pytest
 from tests.system.conftest import SURVIVE_SECONDS
 from umpc.errors import PeerLost
 
-ROWS = 1200
+ROWS = 1800
 TABLE = "age,balance\n" + "".join(f"{(7 * i) % 120},{(13 * i) % 900 - 20.5}\n" for i in range(ROWS))
 
 
