@@ -127,10 +127,7 @@ def no_masks(monkeypatch) -> None:
 
 
 def no_sigma(monkeypatch) -> None:
-    """Bits are opened as they are: of the dealer's and the owners' plans, in numpy and compiled.
-
-    The compiled kernel serves plans with pieces, and has its own sources of masks.
-    """
+    """Bits are opened as they are. Dealer and owners leave out the masks, in numpy and compiled."""
     real = SeededPart.expand_all.__func__
 
     def expand_all(cls, *arguments):
