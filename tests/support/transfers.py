@@ -116,10 +116,15 @@ class Damage(NamedTuple):
     change: Change
 
 
-def damages(count: int) -> list[Damage]:
-    """`count` flips of one bit and `count` cuts, spread over any payload, and every wrong shape."""
-    flips = [Damage("flip", flip(1013 * number, 1 << number % 8)) for number in range(count)]
-    cuts = [Damage("cut", cut(1013 * number)) for number in range(count)]
+def damages(count: int, within: int | None = None) -> list[Damage]:
+    """`count` flips of one bit and `count` cuts, spread over any payload, and every wrong shape.
+
+    within: flips are in so many first bytes; default: in the whole payload.
+    """
+    places = [1013 * number for number in range(count)]
+    flipped = [place % within for place in places] if within else places
+    flips = [Damage("flip", flip(place, 1 << n % 8)) for n, place in enumerate(flipped)]
+    cuts = [Damage("cut", cut(place)) for place in places]
     return flips + cuts + [Damage("shape", change) for change in WRONG_SHAPES.values()]
 
 
@@ -128,18 +133,22 @@ Outcomes = Counter[tuple[str, str]]
 
 
 def count_outcomes(
-    count: int, is_harmless: Callable[[Change], bool], culprit: str, step: str
+    count: int,
+    is_harmless: Callable[[Change], bool],
+    culprit: str,
+    step: str,
+    within: int | None = None,
 ) -> Outcomes:
     """Run a protocol once for each damage, and count its outcomes.
 
     is_harmless: runs the protocol with a change, and says whether its result is as good as it must
-        be when nobody notices.
+        be when nobody notices. within: as of `damages`.
 
     noticed: the run ended with an error that names culprit and step. harmless, harmful: it ended
     without an error.
     """
     outcomes: Outcomes = Counter()
-    for kind, change in damages(count):
+    for kind, change in damages(count, within):
         try:
             outcome = "harmless" if is_harmless(change) else "harmful"
         except (RemoteProtocolError, EncodingError) as error:

@@ -17,6 +17,7 @@ from tests.support.transfers import (
     count_outcomes,
     delta_of,
     due_outcomes,
+    flip,
     numbers_of,
     open_channel,
     refusal,
@@ -24,7 +25,7 @@ from tests.support.transfers import (
 )
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError, RemoteProtocolError
-from umpc.mpc.transfers.channel_set_up import TREES
+from umpc.mpc.transfers.channel_set_up import TREES, trees_bytes
 from umpc.mpc.transfers.correlated_ot import EXTEND, FOLDS
 from umpc.mpc.transfers.ot_products import (
     CHOSEN,
@@ -129,7 +130,18 @@ def test_damaged_trees_are_noticed_or_spoil_one_digit(fold):
         )
         return len({column // fold for column in columns}) <= 1
 
-    assert count_outcomes(8, spoils_one, "alice", TREES) == due_outcomes(8, flips="harmless")
+    outcomes = count_outcomes(8, spoils_one, "alice", TREES, within=trees_bytes(fold))
+    assert outcomes == due_outcomes(8, flips="harmless")
+
+
+@pytest.mark.parametrize("fold", FOLDS[1:])
+def test_a_bit_in_the_zeros_after_the_trees_is_noticed(fold):
+    """The zeros only make all set-ups equally long; the trees before them are right."""
+    for place in (trees_bytes(fold), -1):
+        both = set_up(fold)
+        both[1] = altered(both[1], TREES, flip(place, 1))
+        with without_points():
+            assert "bits after its trees" in str(refusal(both, "alice", TREES))
 
 
 @pytest.mark.parametrize("name", WRONG_SHAPES)

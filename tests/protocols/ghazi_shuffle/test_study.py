@@ -171,8 +171,8 @@ def test_a_shuffler_sees_uniform_numbers_whatever_the_records_are(place, monkeyp
         if place == 0:  # without the pad the same numbers tell
             monkeypatch.setattr(
                 ShuffleMessages,
-                "pad",
-                lambda of, seed, columns: np.zeros((2, columns), dtype=np.uint64),
+                "pads",
+                lambda of, seed, columns: iter(np.zeros((2, columns), dtype=np.uint64)),
             )
             uniform, same = laws(lambda run: view(run, place))
             assert max(uniform, same) < ALPHA, (uniform, same)

@@ -94,6 +94,7 @@ def views(observer: int, seed: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     }
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("observer", [0, 1])
 def test_what_a_node_sees_does_not_depend_on_the_others_records(observer):
     found = views(observer, "garbled views")
@@ -129,11 +130,14 @@ def no_labels(monkeypatch) -> None:
 
 
 def no_hash(monkeypatch) -> None:
+    """Gates are hashed by `NoHash`; it is for numpy, as the compiled kernel has its own π."""
+    monkeypatch.setattr("umpc.native.garbled.CHOSEN", None)
     monkeypatch.setattr("umpc.mpc.garbled.sides.GateHash", NoHash)
 
 
 def no_mask_of_choices(monkeypatch) -> None:
-    """The leaves of the extension are stretched to zeros."""
+    """The leaves of the extension are stretched to zeros, in numpy."""
+    monkeypatch.setattr("umpc.native.garbled.CHOSEN", None)
     replaced = "umpc.mpc.transfers.batch_columns._stretch"
     monkeypatch.setattr(replaced, zeros_in_place_of_leaves)
 
