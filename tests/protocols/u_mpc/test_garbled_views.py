@@ -15,7 +15,7 @@ import pytest
 from tests.support.garbled import garbled_study, without_points
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import KENDALL, Entropy, table
-from tests.support.transfers import zeros_in_place_of_leaves
+from tests.support.transfers import no_mask_of_choices
 from umpc.mpc.garbled.gates import GateHash
 from umpc.mpc.garbled.outputs import outputs_of
 from umpc.simulation import Simulated, simulate
@@ -130,12 +130,6 @@ def no_labels(monkeypatch) -> None:
 
 def no_hash(monkeypatch) -> None:
     monkeypatch.setattr("umpc.mpc.garbled.sides.GateHash", NoHash)
-
-
-def no_mask_of_choices(monkeypatch) -> None:
-    """The leaves of the extension are stretched to zeros."""
-    replaced = "umpc.mpc.transfers.batch_columns._stretch"
-    monkeypatch.setattr(replaced, zeros_in_place_of_leaves)
 
 
 @pytest.mark.parametrize(
