@@ -78,8 +78,8 @@ def test_a_batch_of_another_number_in_as_many_bytes_is_refused_too():
 def test_a_receiver_that_stretched_ahead_has_only_its_choices_to_add(monkeypatch):
     _, receiver = open_channel("ahead")
     receiver.stretch_ahead(1000)
-    for name in ("transpose_into", "_stretch"):
-        monkeypatch.setattr(batch_columns, name, None)
+    monkeypatch.setattr(batch_columns, "transpose_into", None)
+    monkeypatch.setattr(batch_columns.Columns, "of", None)
     receiver.extend(bits_of("ahead", 1000))
 
 
