@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.rounds import Message, Protocol, run_in_memory
 from umpc.errors import EncodingError, RemoteProtocolError
-from umpc.mpc.arrays import BitArray
+from umpc.mpc.transfers.batch_columns import Columns
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import (
     Blocks,
@@ -27,10 +27,19 @@ from umpc.mpc.transfers.leaf_streams import LeafStreams
 Change = Callable[[Message], Message]
 
 
-def zeros_in_place_of_leaves(streams: LeafStreams, width: int) -> Iterator[tuple[slice, BitArray]]:
-    """A mutant of `batch_columns._stretch`."""
-    for digits, leaves in streams.bytes(width):
-        yield digits, np.zeros_like(leaves)
+def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
+    """A mutant: all leaves of all channels are stretched to zeros, so nothing masks the choices.
+
+    The message is the choices, t is 0 and q is r·Δ, so results stay right. It changes what comes
+    from numpy and from the compiled kernel.
+    """
+    real = Columns.of
+
+    def zeros(streams: LeafStreams, fold: int, width: int) -> Columns:
+        made = real(streams, fold, width)
+        return Columns(np.zeros_like(made.rows), np.zeros_like(made.u))
+
+    patch.setattr(Columns, "of", zeros)
 
 
 def delta_of(label: str) -> np.ndarray:

@@ -13,9 +13,9 @@ from tests.support.transfers import (
     bits_of,
     correlated,
     delta_of,
+    no_mask_of_choices,
     open_channel,
     set_up,
-    zeros_in_place_of_leaves,
 )
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError
@@ -78,8 +78,8 @@ def test_a_batch_of_another_number_in_as_many_bytes_is_refused_too():
 def test_a_receiver_that_stretched_ahead_has_only_its_choices_to_add(monkeypatch):
     _, receiver = open_channel("ahead")
     receiver.stretch_ahead(1000)
-    for name in ("transpose_into", "_stretch"):
-        monkeypatch.setattr(batch_columns, name, None)
+    monkeypatch.setattr(batch_columns, "transpose_into", None)
+    monkeypatch.setattr(batch_columns.Columns, "of", None)
     receiver.extend(bits_of("ahead", 1000))
 
 
@@ -221,9 +221,9 @@ def test_the_receivers_message_does_not_depend_on_its_choices(fold):
         assert uniformity(zero, 256) > ALPHA and uniformity(one, 256) > ALPHA
 
 
-@pytest.mark.usefixtures("in_numpy")
+@pytest.mark.usefixtures("both_ways")
 def test_the_test_of_secrecy_notices_a_missing_stream(monkeypatch):
-    monkeypatch.setattr(batch_columns, "_stretch", zeros_in_place_of_leaves)
+    no_mask_of_choices(monkeypatch)
     zeros, ones = views(4, 0, "zeros"), views(4, 1, "ones")
     assert homogeneity(zeros[0], ones[0]) < ALPHA
     assert uniformity(zeros[0], 256) < ALPHA

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.tossing import Tossed
-from tests.support.transfers import zeros_in_place_of_leaves
+from tests.support.transfers import no_mask_of_choices
 from umpc.crypto.prg import Stream, derive
 from umpc.crypto.rounds import Message
 from umpc.mpc.masked.committee_coins import CoinToss
@@ -156,11 +156,6 @@ def the_same_masks(patch) -> None:
         return real(bytes(32) if "triples" in labels else seed, *labels)
 
     patch.setattr(tossing_module, "derive", common)
-
-
-def no_mask_of_choices(patch) -> None:
-    replaced = "umpc.mpc.transfers.batch_columns._stretch"
-    patch.setattr(replaced, zeros_in_place_of_leaves)
 
 
 def no_hash(patch) -> None:

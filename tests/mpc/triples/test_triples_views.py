@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from tests.support.mpc_studies import make_schema
+from tests.support.transfers import no_mask_of_choices
 from tests.support.triples import TriplesChunk, plan_of, run_triples
-from umpc.mpc.transfers import batch_columns, correlated_ot, ot_products
+from umpc.mpc.transfers import correlated_ot, ot_products
 from umpc.mpc.triples import evaluation
 from umpc.ustat.kernel import Kernel
 
@@ -166,19 +167,13 @@ def without_pads(narrow: bool):
     return mutate
 
 
-def bare_choices(patch) -> None:
-    """The extension sends the choices as they are."""
-    real = batch_columns._combine
-    patch.setattr(batch_columns, "_combine", lambda *given: real(*given) * np.uint8(0))
-
-
 MUTANTS = [
     ("random bits", without_random_bits, "leaning", 0),
     ("one triple", one_triple_for_all, "leaning", 0),
     ("one triple", one_triple_for_all, "four", 0),
     ("pads of triples", without_pads(narrow=True), "leaning", 0),
     ("pads of numbers", without_pads(narrow=False), "product", 0),
-    ("bare choices", bare_choices, "leaning", 2),
+    ("bare choices", no_mask_of_choices, "leaning", 2),
 ]
 
 

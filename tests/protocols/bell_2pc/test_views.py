@@ -19,7 +19,7 @@ from scipy import stats
 from tests.support.bell import bell_study, clear_values, noisy_values, remembered, share_of
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import Entropy, table
-from tests.support.transfers import zeros_in_place_of_leaves
+from tests.support.transfers import no_mask_of_choices
 from umpc.crypto.prg import Stream, derive
 from umpc.mpc.garbled import plan as garbled_plan
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide, Side
@@ -291,12 +291,6 @@ def no_noise_inside_a_node(patch: pytest.MonkeyPatch) -> None:
         node._values[owners, start] = np.stack(values).astype(node.attempt.ring.dtype)
 
     patch.setattr(BellNode, "_keep_inner", without)
-
-
-def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
-    """The leaves of the extension are stretched to zeros: its rows are the draws themselves."""
-    replaced = "umpc.mpc.transfers.batch_columns._stretch"
-    patch.setattr(replaced, zeros_in_place_of_leaves)
 
 
 def one_coin_for_neighbours(patch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,10 @@ import pytest
 from tests.support.garbled import garbled_study, without_points
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import KENDALL, Entropy, table
-from tests.support.transfers import zeros_in_place_of_leaves
+from tests.support.transfers import no_mask_of_choices
 from umpc.mpc.garbled.gates import GateHash
 from umpc.mpc.garbled.outputs import outputs_of
+from umpc.native import garbled as compiled
 from umpc.simulation import Simulated, simulate
 
 
@@ -130,16 +131,9 @@ def no_labels(monkeypatch) -> None:
 
 
 def no_hash(monkeypatch) -> None:
-    """Gates are hashed by `NoHash`; it is for numpy, as the compiled kernel has its own π."""
-    monkeypatch.setattr("umpc.native.garbled.CHOSEN", None)
+    """In numpy only: the compiled kernel takes the key and has a π of its own."""
+    monkeypatch.setattr(compiled, "CHOSEN", None)
     monkeypatch.setattr("umpc.mpc.garbled.sides.GateHash", NoHash)
-
-
-def no_mask_of_choices(monkeypatch) -> None:
-    """The leaves of the extension are stretched to zeros, in numpy."""
-    monkeypatch.setattr("umpc.native.garbled.CHOSEN", None)
-    replaced = "umpc.mpc.transfers.batch_columns._stretch"
-    monkeypatch.setattr(replaced, zeros_in_place_of_leaves)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.support.garbled import garbled_study, without_points
 from tests.support.limits import small_garbled_chunks
 from tests.support.mpc_studies import ALPHA, uniformity
 from tests.support.studies import AUC, KENDALL, LOUD, Columns, Entropy, random_tables, table
-from tests.support.transfers import zeros_in_place_of_leaves
+from tests.support.transfers import no_mask_of_choices
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.mpc.garbled import cells, sides
 from umpc.mpc.garbled.piece_tables import LANES, ROW_BITS, Places, bits_of_wires
@@ -264,13 +264,6 @@ def one_tweak_for_all_blocks(patch: pytest.MonkeyPatch) -> None:
         return replace(places, number=np.zeros_like(places.number))
 
     patch.setattr(sides, "Places", SimpleNamespace(of=places_of))
-
-
-def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
-    """The leaves of the extension are stretched to zeros."""
-    replaced = "umpc.mpc.transfers.batch_columns._stretch"
-    patch.setattr(compiled, "CHOSEN", None)
-    patch.setattr(replaced, zeros_in_place_of_leaves)
 
 
 def one_tag(patch: pytest.MonkeyPatch) -> None:

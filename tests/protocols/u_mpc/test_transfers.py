@@ -60,7 +60,7 @@ def test_work_ahead_of_the_data_changes_no_message(changes, monkeypatch):
     for run in runs:
         with monkeypatch.context() as patch:
             if run is runs[1]:  # nothing of round 1 is left to be stretched
-                patch.setattr("umpc.mpc.transfers.batch_columns._stretch", None)
+                patch.setattr("umpc.mpc.transfers.batch_columns.Columns.of", None)
             sent.append([node.fields_for(1 - node.index) for node in run.nodes])
             for node, messages in zip(run.nodes, reversed(sent[-1]), strict=True):
                 node.receive_fields(1 - node.index, messages)
