@@ -97,3 +97,12 @@ def run(scenario) -> None:
             await scenario
 
     asyncio.run(main())
+
+
+def changed(envelope, **parts):
+    """A copy of an envelope with other parts."""
+    other = pb.HubEnvelope()
+    other.CopyFrom(envelope)
+    for key, value in parts.items():
+        setattr(other, key, value)
+    return other

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from agreed_ends import Pair, ends_of, link_of
-from behind_hub import echo_behind, hub_of, redirecting, run
+from behind_hub import changed, echo_behind, hub_of, redirecting, run
 
 from umpc.errors import CertificateError, PeerLost, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -53,14 +53,6 @@ def test_a_process_that_was_started_again_is_lost_at_once(site):
 
 
 # ---- lies of a hub --------------------------------------------------------------------------
-
-
-def changed(envelope, **parts):
-    other = pb.HubEnvelope()
-    other.CopyFrom(envelope)
-    for key, value in parts.items():
-        setattr(other, key, value)
-    return other
 
 
 LIES = {

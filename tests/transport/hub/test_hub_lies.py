@@ -10,7 +10,7 @@ import pytest
 from transport_echo import CALL, CHAT
 
 sys.path.insert(0, str(Path(__file__).parent))
-from behind_hub import echo_behind, hub_of, redirecting, run
+from behind_hub import changed, echo_behind, hub_of, redirecting, run
 
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -21,13 +21,6 @@ from umpc.transport.tls import grpc
 
 def lies():
     """Yield (name, what the hub makes of the fifth sealed envelope to the echo, error)."""
-
-    def changed(envelope, **parts):
-        other = pb.HubEnvelope()
-        other.CopyFrom(envelope)
-        for key, value in parts.items():
-            setattr(other, key, value)
-        return other
 
     held = []
 
