@@ -91,18 +91,26 @@ def _join(coordinator: CoordinatorSide, nodes: Sequence[NodeSide]) -> None:
     """All steps up to *evaluate*: everybody checks everybody's signatures."""
     study = coordinator.study
     agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
-    members = agree.members if agree else ()
+    members = () if agree is None else agree.members
     opened = [m.Opened(node.agree(members), node.sign_members()) for node in nodes]
     begin = coordinator.begin(opened)
-    prepared = []
+    prepared, looked = [], []
     for node in nodes:
-        node.check_agreed(begin.signatures)
-        attempt = node.begin(begin.openings)
+        if isinstance(begin, m.BeginInShort):
+            looked.append(node.look(begin.openings))
+            node.take_shown(coordinator.show(looked[-1], study.coordinator).members)
+            attempt = node.begin(())
+        else:
+            node.check_agreed(begin.signatures)
+            attempt = node.begin(begin.openings)
         prepared.append(m.Prepared(attempt.id, 0, signature=node.sign_attempt()))
     coordinator.check_prepared(prepared)
     evaluate = coordinator.evaluate()
-    for node in nodes:
-        node.check_prepared(evaluate.signatures)
+    for number, node in enumerate(nodes):
+        if isinstance(evaluate, m.EvaluateInShort):
+            node.check_prepared(coordinator.show_signed(looked[number], study.coordinator).signatures)
+        else:
+            node.check_prepared(evaluate.signatures)
 
 
 def _release(node: NodeSide, transcript: Transcript) -> m.Released:

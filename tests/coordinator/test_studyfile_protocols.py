@@ -129,6 +129,7 @@ def test_a_protocol_that_is_no_text_is_refused_with_the_file(tmp_path, protocol)
 
 VALUES = {
     "transfers": "checked",
+    "members_checked": 8,
     "edges": "2n",
     "noise": "in_mpc",
     "delta": "1e-9",

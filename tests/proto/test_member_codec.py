@@ -64,16 +64,17 @@ def test_too_many_records_are_refused(count):
 
 
 def test_too_many_members_openings_or_signatures_are_refused():
-    with pytest.raises(EncodingError, match="4096 nodes, 4097 signatures"):
-        member_codec.decode_signatures([bytes(64)] * 4097)
-    with pytest.raises(EncodingError, match="4096 nodes"):
-        member_codec.decode_members([MEMBER] * 4097)
-    with pytest.raises(EncodingError, match="4096 nodes"):
-        member_codec.decode_openings([bytes(32)] * 4097)
+    most = member_codec.MAX_MEMBERS
+    with pytest.raises(EncodingError, match=f"{most} nodes, {most + 1} signatures"):
+        member_codec.decode_signatures([bytes(64)] * (most + 1))
+    with pytest.raises(EncodingError, match=f"{most} nodes"):
+        member_codec.decode_members([MEMBER] * (most + 1))
+    with pytest.raises(EncodingError, match=f"{most} nodes"):
+        member_codec.decode_openings([bytes(32)] * (most + 1))
     assert (
-        len(member_codec.decode_members([MEMBER] * 4096))
-        == len(member_codec.decode_openings([bytes(32)] * 4096))
-        == 4096
+        len(member_codec.decode_members([MEMBER] * most))
+        == len(member_codec.decode_openings([bytes(32)] * most))
+        == most
     )
 
 

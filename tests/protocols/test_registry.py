@@ -90,6 +90,7 @@ STUDIES = {
 }
 VALUES: dict[str, Any] = {
     "transfers": "unchecked",
+    "members_checked": 0,
     "edges": "2n",
     "noise": "in_mpc",
     "delta": "1e-9",

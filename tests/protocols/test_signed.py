@@ -30,7 +30,8 @@ from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 from umpc.study.attempt import commit
 from umpc.study.document import Study
-from umpc.study.members import members_statement, sign_member
+from umpc.study.members import sign_member
+from umpc.study.statements import members_statement
 from umpc.study.sizes import Member
 
 RECORDS = 30
@@ -168,7 +169,7 @@ def test_two_stories_end_before_anything_is_prepared(kind):
     openings = [node.agree(story) for node, story in zip(nodes, stories, strict=False)]
     signatures = [*(node.sign_members() for node in nodes[:2])]
     everybodys = signatures + [
-        AUTHORITY.credentials(member.name).sign(members_statement(study.hash, told))
+        AUTHORITY.credentials(member.name).sign(members_statement(study, told))
         for member in told[2:]
     ]
     for node in nodes[:2]:

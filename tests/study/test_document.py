@@ -95,6 +95,7 @@ SETTINGS = {
     "backend": "garbled",
     "preprocessing": "none",
     "transfers": "checked",
+    "members_checked": 8,
     "dealer": Participant("dealing", "dealer.example.org:7100"),
     "bins": (FieldBins("age", 4),),
     "rounding": "randomised",

@@ -9,7 +9,8 @@ from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.study.members import attempt_statement, members_statement, sign_member
+from umpc.study.members import sign_member
+from umpc.study.statements import attempt_statement, members_statement
 from umpc.study.sizes import Member
 
 
@@ -26,7 +27,7 @@ def signatures_of(statement: bytes, members: Sequence[Member]) -> list[bytes]:
 
 def signed_members(study: Study, members: Sequence[Member]) -> list[bytes]:
     """Every node's signature of all members."""
-    return signatures_of(members_statement(study.hash, members), members)
+    return signatures_of(members_statement(study, members), members)
 
 
 def opened(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> list[m.Opened]:

@@ -23,6 +23,7 @@ from umpc.cli.open_server import open_server
 from umpc.cli.own_site import OwnSite, configurations, open_site, own_identity
 from umpc.errors import UmpcError
 from umpc.logs import start_logging
+from umpc.node.hosted import HOSTED
 
 if TYPE_CHECKING:
     from umpc.cli.open_server import Server
@@ -52,6 +53,7 @@ def start_many(
         if sites is None:
             sites = _open_sites(folder, ending)
         log.info("%d nodes of %s", len(sites), folder)
+        HOSTED.nodes = len(sites)
         asyncio.run(_serve_all(sites, studies, leash, ending))
 
 

@@ -76,6 +76,8 @@ class Conductor:
         self.losses = losses
         self.side = side
         self.links = links
+        for link in links:
+            link.shows = side
         self.tell = tell
         self.started = started
         self.shufflers = shufflers

@@ -13,11 +13,14 @@ from typing import Any, Protocol, TypeVar
 
 from umpc.coordinator.run_file import Note, no_note
 from umpc.errors import ApprovalPending, PeerLost, StudyAborted, UmpcError
-from umpc.proto import codec, named_messages
+from umpc.proto import codec, member_codec, named_messages
 from umpc.proto.large_parts import ToNode
 from umpc.study import messages as m
+from umpc.study.attempt import Attempt
+from umpc.study.document import Study
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
+from umpc.study.sizes import Member
 from umpc.transport.authority import Identity
 from umpc.transport.kept import KeptConnections
 from umpc.transport.services import node_stub
@@ -55,8 +58,28 @@ Tell = Callable[[str, int, int], None]
 """Shows progress to people. Arguments: step, number of parts done, total number of parts."""
 
 
+class Shows(Protocol):
+    """The part of a coordinator's side that answers what nodes ask of a hash tree."""
+
+    @property
+    def study(self) -> Study: ...
+
+    @property
+    def attempt(self) -> Attempt: ...
+
+    @property
+    def told(self) -> tuple[tuple[Member, ...], m.Begin]: ...
+
+    def show(self, places: Sequence[int], node: str) -> m.Shown: ...
+
+    def show_signed(self, places: Sequence[int], node: str) -> m.Signed: ...
+
+
 class NodeLink:
     """The stream to one node. `tell` gets the node's progress messages, `note` also its steps."""
+
+    shows: Shows | None = None
+    """Where members are in a hash tree, the side that shows them."""
 
     def __init__(self, node: Participant, tell: Tell, note: Note = no_note):
         self.node = node
@@ -135,12 +158,28 @@ class NodeLink:
         for piece in named.pieces():
             await self._stream.write(piece)
 
+    async def _send_attempt(self, side: Shows) -> None:
+        """Send the attempt as the dealer is told it. The nodes that ask get the same bytes."""
+        members, begun = side.told
+        study = side.study.encode()
+        facts = study, members, begun.openings, begun.signatures
+        request = member_codec.large_request(*facts, side.attempt.id)
+        for piece in request.pieces():
+            await self._stream.write(codec.encode_coordinator(m.AttemptPiece(piece.piece)))
+        await self._stream.write(codec.encode_coordinator(m.AttemptPiece(b"")))
+
     async def _answer(self, step: str, kinds: tuple[type[T], ...]) -> T:
         while True:
             answer = await self._stream.next(step)
             match answer:
                 case m.Want():
                     await self._send_pieces()
+                case m.Look(places, signed) if self.shows is not None:
+                    show = self.shows.show_signed if signed else self.shows.show
+                    shown = show(places, self.node.name)
+                    await self._stream.write(codec.encode_coordinator(shown))
+                case m.WantAttempt() if self.shows is not None:
+                    await self._send_attempt(self.shows)
                 case m.Progress(of_step, done, total):
                     self.tell(f"{of_step} {self.node.name}", done, total)
                     self._note(self.node.name, step, min(done, total - 1), total)

@@ -19,6 +19,7 @@ import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
+from functools import partial
 from weakref import WeakValueDictionary
 
 from umpc import logs
@@ -115,12 +116,14 @@ class DealerServer(rpc.DealerServicer):
         run: AttemptRun | None = None
         complete = False
         try:
-            if request.digest:
-                async with aclosing(self._told.awaited(request.digest, caller)) as asked:
+            named = request.attempt
+            if name := request.digest or named:
+                check = partial(self._check_told, named) if named else None
+                async with aclosing(self._told.awaited(name, caller, check)) as asked:
                     async for _ in asked:
                         yield pb.Frame()
-                request = self._told.get(request.digest)
-            attempt = await self.derived(request, caller)
+                request = self._told.get(name)
+            attempt = await self.derived(request, caller, named)
             index = attempt.study.index_of(caller)
             run = self._join(attempt, index)
             async for frames in run.frames(index):
@@ -152,13 +155,27 @@ class DealerServer(rpc.DealerServicer):
         """The number of attempts that are being derived, or that a node uses."""
         return len(self._attempts) + len(self._deriving)
 
-    async def derived(self, request: pb.DealRequest, caller: str) -> SharedAttempt:
+    async def _check_told(self, named: bytes, request: pb.DealRequest, caller: str) -> None:
+        """Check a request under the id of an attempt.
+
+        Raises: RemoteProtocolError naming the caller; as `_attempt_of`.
+        """
+        attempt = await self.derived(request, caller)
+        if attempt.id != named or not attempt.study.members_checked:
+            raise RemoteProtocolError(
+                f"{caller} told another attempt than it was asked for", culprit=caller
+            )
+        self._attempts[named] = attempt
+
+    async def derived(
+        self, request: pb.DealRequest, caller: str, named: bytes = b""
+    ) -> SharedAttempt:
         """Return the attempt of a request.
 
         It is derived once for all nodes that send the same bytes, and kept as long as one of them
-        uses it.
+        uses it. Args: named: its id, where the request was told under it.
         """
-        key = digest(request.SerializeToString(deterministic=True))
+        key = named or digest(request.SerializeToString(deterministic=True))
         if key in self._attempts:
             return self._attempts[key]
         if key not in self._deriving:

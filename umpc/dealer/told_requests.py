@@ -6,6 +6,10 @@ request, by an empty frame, and lets all others wait. A node that does not tell 
 the dealer asks the next one as well, and takes what comes first. So nobody can hold up the others
 for longer than TELL_SECONDS, and nobody is refused who is only slow.
 
+Where members are in a hash tree, its name is the attempt's id: no node but the one that is asked has
+the whole request, so only the dealer can tell whether it fits. A node that tells another one is
+refused, and the next one is asked.
+
     node                                 dealer
     Deal(digest)                -->
                                 <--      an empty frame, to one node
@@ -17,7 +21,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -34,14 +38,21 @@ LONGEST_SECONDS = 600
 MOST_KEPT = 4
 
 
+Check = Callable[[pb.DealRequest, str], Awaitable[None]]
+"""Checks a request under the name of an attempt. Arguments: what was told, by whom.
+
+Raises: UmpcError."""
+
+
 @dataclass
 class _Wanted:
     """A request that nobody has told yet.
 
-    callers: those that were asked. is_asked: one of them was asked less than TELL_SECONDS ago.
+    check: of a request under the name of an attempt; None where the name is a digest. callers: those that were asked. is_asked: one of them was asked less than TELL_SECONDS ago.
     changed: set, and replaced, as soon as one of these changes or the request is there.
     """
 
+    check: Check | None = None
     callers: set[str] = field(default_factory=set)
     is_asked: bool = False
     waiting: int = 0
@@ -53,7 +64,7 @@ class _Wanted:
 
 
 class ToldRequests:
-    """The last large requests of one dealer, by their digests."""
+    """The last large requests of one dealer, by their names."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, pb.DealRequest] = OrderedDict()
@@ -63,14 +74,18 @@ class ToldRequests:
         """Return a request that `awaited` has waited for."""
         return self._kept[digest]
 
-    async def awaited(self, digest: bytes, caller: str) -> AsyncGenerator[None, None]:
+    async def awaited(
+        self, digest: bytes, caller: str, check: Check | None = None
+    ) -> AsyncGenerator[None, None]:
         """Wait until a request is told. Yields: where the caller is to be asked for it.
+
+        Args: digest: its name. check: where that is the id of an attempt.
 
         Raises: StepTimeout where neither the caller, which was asked, nor another one told it.
         """
         if digest in self._kept:
             return
-        wanted = self._wanted.setdefault(digest, _Wanted())
+        wanted = self._wanted.setdefault(digest, _Wanted(check))
         wanted.waiting += 1
         try:
             while wanted.is_asked and digest not in self._kept:
@@ -113,6 +128,7 @@ class ToldRequests:
         Raises: RemoteProtocolError for one that nobody was asked for, EncodingError.
         """
         digest = b""
+        wanted: _Wanted | None = None
         body = bytearray()
         async for part in pieces:
             digest = digest or part.digest
@@ -128,9 +144,13 @@ class ToldRequests:
                 raise EncodingError(f"a request has at most {MOST_BYTES} bytes, more came")
         if digest in self._kept:
             return
-        if sha256(body).digest() != digest:
+        check = wanted.check if wanted is not None else None
+        if check is None and sha256(body).digest() != digest:
             raise EncodingError("the pieces of a request are not those of its digest")
-        self._kept[digest] = parse(pb.DealRequest, bytes(body))
+        request = parse(pb.DealRequest, bytes(body))
+        if check is not None:
+            await check(request, caller)
+        self._kept[digest] = request
         while len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
         if digest in self._wanted:

@@ -19,13 +19,19 @@ from umpc.mpc.waves import in_batches, small_cells
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.sizes import Member
+from umpc.study.statements import AgreedInShort
 from umpc.ustat.hypergraph import Hypergraph, Owners
 
 
 class ChunkedAttempt(Attempt, ABC):
     """An attempt whose shared edges are cut into chunks. Args: as of `Attempt`."""
 
-    def __init__(self, study: Study, members: Sequence[Member], openings: Sequence[bytes]):
+    def __init__(
+        self,
+        study: Study,
+        members: Sequence[Member],
+        openings: Sequence[bytes] | AgreedInShort,
+    ):
         super().__init__(study, members, openings)
         self._ahead: dict[int, list[int]] = {}
 

@@ -34,7 +34,13 @@ from umpc.mpc.chunks import Chunk
 from umpc.node.approvals import Approvals
 from umpc.node.attempts.agreed_links import AgreedLinks
 from umpc.node.attempts.links import Links
-from umpc.node.attempts.material import DealerCall, DealerLine, MaterialReader
+from umpc.node.attempts.material import (
+    DealerCall,
+    DealerLine,
+    Fetch,
+    MaterialReader,
+    request_of,
+)
 from umpc.node.attempts.named_messages import NAMED_MESSAGES
 from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.site import Site
@@ -161,10 +167,8 @@ class NodeServer(rpc.NodeServicer):
             message = await read(context)
             if message is None:
                 raise StudyAborted(f"{coordinator} ended the study", culprit=coordinator)
-            if message.WhichOneof("body") != "named":
-                return NAMED_MESSAGES.decode(coordinator, message)
-            return await NAMED_MESSAGES.take(
-                coordinator, message.named, lambda: read(context), context.write
+            return await NAMED_MESSAGES.received(
+                coordinator, message, lambda: read(context), context.write
             )
 
         async def send(message: m.NodeMessage) -> None:
@@ -246,13 +250,18 @@ class NodeServer(rpc.NodeServicer):
         signatures: tuple[bytes, ...],
         chunks: list[Chunk],
         asked: DealerCall | None = None,
+        fetch: Fetch | None = None,
     ) -> MaterialReader:
-        """Open the stream from the dealer. Args: asked: the call, if the dealer was asked."""
+        """Open the stream from the dealer.
+
+        Args: asked: the call, if the dealer was asked. fetch: as of `request_of`.
+        """
         dealer = _dealer_of(attempt.study)
         call = asked
         if call is None:
             line = DealerLine(dealer, attempt.study)
-            call = DealerCall(line, attempt.study, attempt.members, openings, signatures)
+            facts = attempt.study, attempt.members, openings, signatures
+            call = DealerCall(line, request_of(*facts, attempt.id, fetch))
             await self._dial_dealer(line)
             call.ask()
         node = attempt.study.index_of(self.identity.name)

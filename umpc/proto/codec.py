@@ -23,6 +23,13 @@ from umpc.proto.member_codec import (
     decode_signatures,
     encode_member,
 )
+from umpc.proto.shown_codec import (
+    decode_asked,
+    decode_in_short,
+    decode_look,
+    encode_asked,
+    encode_in_short,
+)
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.frames import (
@@ -49,6 +56,10 @@ def encode_coordinator(message: m.CoordinatorMessage) -> ToNode:
             return pb.CoordinatorMessage(begin=pb.Begin(openings=openings, signatures=signatures))
         case m.Evaluate(signatures):
             return pb.CoordinatorMessage(evaluate=pb.Evaluate(signatures=signatures))
+        case m.AgreeInShort() | m.BeginInShort() | m.EvaluateInShort():
+            return encode_in_short(message)
+        case m.Shown() | m.Signed() | m.AttemptPiece():
+            return encode_asked(message)
         case m.Part(frame):
             return _encode_told(frame)
         case m.TotalConfirmed(signatures):
@@ -86,6 +97,10 @@ def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
             return m.Begin(decode_openings(begin.openings), decode_signatures(begin.signatures))
         case "evaluate":
             return m.Evaluate(decode_signatures(message.evaluate.signatures))
+        case "agree_in_short" | "begin_in_short" | "evaluate_in_short":
+            return decode_in_short(message)
+        case "shown" | "signed" | "piece":
+            return decode_asked(message)
         case "part":
             return m.Part(decode_frame(message.part))
         case "total_confirmed":
@@ -114,6 +129,10 @@ def encode_node(message: m.NodeMessage) -> ToCoordinator:
             return pb.NodeMessage(prepared=_encode_prepared(message))
         case m.Part() | m.TotalSigned() | m.Want():
             return _encode_within_step(message)
+        case m.Look(places, signed):
+            return pb.NodeMessage(look=pb.Look(places=places, signed=signed))
+        case m.WantAttempt():
+            return pb.NodeMessage(want_attempt=pb.WantAttempt())
         case m.Parked(size, seconds):
             return pb.NodeMessage(parked=pb.Parked(bytes=size, seconds=seconds))
         case m.Ready(sent, received, rounds):
@@ -272,6 +291,8 @@ _NODE_BODIES: dict[str, Callable[[Any], m.NodeMessage]] = {
     "released": _decode_released,
     "answer": _decode_answer,
     "progress": _decode_progress,
+    "look": decode_look,
+    "want_attempt": lambda _: m.WantAttempt(),
     "want": lambda want: m.Want(sized(want.digest, 32, "digest")),
     "failure": decode_failure,
 }

@@ -22,7 +22,7 @@ The members of some 80 nodes have as many bytes.
 """
 PIECE_BYTES = 1 << 19
 """Bytes of a named message that go in one message of gRPC."""
-MAX_MEMBERS = 4096
+MAX_MEMBERS = 1 << 14
 MAX_RECORDS = 1 << 40
 MAX_CERTIFICATE = 4096
 """The largest number of bytes of a member's certificate. Those of our authority have about 600."""
@@ -97,7 +97,7 @@ class LargeRequest:
         """The messages that carry the body."""
         for start in range(0, len(self.body), PIECE_BYTES):
             piece = self.body[start : start + PIECE_BYTES]
-            yield pb.DealPiece(digest=self.first.digest, piece=piece)
+            yield pb.DealPiece(digest=self.first.digest or self.first.attempt, piece=piece)
 
 
 _requests: Remembered[LargeRequest] = Remembered(1)
@@ -108,20 +108,30 @@ def large_request(
     members: tuple[Member, ...],
     openings: tuple[bytes, ...],
     signatures: tuple[bytes, ...],
+    attempt: bytes = b"",
 ) -> LargeRequest:
     """Return the facts of an attempt, named by their digest where they are many.
 
-    The nodes of one process make it once. Args: as of `deal_request`.
+    The nodes of one process make it once. Args: as of `deal_request`; attempt: its id, by which
+    they are named where members are in a hash tree.
     """
 
     def make() -> LargeRequest:
         whole = deal_request(study, members, openings, signatures)
+        if attempt:
+            body = whole.SerializeToString(deterministic=True)
+            return LargeRequest(named_by(attempt), body)
         if whole.ByteSize() <= LARGE_BYTES:
             return LargeRequest(whole)
         body = whole.SerializeToString(deterministic=True)
         return LargeRequest(pb.DealRequest(digest=sha256(body).digest()), body)
 
     return _requests.of((members, openings, signatures), make, study)
+
+
+def named_by(attempt: bytes) -> pb.DealRequest:
+    """A request that names its attempt by the id."""
+    return pb.DealRequest(attempt=attempt)
 
 
 def deal_request(

@@ -9,6 +9,9 @@ name, and a message of other bytes is refused.
     Named(digest, size)         -->
                                 <--      Want(digest), unless the process has the message
     piece, piece, ...           -->
+
+Where members are in a hash tree, a message in short comes in place of `Named`, and names the whole
+one. A node that runs alone goes on without it.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from umpc.proto import codec
 from umpc.proto.checks import parse, sized
 from umpc.proto.large_parts import ToNode
 from umpc.proto.member_codec import LARGE_BYTES, PIECE_BYTES
+from umpc.proto.shown_codec import encode_in_short, name_whole
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.remembered import Remembered
@@ -30,6 +34,8 @@ MOST_BYTES = 1 << 24
 """Largest message that a node takes in pieces."""
 COMMON = (m.Propose, m.Agree, m.Begin, m.Evaluate, m.TotalConfirmed)
 """The messages that are the same for all nodes."""
+IN_SHORT = (m.AgreeInShort, m.BeginInShort, m.EvaluateInShort)
+"""Those that come in short, and name the whole message."""
 
 
 @dataclass(frozen=True)
@@ -50,30 +56,41 @@ _encoded: Remembered[Encoded] = Remembered(1)
 
 def encode(message: m.CoordinatorMessage) -> Encoded:
     """Return a message for the wire. One that goes to all nodes is encoded once."""
-    if isinstance(message, COMMON):
+    if isinstance(message, COMMON + IN_SHORT):
         return _encoded.of((message,), lambda: _encode(message))
     return Encoded(codec.encode_coordinator(message))
 
 
 def _encode(message: m.CoordinatorMessage) -> Encoded:
+    if isinstance(message, IN_SHORT) and message.whole is not None:
+        body = codec.encode_coordinator(message.whole).SerializeToString()
+        short = encode_in_short(message)
+        name_whole(short, _name_of(body))
+        return Encoded(short, body)
     whole = codec.encode_coordinator(message)
     if whole.ByteSize() <= LARGE_BYTES:
         return Encoded(whole)
     body = whole.SerializeToString()
-    named = pb.Named(digest=sha256(body).digest(), size=len(body))
-    return Encoded(pb.CoordinatorMessage(named=named), body)
+    return Encoded(pb.CoordinatorMessage(named=_name_of(body)), body)
+
+
+def _name_of(body: bytes) -> pb.Named:
+    return pb.Named(digest=sha256(body).digest(), size=len(body))
 
 
 class Assembly:
-    """The pieces of one named message. Raises: EncodingError for a name that cannot be."""
+    """The pieces of one named message. Raises: EncodingError for a name that cannot be.
 
-    def __init__(self, named: pb.Named):
+    Args: least: the fewest bytes that are named.
+    """
+
+    def __init__(self, named: pb.Named, least: int = LARGE_BYTES + 1):
         self.digest = sized(named.digest, 32, "digest")
         self._left = named.size
         self._pieces: list[bytes] = []
-        if not LARGE_BYTES < named.size <= MOST_BYTES:
+        if not least <= named.size <= MOST_BYTES:
             raise EncodingError(
-                f"a named message has {LARGE_BYTES + 1} to {MOST_BYTES} bytes, {named.size} came"
+                f"a named message has {least} to {MOST_BYTES} bytes, {named.size} came"
             )
 
     def add(self, message: pb.CoordinatorMessage) -> bool:

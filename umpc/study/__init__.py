@@ -12,7 +12,9 @@
 | `computation.py` | what a study computes, and the hash by which a site allows it |
 | `former.py` | the identities that a study had under former tags |
 | `attempt.py` | one attempt at a study: members, joint seed, identity |
-| `members.py` | what each node signs, and how everybody checks it |
+| `statements.py` | what each node signs, the joint seed and the attempt's identity |
+| `members.py` | the checks of what all nodes signed |
+| `member_tree.py` | the checks of members that are shown out of a hash tree |
 | `survivors.py` | a study over the nodes that are left when others were lost |
 | `sizes.py` | numbers of records, edges and degrees, known before the joint seed |
 | `course.py` | several studies that pay once, such as the steps of a training |

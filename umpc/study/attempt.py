@@ -4,8 +4,7 @@ Commit and reveal (docs/protocol.md, step agree): every node commits to 32 rando
 everybody's commitment, opens its own, and checks all openings. The joint seed is the hash of all
 openings, so it is uniform as long as one node is honest, and nobody chooses it. The attempt's
 identity covers study, commitments, record counts, keys and seed; peers and dealer refuse anything
-of another attempt. It does not cover certificates and signatures: they prove who stated the rest
-(`members.py`), and another signature of the same statement changes nothing.
+of another attempt (`statements.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.study.document import Study
 from umpc.study.remembered import Remembered
 from umpc.study.sizes import Member, Sizes
+from umpc.study.statements import AgreedInShort, attempt_id, joint_seed
 
 
 class Attempt:
@@ -26,24 +26,38 @@ class Attempt:
 
     Args:
         members: in the study's order.
-        openings: in the same order.
+        openings: in the same order; or all that a node knows of an attempt whose members are in a
+            hash tree. It then checks those that it is shown (`member_tree.py`).
 
     Raises: RemoteProtocolError naming the node whose opening does not fit its commitment.
     """
 
-    def __init__(self, study: Study, members: Sequence[Member], openings: Sequence[bytes]):
+    def __init__(
+        self,
+        study: Study,
+        members: Sequence[Member],
+        openings: Sequence[bytes] | AgreedInShort,
+    ):
         names = [node.name for node in study.nodes]
-        if [member.name for member in members] != names or len(openings) != len(names):
+        count = len(names) if isinstance(openings, AgreedInShort) else len(openings)
+        if [member.name for member in members] != names or count != len(names):
             raise LocalProtocolError(
                 f"the agreement names {[m.name for m in members]}, the study {names}"
             )
-        check_openings(study, members, openings)
+        if not isinstance(openings, AgreedInShort):
+            check_openings(study, members, openings)
         self.study = study
         self.members = tuple(members)
-        self.openings = tuple(openings)
-        self.seed = digest(b"umpc joint seed 1", *openings)
-        self.id = digest(b"umpc attempt 1", study.hash, *(_encode(m) for m in members), self.seed)
+        self.openings = () if isinstance(openings, AgreedInShort) else tuple(openings)
+        self.seed = joint_seed(study, openings)
+        self.id = attempt_id(study, members, openings)
         self.sizes = Sizes.of(study, members)
+
+    def fill_in(self, members: Sequence[Member]) -> None:
+        """Take members with keys in place of outlines. Names and records stay."""
+        if [member.name for member in members] != [member.name for member in self.members]:
+            raise LocalProtocolError("other members than the attempt's were filled in")
+        self.members = tuple(members)
 
     @property
     def counts(self) -> list[tuple[int, int]]:
@@ -102,9 +116,3 @@ def _check_each(
 def commit(study_hash: bytes, node: str, opening: bytes) -> bytes:
     """The commitment of a node to its part of the joint seed."""
     return digest(b"umpc commitment 1", study_hash, node.encode(), opening)
-
-
-def _encode(member: Member) -> bytes:
-    records = member.records.to_bytes(8, "little")
-    first_class = member.first_class.to_bytes(8, "little")
-    return digest(member.name.encode(), records, first_class, member.commitment, member.public_key)

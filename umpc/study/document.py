@@ -195,6 +195,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return self.settings.transfers == "checked"
 
     @property
+    def members_checked(self) -> int:
+        """How many members a node draws and checks, in a hash tree; 0 where it checks all."""
+        return self.settings.members_checked
+
+    @property
     def dealer(self) -> Participant | None:
         return self.settings.dealer
 

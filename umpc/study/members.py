@@ -17,40 +17,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from umpc.crypto.prg import digest
 from umpc.crypto.signing import Credentials, Verify, as_of_now, basis_of, is_signature
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.study.document import Study
 from umpc.study.remembered import Remembered
 from umpc.study.sizes import Member
+from umpc.study.statements import member_statement, members_statement
 
 ROLE = "node"
-
-
-def member_statement(study_hash: bytes, member: Member) -> bytes:
-    """The bytes that a node signs as its member: all but certificate and signature."""
-    records = member.records.to_bytes(8, "little")
-    first_class = member.first_class.to_bytes(8, "little")
-    name = member.name.encode()
-    return digest(
-        b"umpc member 1",
-        study_hash,
-        name,
-        records,
-        first_class,
-        member.commitment,
-        member.public_key,
-    )
-
-
-def members_statement(study_hash: bytes, members: Sequence[Member]) -> bytes:
-    """The bytes that every node signs when it agrees to the members."""
-
-    def statement() -> bytes:
-        each = (member_statement(study_hash, member) for member in members)
-        return digest(b"umpc members 1", study_hash, *each)
-
-    return _statements.of((members,), statement, study_hash) if _stays(members) else statement()
 
 
 def _stays(*sequences: Sequence[object]) -> bool:
@@ -58,14 +32,8 @@ def _stays(*sequences: Sequence[object]) -> bool:
     return all(isinstance(each, tuple) for each in sequences)
 
 
-_statements: Remembered[bytes] = Remembered()
 _keys: Remembered[tuple[bytes, ...]] = Remembered()
 _signed: Remembered[None] = Remembered()
-
-
-def attempt_statement(attempt: bytes) -> bytes:
-    """The bytes that every node signs when it has prepared an attempt. Args: attempt: its id."""
-    return digest(b"umpc prepared 1", attempt)
 
 
 def sign_member(study_hash: bytes, member: Member, own: Credentials) -> Member:
@@ -191,7 +159,7 @@ def check_agreed(
     Raises: RemoteProtocolError naming the relay; CertificateError.
     """
     keys = check_members(study, members, verify, relay, "prepare")
-    statement = members_statement(study.hash, members)
+    statement = members_statement(study, members)
     check_signatures("these members", statement, members, keys, signatures, relay, "prepare")
 
 

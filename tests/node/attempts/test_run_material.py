@@ -79,7 +79,9 @@ def dealt_run(
 ) -> tuple[AttemptRunner, Any]:
     """A run whose site dials the dealer so, and its node's side."""
     dealer = SimpleNamespace(name="dealer", address="127.0.0.1:1") if has_dealer else None
-    study = SimpleNamespace(dealer=dealer, seconds_per_step=20, encode=lambda: b"study")
+    study = SimpleNamespace(
+        dealer=dealer, seconds_per_step=20, encode=lambda: b"study", members_checked=0
+    )
     mesh = SimpleNamespace(asks_early=asks_early, members=())
     site: Any = SimpleNamespace(dial_dealer=dial)
     return AttemptRunner(site, tell=site), SimpleNamespace(study=study, mesh=mesh, signatures=())

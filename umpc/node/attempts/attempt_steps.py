@@ -19,13 +19,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 
 from umpc.dp.events import Event
 from umpc.errors import UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.coordinator_stream import PATIENCE_SECONDS, CoordinatorStream
+from umpc.node.attempts.looking import Looking
 from umpc.node.attempts.prepared_attempts import PreparedAttempt
 from umpc.node.attempts.questions import Questions
 from umpc.node.attempts.release import Ending
@@ -60,6 +63,7 @@ class AttemptSteps:
         self.site = site
         self.stream = stream
         self.runner = runner
+        self.looking = Looking(stream)
         self.parked: PreparedAttempt | None = None
         """The attempt that waits for another run: this run ended, the study did not."""
 
@@ -84,9 +88,13 @@ class AttemptSteps:
         try:
             side = await asyncio.to_thread(self._join)
             await self.stream.send(m.Accepted(study.hash, side.accept()))
-            agree = await self.stream.expect(m.Agree)
+            agree: m.Agree | m.AgreeInShort
+            agree = await self.stream.expect((m.Agree, m.AgreeInShort))
             failpoint("agree")
-            opening = await self.runner.compute.for_nodes(side.agree, agree.members)
+            if isinstance(agree, m.Agree):
+                opening = await self.runner.compute.for_nodes(side.agree, agree.members)
+            else:
+                opening = side.agree(agree.members)
             await self.stream.send(m.Opened(opening, side.sign_members()))
             self.runner.material.dial(self.site, side)
             delta = await self._prepare(side, ahead)
@@ -94,7 +102,9 @@ class AttemptSteps:
                 await self._park(delta)
             else:
                 self.runner.work_ahead()
-                await self._finish(side, await self.stream.expect(m.Evaluate))
+                evaluate: m.Evaluate | m.EvaluateInShort
+                evaluate = await self.stream.expect((m.Evaluate, m.EvaluateInShort))
+                await self._finish(side, evaluate)
         finally:
             if self.parked is None:
                 ledger.cancel(charged_as)
@@ -183,35 +193,44 @@ class AttemptSteps:
 
     async def _prepare(self, side: NodeSide, ahead: bool) -> Fraction:
         """Everything before the data. Returns: the δ that is now reserved too."""
-        begin = await self.stream.expect(m.Begin)
+        begin: m.Begin | m.BeginInShort
+        begin = await self.stream.expect((m.Begin, m.BeginInShort))
         self.stream.step = "prepare"
         failpoint("before-prepare")
-        await self.runner.compute.for_nodes(side.check_agreed, begin.signatures)
-        attempt, delta, events = await self._begin_beside_dealer(side, begin)
+        openings: tuple[bytes, ...] = ()
+        if isinstance(begin, m.Begin):
+            openings = begin.openings
+            await self.runner.compute.for_nodes(side.check_agreed, begin.signatures)
+        else:
+            await self.looking.look(side, begin)
+        attempt, delta, events = await self._begin_beside_dealer(side, openings)
+        if isinstance(begin, m.BeginInShort):
+            verify = self.site.credentials().verify
+            self.runner.material.fetch = partial(self.looking.attempt, attempt.id, verify)
         # Not in a thread, as epsilon.
         self.site.ledger.reserve_delta(self.stream.study.whole.hash, delta, events)
         failpoint("after-reserve-delta")
-        await self.runner.ready(side, begin.openings, ahead=ahead)
+        await self.runner.ready(side, openings, ahead=ahead)
         failpoint("after-prepare")
         signature = side.sign_attempt()
         offline = self.runner.traffic.bytes_offline
         await self.stream.send(m.Prepared(attempt.id, offline, signature=signature))
         return delta
 
-    async def _begin_beside_dealer(self, side: NodeSide, begin: m.Begin) -> Begun:
+    async def _begin_beside_dealer(self, side: NodeSide, openings: tuple[bytes, ...]) -> Begun:
         """Derive the attempt while the dealer, which is asked, does so. Returns: as `_begin`."""
         async with task_group() as group:
-            group.create_task(self.runner.material.ask_dealer(side, begin.openings))
+            group.create_task(self.runner.material.ask_dealer(side, openings))
             for _ in range(TURNS_TO_ASK):  # a busy thread would hold up the request
                 await asyncio.sleep(0)
-            return await self.runner.compute.in_thread(self._begin, side, begin)
+            return await self.runner.compute.in_thread(self._begin, side, openings)
 
-    def _begin(self, side: NodeSide, begin: m.Begin) -> Begun:
+    def _begin(self, side: NodeSide, openings: tuple[bytes, ...]) -> Begun:
         """Derive the attempt, and ask the site's rules for its δ.
 
         Returns: the attempt, and the δ and the mechanism that are to be reserved.
         """
-        attempt = side.begin(begin.openings)
+        attempt = side.begin(openings)
         delta = exact_delta(side.delta)
         self.site.permit_delta(delta)
         return attempt, delta, protocol_of(self.stream.study).events(attempt.sizes)
@@ -249,7 +268,10 @@ class AttemptSteps:
         parked.side.check_members_now()
 
     async def _finish(
-        self, side: NodeSide, evaluate: m.Evaluate, patience: float | None = None
+        self,
+        side: NodeSide,
+        evaluate: m.Evaluate | m.EvaluateInShort,
+        patience: float | None = None,
     ) -> None:
         """The steps on the data: evaluate, release, and the protocol's questions.
 
@@ -258,7 +280,11 @@ class AttemptSteps:
         self.stream.step = "evaluate"
         failpoint("before-evaluate")
         runner, traffic = self.runner, self.runner.traffic
-        await runner.evaluate(evaluate.signatures)
+        if isinstance(evaluate, m.Evaluate):
+            signatures: Sequence[bytes] = evaluate.signatures
+        else:
+            signatures = await self.looking.signed()
+        await runner.evaluate(signatures)
         if side.aggregation is not None:
             await add_up(self.stream, runner, side.aggregation)
         failpoint("before-ready")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Never
 
 from umpc.errors import MpcError, UmpcError
@@ -62,44 +63,76 @@ class DealerLine:
         self.stream.cancel(keep=keep)
 
 
-class DealerCall:
-    """One node's call to the dealer for the material of one attempt, which `MaterialReader` reads.
+Fetch = Callable[[], Awaitable[bytes]]
+"""Gets the bytes of the whole request, at a node that knows the attempt's id only."""
+
+
+@dataclass(frozen=True)
+class DealerRequest:
+    """The request for the material of one attempt. fetch: where this node lacks the whole of it."""
+
+    large: member_codec.LargeRequest
+    fetch: Fetch | None = None
+
+    async def whole(self) -> member_codec.LargeRequest:
+        """The request with its bytes. Raises: as `fetch`."""
+        if self.fetch is None:
+            return self.large
+        return replace(self.large, body=await self.fetch())
+
+
+def request_of(
+    study: Study,
+    members: Sequence[Member],
+    openings: Sequence[bytes],
+    signatures: Sequence[bytes],
+    attempt: bytes,
+    fetch: Fetch | None = None,
+) -> DealerRequest:
+    """The request for an attempt that all nodes have agreed to.
 
     It needs all that the attempt's id follows from, and not E: the dealer may expand E meanwhile.
 
     Args:
-        line: to the study's dealer.
         signatures: every node's, of all members.
+        attempt: its id, which is the request's name where members are in a hash tree.
+        fetch: where this node has the members' root only; openings and signatures are then empty.
+    """
+    if fetch is not None:
+        return DealerRequest(
+            member_codec.LargeRequest(member_codec.named_by(attempt)), fetch
+        )
+    facts = study.encode(), tuple(members), tuple(openings), tuple(signatures)
+    name = attempt if study.members_checked else b""
+    return DealerRequest(member_codec.large_request(*facts, name))
+
+
+class DealerCall:
+    """One node's call to the dealer for the material of one attempt, which `MaterialReader` reads.
+
+    Args: line: to the study's dealer.
     """
 
-    def __init__(
-        self,
-        line: DealerLine,
-        study: Study,
-        members: Sequence[Member],
-        openings: Sequence[bytes],
-        signatures: Sequence[bytes],
-    ):
+    def __init__(self, line: DealerLine, request: DealerRequest):
         self.stream = line.stream
         self._line = line
-        self._request = member_codec.large_request(
-            study.encode(), tuple(members), tuple(openings), tuple(signatures)
-        )
+        self._request = request
 
     def ask(self) -> None:
         """Ask for the material, over a line that is connected."""
-        self.stream.begin(dealer_stub(self.stream.channel).Deal(self._request.first))
+        self.stream.begin(dealer_stub(self.stream.channel).Deal(self._request.large.first))
 
     async def tell(self) -> None:
         """Send the whole request, for which the dealer asks one node. Raises: as `open`."""
-        if not self._request.body:
+        request = await self._request.whole()
+        if not request.body:
             raise self.stream.violation("asked again for a request that it has")
         stream: RpcStream[pb.DealPiece, pb.DealTold] = RpcStream(
             self.stream.peer, "prepare", as_received, beats=False
         )
         stream.begin(dealer_stub(self.stream.channel).Tell())
         try:
-            for piece in self._request.pieces():
+            for piece in request.pieces():
                 await stream.send(piece, "prepare")
             await stream.finish(TELL_SECONDS)
             await stream.next("prepare", TELL_SECONDS)

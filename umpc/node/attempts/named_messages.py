@@ -12,8 +12,11 @@ from collections.abc import Awaitable, Callable
 from hashlib import sha256
 
 from umpc.errors import EncodingError
+from umpc.node.hosted import HOSTED, HostedNodes
 from umpc.proto import codec
+from umpc.proto.member_codec import LARGE_BYTES
 from umpc.proto.named_messages import Assembly
+from umpc.proto.shown_codec import whole_of
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 
@@ -22,32 +25,54 @@ MOST_KEPT = 4
 
 SHARED = ("agree", "begin", "evaluate")
 """The messages that hold a part of every node."""
+IN_SHORT = ("agree_in_short", "begin_in_short", "evaluate_in_short")
+"""Those in whose place they come where members are in a hash tree."""
+NAMED_LEAST = LARGE_BYTES + 1
+
+Read = Callable[[], Awaitable[pb.CoordinatorMessage | None]]
+Write = Callable[[pb.NodeMessage], Awaitable[None]]
 
 Name = tuple[str, bytes]
 """A coordinator and the digest of its message. No other coordinator finds it."""
 
 
 class NamedMessages:
-    """The last messages, by their coordinator and digest."""
+    """The last messages, by their coordinator and digest.
 
-    def __init__(self) -> None:
+    Args: hosted: many nodes fetch a message in short whole, since they share it.
+    """
+
+    def __init__(self, hosted: HostedNodes = HOSTED) -> None:
+        self._hosted = hosted
         self._kept: OrderedDict[Name, m.CoordinatorMessage] = OrderedDict()
         self._coming: dict[Name, asyncio.Event] = {}
 
-    async def take(
-        self,
-        coordinator: str,
-        named: pb.Named,
-        read: Callable[[], Awaitable[pb.CoordinatorMessage | None]],
-        write: Callable[[pb.NodeMessage], Awaitable[None]],
+    async def received(
+        self, coordinator: str, message: pb.CoordinatorMessage, read: Read, write: Write
     ) -> m.CoordinatorMessage:
-        """Return a named message, and fetch it if no node of this process has done so.
+        """Return the message that came, or the one that it names.
 
         Args: read, write: the stream to the coordinator, at this node.
 
         Raises: EncodingError, and what the stream raises.
         """
-        pieces = Assembly(named)
+        body = message.WhichOneof("body")
+        if body == "named":
+            return await self.take(coordinator, message.named, read, write)
+        if body in IN_SHORT and self._hosted.many:
+            return await self.take(coordinator, whole_of(message), read, write, least=1)
+        return self.decode(coordinator, message)
+
+    async def take(
+        self, coordinator: str, named: pb.Named, read: Read, write: Write, least: int = NAMED_LEAST
+    ) -> m.CoordinatorMessage:
+        """Return a named message, and fetch it if no node of this process has done so.
+
+        Args: read, write: as of `received`. least: the fewest bytes that are named.
+
+        Raises: EncodingError, and what the stream raises.
+        """
+        pieces = Assembly(named, least)
         name = coordinator, pieces.digest
         while name in self._coming:
             await self._coming[name].wait()  # if that node fails, this one fetches
@@ -80,9 +105,7 @@ class NamedMessages:
         return self._kept[name]
 
 
-async def _fill(
-    pieces: Assembly, read: Callable[[], Awaitable[pb.CoordinatorMessage | None]]
-) -> None:
+async def _fill(pieces: Assembly, read: Read) -> None:
     is_complete = False
     while not is_complete:
         message = await read()

@@ -15,7 +15,14 @@ from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.node.attempts.guard import ViolationGuard
-from umpc.node.attempts.material import WINDOW_BYTES, DealerCall, DealerLine, MaterialReader
+from umpc.node.attempts.material import (
+    WINDOW_BYTES,
+    DealerCall,
+    DealerLine,
+    Fetch,
+    MaterialReader,
+    request_of,
+)
 from umpc.node.attempts.rounds import PROGRESS_EVERY
 from umpc.node.attempts.run_compute import RunCompute
 from umpc.node.attempts.site import Site
@@ -31,6 +38,8 @@ class RunMaterial:
         """The dealer's stream, once it is open."""
         self.spool: Spool | None = None
         """The material on disk, where it is fetched or made ahead of the data."""
+        self.fetch: Fetch | None = None
+        """Gets the whole request for the dealer, where this node has the members' root only."""
         self._compute = compute
         self._guard = guard
         self._line: DealerLine | None = None
@@ -49,6 +58,8 @@ class RunMaterial:
         that cannot be reached is told of when it is asked.
         """
         dial, dealer, mesh = site.dial_dealer, side.study.dealer, side.mesh
+        if side.study.members_checked:
+            return  # it is asked by the attempt's id, which follows from what is shown later
         if dial is None or dealer is None or not isinstance(mesh, AsksEarly) or not mesh.asks_early:
             return
         self._line = DealerLine(dealer, side.study)
@@ -64,7 +75,8 @@ class RunMaterial:
         mesh = side.mesh
         if self._line is None or self._dialled is None or not isinstance(mesh, AsksEarly):
             return
-        call = DealerCall(self._line, side.study, mesh.members, openings, side.signatures)
+        facts = side.study, mesh.members, openings, side.signatures
+        call = DealerCall(self._line, request_of(*facts, b""))
         await self._dialled
         call.ask()
         self._asked = call
@@ -81,8 +93,8 @@ class RunMaterial:
         if not attempt.needs_dealer:
             self.hang_up(keep=False)
             return os.urandom(SEED_BYTES)
-        asked = (self._asked,) if self._asked is not None else ()
-        self.reader = await site.open_material(attempt, openings, signatures, chunks, *asked)
+        facts = attempt, openings, signatures, chunks
+        self.reader = await site.open_material(*facts, self._asked, self.fetch)
         seed = await self.reader.seed()
         self.reader.on_violation(self._guard.note)
         self._pump = asyncio.create_task(self.reader.pump())

@@ -1,5 +1,6 @@
 """A node's side of U-MPC: its records' edges with other nodes, and the noisy share.
 
+    side.look(root), side.take_shown(…)    prepare, where members are in a hash tree
     attempt = side.begin(openings)         prepare: E, plans, noise and zero share
     side.receive_seed(node_seed)                    masks
     side.set_up(peer)                               oblivious transfers, where there are some
@@ -29,7 +30,7 @@ from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
 from umpc.crypto.rounds import Message, Protocol
 from umpc.crypto.signing import Credentials
 from umpc.crypto.zero_shares import zero_shares
-from umpc.errors import LocalProtocolError
+from umpc.errors import LocalProtocolError, StudyError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import Cells, backend_of, tosses_apart, transfers_of
 from umpc.mpc.chunks import AHEAD, Chunk
@@ -48,6 +49,8 @@ from umpc.protocols.u_mpc.noise_binding import (
 )
 from umpc.study import messages as m
 from umpc.study.document import Study
+from umpc.study.member_tree import ShownMember
+from umpc.study.statements import AgreedInShort
 from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners
 
@@ -73,6 +76,10 @@ class UMpcNode(NodeSide):
         self._inner_begun = False
         self._inner_done = False
         self._is_released = False
+        self._short: AgreedInShort | None = None
+        self._draft: SharedAttempt | None = None
+        """The attempt, before the members that this node must see are shown, and then with them."""
+        self._has_seen = False
 
     @property
     def mesh(self) -> MeshSide:
@@ -89,6 +96,30 @@ class UMpcNode(NodeSide):
         return delta_of_sums(self.attempt.sizes)
 
     # --- prepare -------------------------------------------------------------------------------
+
+    def look(self, openings: bytes) -> tuple[int, ...]:
+        """The members that this node must see: those that it meets, itself, and some that it draws.
+
+        Raises: as `begin`; StudyError where the attempt needs no dealer, who checks all members.
+        """
+        if self._short is not None:
+            raise LocalProtocolError("look comes once, after agree")
+        agreed = self._short = self.agreed_in_short(openings)
+        attempt = self._draft = shared_attempt(self.study, self.members, agreed)
+        if not attempt.needs_dealer:
+            raise StudyError(
+                f"no two nodes share an edge of the study {self.study.name!r}, so no dealer checks "
+                f"its members; leave members_checked out"
+            )
+        met = {*attempt.peers(self.index), *attempt.zero_share_peers(self.index)}
+        return self._draw_places(met)
+
+    def take_shown(self, shown: Sequence[ShownMember]) -> None:
+        if self._short is None or self._draft is None:
+            raise LocalProtocolError("members are shown after look")
+        self._take_shown(self._short, shown)
+        self._draft.fill_in(self.members)
+        self._has_seen = True
 
     def begin(self, openings: Sequence[bytes]) -> SharedAttempt:
         """Expand everything that follows from the joint seed; draw noise before any data.
@@ -126,6 +157,10 @@ class UMpcNode(NodeSide):
         return attempt
 
     def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
+        if self._draft is not None:
+            if not self._has_seen:
+                raise LocalProtocolError("begin comes after the members are shown")
+            return self._draft
         return shared_attempt(self.study, self._agreed(openings), openings)
 
     def _own_noise(self, attempt: SharedAttempt) -> list[int]:

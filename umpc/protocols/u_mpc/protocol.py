@@ -12,7 +12,7 @@ import numpy as np
 from umpc.crypto.signing import Credentials, Verify
 from umpc.dp.composition import concentrated_rho
 from umpc.dp.events import ConcentratedEvent, Event
-from umpc.errors import LocalProtocolError
+from umpc.errors import LocalProtocolError, StudyError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cost import predict
 from umpc.planning.reference_table import PredictedError, ReferenceTable
@@ -91,6 +91,12 @@ class UMpc(StudyProtocol):
     def describe(self, study: Study) -> Iterator[Line]:
         if told := self.describe_coins(study.coins):
             yield "coins", f"{study.coins}: {told}"
+        if study.members_checked:
+            yield (
+                "members",
+                f"in a hash tree: the dealer checks all, each node {study.members_checked} that it "
+                f"draws, itself and those that it meets",
+            )
 
     def describe_noise(self, noise: str) -> str:
         return NOISE_IN_WORDS[noise]
@@ -105,7 +111,12 @@ class UMpc(StudyProtocol):
         return COINS_IN_WORDS[coins]
 
     def check_ahead(self, study: Study) -> None:
-        """Everything before the data can be prepared ahead."""
+        """Everything before the data can be prepared ahead, where all members are listed."""
+        if study.members_checked:
+            raise StudyError(
+                "a study with members_checked is not prepared ahead; run it, or leave "
+                "members_checked out"
+            )
 
     def trust(self, study: Study) -> Trust:
         # Records that meet no others need no material, and coins only where they are dealt.
