@@ -127,7 +127,8 @@ class AttackLab(Lab):
                 facts = {"tale": staticmethod(tale), "study": study.name}
                 link = type("Link", (LyingLink,), facts)
                 patch.setattr(client, "NodeLink", link)
-                patch.setattr(CoordinatorSide, "check_prepared", lambda *arguments: None)
+                patch.setattr(CoordinatorSide, "check_prepared", _take_unchecked)
+                patch.setattr(CoordinatorSide, "_check_signed", lambda *arguments: None)
             try:
                 return asyncio.run(client.run_study(study, identity))
             except UmpcError as error:
@@ -139,6 +140,11 @@ class AttackLab(Lab):
             f"'{study}'" in line and "charged, the share leaves" in line
             for line in self.log(name).splitlines()
         )
+
+
+def _take_unchecked(side: CoordinatorSide, answers: Any) -> None:
+    """A coordinator that goes on, whatever the nodes have prepared."""
+    side._signatures = tuple(answer.signature for answer in answers)
 
 
 @pytest.fixture(scope="session")

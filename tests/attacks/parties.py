@@ -236,6 +236,10 @@ class LyingLink(NodeLink):
         lie = told(strategy(self.study), self.study, step, message, tale)
         return await super().ask(step, lie, *rest, **named)
 
+    async def _say(self, message: Any) -> None:
+        tale = type(self).tale(self.node.name, message)
+        await super()._say(told(strategy(self.study), self.study, "asked", message, tale))
+
 
 def lie() -> None:
     """Put the liars in the places of the honest sides of this process."""

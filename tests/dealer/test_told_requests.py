@@ -9,7 +9,7 @@ from hashlib import sha256
 import pytest
 
 from umpc.dealer import told_requests
-from umpc.dealer.told_requests import ToldRequests
+from umpc.dealer.told_requests import RequestName, ToldRequests
 from umpc.errors import EncodingError, RemoteProtocolError, StepTimeout
 from umpc.proto import member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -17,6 +17,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 SIGNATURES = (bytes(64),) * 2000
 LARGE = member_codec.large_request(b"{}", (), (), SIGNATURES)
 DIGEST = LARGE.first.digest
+NAME = RequestName(DIGEST)
 
 
 async def pieces(*parts: pb.DealPiece) -> AsyncIterator[pb.DealPiece]:
@@ -25,9 +26,9 @@ async def pieces(*parts: pb.DealPiece) -> AsyncIterator[pb.DealPiece]:
 
 
 async def named(here: ToldRequests, asked: list[int], number: int) -> pb.DealRequest:
-    async for _ in here.awaited(DIGEST, f"node-{number}"):
+    async for _ in here.awaited(NAME, f"node-{number}"):
         asked.append(number)
-    return here.get(DIGEST)
+    return here.get(NAME)
 
 
 def test_a_small_request_is_whole_and_a_large_one_is_its_digest():
@@ -145,7 +146,7 @@ def test_few_requests_are_kept():
         here = ToldRequests()
         for number in range(2 * told_requests.MOST_KEPT):
             large = member_codec.large_request(bytes([number]), (), (), SIGNATURES)
-            asking = here.awaited(large.first.digest, "node-0")
+            asking = here.awaited(RequestName(large.first.digest), "node-0")
             await anext(asking)
             await here.take(pieces(*large.pieces()), "node-0")
             await asking.aclose()

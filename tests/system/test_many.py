@@ -14,6 +14,7 @@ from umpc.node.budget.ledger_reading import read_beside
 from umpc.study.parts import FieldText
 
 HOSTS = {"host-1": (1, 2, 3, 4), "host-2": (5, 6)}
+ALONE = 7
 LABELS = [f"{number:04}" + "x" * 60 for number in range(1200)]
 """Labels enough that the study's own bytes are named, and then told to the dealer once."""
 FIELDS = [FieldText.of_categories("colour", LABELS)]
@@ -21,16 +22,19 @@ FIELDS = [FieldText.of_categories("colour", LABELS)]
 
 @pytest.fixture
 def hosted(tmp_path) -> Iterator[Lab]:
-    """Provide a dealer, and six nodes of one record each in two processes."""
-    lab = Lab(tmp_path, 6)
+    """Provide a dealer, six nodes of one record each in two processes, and one that is alone."""
+    lab = Lab(tmp_path, 7)
     try:
         lab.deployment.start_dealer()
-        for host, numbers in HOSTS.items():
+        for host, numbers in (*HOSTS.items(), ("", (ALONE,))):
             tables = {f"node-{number}": lab.table(f"node-{number}") for number in numbers}
             for number, table in zip(numbers, tables.values(), strict=True):
                 row = TABLE.splitlines()[number]
                 table.write_text(f"age,balance,colour\n{row},{LABELS[number % 2]}\n")
-            lab.deployment.start_many(host, tables, "9" + "0" * 12)
+            if host:
+                lab.deployment.start_many(host, tables, "9" + "0" * 12)
+        alone = f"node-{ALONE}"
+        lab.deployment.start_node(alone, lab.table(alone), "9" + "0" * 12)
         lab.served.update(lab.deployment.wait_until_ready())
         yield lab
     finally:
@@ -38,8 +42,9 @@ def hosted(tmp_path) -> Iterator[Lab]:
 
 
 def test_nodes_of_one_process_run_a_study_as_nodes_of_their_own(hosted):
+    """The second study has its members in a hash tree: hosts take the lists, node-7 the roots."""
     processes = {served.process.pid for served in hosted.served.values()}
-    assert len(processes) == 3 and len({each.address for each in hosted.served.values()}) == 7
+    assert len(processes) == 4 and len({each.address for each in hosted.served.values()}) == 8
     facts = {
         "epsilon": "1e9",
         "noise": "distributed",
@@ -49,7 +54,7 @@ def test_nodes_of_one_process_run_a_study_as_nodes_of_their_own(hosted):
         "fields": FIELDS,
     }
     report = hosted.lead(run_study, **facts)
-    assert report.estimate == pytest.approx(6 / 15, abs=1e-6)  # two groups of three
+    assert report.estimate == pytest.approx(9 / 21, abs=1e-6)  # groups of four and of three
     costs_what_was_predicted(report, rounds=report.rounds_predicted)
     assert hosted.loud_lines() == []
     for host, numbers in HOSTS.items():
@@ -58,6 +63,12 @@ def test_nodes_of_one_process_run_a_study_as_nodes_of_their_own(hosted):
             assert f"node {name} study=" in hosted.log(host)
             ledger = LedgerPlace.of(hosted.folder / host / f"{name}-ledger.sqlite")
             assert len(read_beside(ledger).account.charged) == 1
+    assert hosted.lead(run_study, **facts).replayed
+    facts |= {"name": "in a tree", "members_checked": 1}
+    report = hosted.lead(run_study, **facts)
+    assert report.estimate == pytest.approx(9 / 21, abs=1e-6)
+    costs_what_was_predicted(report, rounds=report.rounds_predicted)
+    assert hosted.loud_lines() == []
     assert hosted.lead(run_study, **facts).replayed
 
 

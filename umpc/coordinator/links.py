@@ -67,8 +67,7 @@ class Shows(Protocol):
     @property
     def attempt(self) -> Attempt: ...
 
-    @property
-    def told(self) -> tuple[tuple[Member, ...], m.Begin]: ...
+    def tell(self, node: str) -> tuple[tuple[Member, ...], m.Begin]: ...
 
     def show(self, places: Sequence[int], node: str) -> m.Shown: ...
 
@@ -86,6 +85,9 @@ class NodeLink:
         self.tell = tell
         self._note = note
         self._named: named_messages.Encoded | None = None
+        self._places_shown = 0
+        self._has_told = False
+        """The node got the whole attempt, for the dealer."""
         self._is_over = False
         """The node has sent its last message and ends the stream itself."""
         self._stream: RpcStream[ToNode, m.NodeMessage] = RpcStream(
@@ -158,15 +160,28 @@ class NodeLink:
         for piece in named.pieces():
             await self._stream.write(piece)
 
+    async def _show(self, side: Shows, asked: m.Look) -> None:
+        """Show members, each at most twice: as they agreed, and once they are prepared."""
+        name = self.node.name
+        self._places_shown += max(1, len(asked.places))
+        if self._places_shown > 2 * len(side.study.nodes):
+            raise self._stream.violation("asked for more members than there are")
+        await self._say((side.show_signed if asked.signed else side.show)(asked.places, name))
+
     async def _send_attempt(self, side: Shows) -> None:
-        """Send the attempt as the dealer is told it. The nodes that ask get the same bytes."""
-        members, begun = side.told
+        """Send the attempt as the dealer is told it, once. Nodes that ask get the same bytes."""
+        self._has_told = True
+        members, begun = side.tell(self.node.name)
         study = side.study.encode()
         facts = study, members, begun.openings, begun.signatures
         request = member_codec.large_request(*facts, side.attempt.id)
         for piece in request.pieces():
-            await self._stream.write(codec.encode_coordinator(m.AttemptPiece(piece.piece)))
-        await self._stream.write(codec.encode_coordinator(m.AttemptPiece(b"")))
+            await self._say(m.AttemptPiece(piece.piece))
+        await self._say(m.AttemptPiece(b""))
+
+    async def _say(self, message: m.CoordinatorMessage) -> None:
+        """Send what the node asked for within a step."""
+        await self._stream.write(codec.encode_coordinator(message))
 
     async def _answer(self, step: str, kinds: tuple[type[T], ...]) -> T:
         while True:
@@ -174,11 +189,9 @@ class NodeLink:
             match answer:
                 case m.Want():
                     await self._send_pieces()
-                case m.Look(places, signed) if self.shows is not None:
-                    show = self.shows.show_signed if signed else self.shows.show
-                    shown = show(places, self.node.name)
-                    await self._stream.write(codec.encode_coordinator(shown))
-                case m.WantAttempt() if self.shows is not None:
+                case m.Look() if self.shows is not None:
+                    await self._show(self.shows, answer)
+                case m.WantAttempt() if self.shows is not None and not self._has_told:
                     await self._send_attempt(self.shows)
                 case m.Progress(of_step, done, total):
                     self.tell(f"{of_step} {self.node.name}", done, total)

@@ -28,7 +28,7 @@ from umpc.crypto.prg import digest
 from umpc.crypto.signing import Verify
 from umpc.dealer.in_order import dealt_in_order
 from umpc.dealer.session import DealerSession
-from umpc.dealer.told_requests import ToldRequests
+from umpc.dealer.told_requests import RequestName, ToldRequests
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
@@ -116,14 +116,14 @@ class DealerServer(rpc.DealerServicer):
         run: AttemptRun | None = None
         complete = False
         try:
-            named = request.attempt
-            if name := request.digest or named:
-                check = partial(self._check_told, named) if named else None
+            name = RequestName.of(request, caller)
+            if any(name):
+                check = partial(self._check_told, name.attempt) if name.attempt else None
                 async with aclosing(self._told.awaited(name, caller, check)) as asked:
                     async for _ in asked:
                         yield pb.Frame()
                 request = self._told.get(name)
-            attempt = await self.derived(request, caller, named)
+            attempt = await self.derived(request, caller, name.attempt)
             index = attempt.study.index_of(caller)
             run = self._join(attempt, index)
             async for frames in run.frames(index):
@@ -173,14 +173,21 @@ class DealerServer(rpc.DealerServicer):
         """Return the attempt of a request.
 
         It is derived once for all nodes that send the same bytes, and kept as long as one of them
-        uses it. Args: named: its id, where the request was told under it.
+        uses it.
+
+        Args: named: its id, where the request was told under it.
+
+        Raises: LocalProtocolError where a request was kept under another id; as `_attempt_of`.
         """
         key = named or digest(request.SerializeToString(deterministic=True))
         if key in self._attempts:
             return self._attempts[key]
         if key not in self._deriving:
             self._deriving[key] = asyncio.create_task(self._derive(key, request, caller))
-        return await asyncio.shield(self._deriving[key])
+        attempt = await asyncio.shield(self._deriving[key])
+        if named and attempt.id != named:
+            raise LocalProtocolError("another attempt than its name says was kept; refused")
+        return attempt
 
     async def _derive(self, key: bytes, request: pb.DealRequest, caller: str) -> SharedAttempt:
         try:

@@ -8,7 +8,7 @@ for longer than TELL_SECONDS, and nobody is refused who is only slow.
 
 Where members are in a hash tree, its name is the attempt's id: no node but the one that is asked has
 the whole request, so only the dealer can tell whether it fits. A node that tells another one is
-refused, and the next one is asked.
+refused, and the next one is asked at once.
 
     node                                 dealer
     Deal(digest)                -->
@@ -24,8 +24,9 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import NamedTuple
 
-from umpc.errors import EncodingError, RemoteProtocolError, StepTimeout
+from umpc.errors import EncodingError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.proto.checks import parse
 from umpc.proto.named_messages import MOST_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -42,6 +43,25 @@ Check = Callable[[pb.DealRequest, str], Awaitable[None]]
 """Checks a request under the name of an attempt. Arguments: what was told, by whom.
 
 Raises: UmpcError."""
+
+
+class RequestName(NamedTuple):
+    """The name of a request: one of these, the other one is empty.
+
+    A digest and an id never name the same request, whatever their bytes are.
+    """
+
+    digest: bytes = b""
+    attempt: bytes = b""
+
+    @classmethod
+    def of(cls, message: pb.DealRequest | pb.DealPiece, caller: str) -> RequestName:
+        """The name in a message. Raises: RemoteProtocolError naming the caller, for two names."""
+        if message.digest and message.attempt:
+            raise RemoteProtocolError(
+                f"{caller} named a request by a digest and by an attempt", culprit=caller
+            )
+        return cls(message.digest, message.attempt)
 
 
 @dataclass
@@ -67,40 +87,40 @@ class ToldRequests:
     """The last large requests of one dealer, by their names."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[bytes, pb.DealRequest] = OrderedDict()
-        self._wanted: dict[bytes, _Wanted] = {}
+        self._kept: OrderedDict[RequestName, pb.DealRequest] = OrderedDict()
+        self._wanted: dict[RequestName, _Wanted] = {}
 
-    def get(self, digest: bytes) -> pb.DealRequest:
+    def get(self, name: RequestName) -> pb.DealRequest:
         """Return a request that `awaited` has waited for."""
-        return self._kept[digest]
+        return self._kept[name]
 
     async def awaited(
-        self, digest: bytes, caller: str, check: Check | None = None
+        self, name: RequestName, caller: str, check: Check | None = None
     ) -> AsyncGenerator[None, None]:
         """Wait until a request is told. Yields: where the caller is to be asked for it.
 
-        Args: digest: its name. check: where that is the id of an attempt.
+        Args: check: where the name is the id of an attempt.
 
         Raises: StepTimeout where neither the caller, which was asked, nor another one told it.
         """
-        if digest in self._kept:
+        if name in self._kept:
             return
-        wanted = self._wanted.setdefault(digest, _Wanted(check))
+        wanted = self._wanted.setdefault(name, _Wanted(check))
         wanted.waiting += 1
         try:
-            while wanted.is_asked and digest not in self._kept:
+            while wanted.is_asked and name not in self._kept:
                 await wanted.changed.wait()
-            if digest in self._kept:
+            if name in self._kept:
                 return
             wanted.callers.add(caller)
             wanted.is_asked = True
             try:
                 yield
-                await self._told(digest, wanted, TELL_SECONDS)
+                await self._told(name, wanted, TELL_SECONDS)
             finally:
                 wanted.is_asked = False
                 wanted.change()
-            if not await self._told(digest, wanted, LONGEST_SECONDS):
+            if not await self._told(name, wanted, LONGEST_SECONDS):
                 raise StepTimeout(
                     f"{caller} was asked for its request, and nobody told it within "
                     f"{LONGEST_SECONDS} s",
@@ -109,14 +129,14 @@ class ToldRequests:
                 )
         finally:
             wanted.waiting -= 1
-            if not wanted.waiting and self._wanted.get(digest) is wanted:
-                del self._wanted[digest]
+            if not wanted.waiting and self._wanted.get(name) is wanted:
+                del self._wanted[name]
 
-    async def _told(self, digest: bytes, wanted: _Wanted, seconds: float) -> bool:
+    async def _told(self, name: RequestName, wanted: _Wanted, seconds: float) -> bool:
         """Wait for a request. Returns: whether it came in time."""
         try:
             async with time_limit(seconds):
-                while digest not in self._kept:
+                while name not in self._kept:
                     await wanted.changed.wait()
         except TimeoutError:
             return False
@@ -127,31 +147,41 @@ class ToldRequests:
 
         Raises: RemoteProtocolError for one that nobody was asked for, EncodingError.
         """
-        digest = b""
-        wanted: _Wanted | None = None
+        name = RequestName()
         body = bytearray()
         async for part in pieces:
-            digest = digest or part.digest
-            wanted = self._wanted.get(digest)
-            is_known = digest in self._kept
-            was_asked = is_known or (wanted is not None and caller in wanted.callers)
-            if part.digest != digest or not was_asked:
+            named = RequestName.of(part, caller)
+            name = name if any(name) else named
+            if named != name or not (name in self._kept or self._was_asked(name, caller)):
                 raise RemoteProtocolError(
                     f"{caller} told a request that it was not asked for", culprit=caller
                 )
-            body += b"" if is_known else part.piece
+            body += b"" if name in self._kept else part.piece
             if len(body) > MOST_BYTES:
                 raise EncodingError(f"a request has at most {MOST_BYTES} bytes, more came")
-        if digest in self._kept:
+        if name not in self._kept:
+            await self._keep(name, bytes(body), caller)
+
+    def _was_asked(self, name: RequestName, caller: str) -> bool:
+        return name in self._wanted and caller in self._wanted[name].callers
+
+    async def _keep(self, name: RequestName, body: bytes, caller: str) -> None:
+        """Keep a request that fits its name. Raises: as `take`."""
+        wanted = self._wanted.get(name)
+        if wanted is None:  # nobody waits any more
             return
-        check = wanted.check if wanted is not None else None
-        if check is None and sha256(body).digest() != digest:
+        if wanted.check is None and sha256(body).digest() != name.digest:
             raise EncodingError("the pieces of a request are not those of its digest")
-        request = parse(pb.DealRequest, bytes(body))
-        if check is not None:
-            await check(request, caller)
-        self._kept[digest] = request
+        try:
+            request = parse(pb.DealRequest, body)
+            if wanted.check is not None:
+                await wanted.check(request, caller)
+        except UmpcError as error:
+            error.culprit = error.culprit or caller
+            wanted.is_asked = False  # so that the next one is asked now
+            wanted.change()
+            raise
+        self._kept[name] = request
         while len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
-        if digest in self._wanted:
-            self._wanted[digest].change()
+        wanted.change()

@@ -97,7 +97,8 @@ class LargeRequest:
         """The messages that carry the body."""
         for start in range(0, len(self.body), PIECE_BYTES):
             piece = self.body[start : start + PIECE_BYTES]
-            yield pb.DealPiece(digest=self.first.digest or self.first.attempt, piece=piece)
+            first = self.first
+            yield pb.DealPiece(digest=first.digest, attempt=first.attempt, piece=piece)
 
 
 _requests: Remembered[LargeRequest] = Remembered(1)

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
-from umpc.errors import EncodingError
+from umpc.errors import EncodingError, RangeError
 from umpc.proto import codec
 from umpc.proto.checks import parse, sized
 from umpc.proto.large_parts import ToNode
@@ -30,8 +30,8 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.remembered import Remembered
 
-MOST_BYTES = 1 << 24
-"""Largest message that a node takes in pieces."""
+MOST_BYTES = 1 << 25
+"""Largest message that a node takes in pieces. The lists of 16,384 nodes take some 16 MB."""
 COMMON = (m.Propose, m.Agree, m.Begin, m.Evaluate, m.TotalConfirmed)
 """The messages that are the same for all nodes."""
 IN_SHORT = (m.AgreeInShort, m.BeginInShort, m.EvaluateInShort)
@@ -75,6 +75,11 @@ def _encode(message: m.CoordinatorMessage) -> Encoded:
 
 
 def _name_of(body: bytes) -> pb.Named:
+    if len(body) > MOST_BYTES:
+        raise RangeError(
+            f"a message of {len(body):,} bytes would go to all nodes, at most {MOST_BYTES:,} are "
+            f"possible; take fewer nodes, or shorter names"
+        )
     return pb.Named(digest=sha256(body).digest(), size=len(body))
 
 

@@ -101,6 +101,12 @@ _opened: Remembered[None] = Remembered()
 def _check_each(
     study: Study, members: Sequence[Member], openings: Sequence[bytes], relay: str | None
 ) -> None:
+    if len(members) != len(openings):
+        raise RemoteProtocolError(
+            f"{len(openings)} openings came for {len(members)} members; nothing was computed",
+            culprit=relay,
+            step="agree",
+        )
     for member, opening in zip(members, openings, strict=True):
         expected = commit(study.hash, member.name, opening)
         if len(opening) != SEED_BYTES or not hmac.compare_digest(expected, member.commitment):

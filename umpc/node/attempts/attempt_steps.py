@@ -64,6 +64,8 @@ class AttemptSteps:
         self.stream = stream
         self.runner = runner
         self.looking = Looking(stream)
+        self._in_short = False
+        """The coordinator gave the members' root, and no list."""
         self.parked: PreparedAttempt | None = None
         """The attempt that waits for another run: this run ended, the study did not."""
 
@@ -94,6 +96,7 @@ class AttemptSteps:
             if isinstance(agree, m.Agree):
                 opening = await self.runner.compute.for_nodes(side.agree, agree.members)
             else:
+                self._in_short = True
                 opening = side.agree(agree.members)
             await self.stream.send(m.Opened(opening, side.sign_members()))
             self.runner.material.dial(self.site, side)
@@ -103,7 +106,8 @@ class AttemptSteps:
             else:
                 self.runner.work_ahead()
                 evaluate: m.Evaluate | m.EvaluateInShort
-                evaluate = await self.stream.expect((m.Evaluate, m.EvaluateInShort))
+                kind = m.EvaluateInShort if self._in_short else m.Evaluate
+                evaluate = await self.stream.expect(kind)
                 await self._finish(side, evaluate)
         finally:
             if self.parked is None:
@@ -194,7 +198,7 @@ class AttemptSteps:
     async def _prepare(self, side: NodeSide, ahead: bool) -> Fraction:
         """Everything before the data. Returns: the δ that is now reserved too."""
         begin: m.Begin | m.BeginInShort
-        begin = await self.stream.expect((m.Begin, m.BeginInShort))
+        begin = await self.stream.expect(m.BeginInShort if self._in_short else m.Begin)
         self.stream.step = "prepare"
         failpoint("before-prepare")
         openings: tuple[bytes, ...] = ()
@@ -206,7 +210,8 @@ class AttemptSteps:
         attempt, delta, events = await self._begin_beside_dealer(side, openings)
         if isinstance(begin, m.BeginInShort):
             verify = self.site.credentials().verify
-            self.runner.material.fetch = partial(self.looking.attempt, attempt.id, verify)
+            fetch = partial(self.looking.attempt, attempt.id, verify)
+            self.runner.material.fetch_from(self.stream.coordinator, fetch)
         # Not in a thread, as epsilon.
         self.site.ledger.reserve_delta(self.stream.study.whole.hash, delta, events)
         failpoint("after-reserve-delta")

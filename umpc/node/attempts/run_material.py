@@ -38,8 +38,10 @@ class RunMaterial:
         """The dealer's stream, once it is open."""
         self.spool: Spool | None = None
         """The material on disk, where it is fetched or made ahead of the data."""
-        self.fetch: Fetch | None = None
+        self._fetch: Fetch | None = None
         """Gets the whole request for the dealer, where this node has the members' root only."""
+        self._fetched_from = ""
+        """The coordinator, while the whole request comes from it."""
         self._compute = compute
         self._guard = guard
         self._line: DealerLine | None = None
@@ -50,6 +52,18 @@ class RunMaterial:
     @property
     def bytes_received(self) -> int:
         return self.reader.bytes_received if self.reader else 0
+
+    def fetch_from(self, coordinator: str, fetch: Fetch) -> None:
+        """Get the whole request from the coordinator, if the dealer asks this node for it."""
+
+        async def fetched() -> bytes:
+            self._fetched_from = coordinator
+            try:
+                return await fetch()
+            finally:
+                self._fetched_from = ""
+
+        self._fetch = fetched
 
     def dial(self, site: Site, side: NodeSide) -> None:
         """Begin to connect to the dealer, where a study surely needs one, once the members agree.
@@ -94,7 +108,7 @@ class RunMaterial:
             self.hang_up(keep=False)
             return os.urandom(SEED_BYTES)
         facts = attempt, openings, signatures, chunks
-        self.reader = await site.open_material(*facts, self._asked, self.fetch)
+        self.reader = await site.open_material(*facts, self._asked, self._fetch)
         seed = await self.reader.seed()
         self.reader.on_violation(self._guard.note)
         self._pump = asyncio.create_task(self.reader.pump())
@@ -148,7 +162,12 @@ class RunMaterial:
             await self.spool.read_ahead(WINDOW_BYTES)
 
     def waited_for(self, step: str) -> list[str]:
-        """The dealer's name, if its material is missing or may be, as in the step *prepare*."""
+        """The dealer's name, if its material is missing or may be, as in the step *prepare*.
+
+        The coordinator's name, while the dealer waits for what this node gets from there.
+        """
+        if self._fetched_from:
+            return [self._fetched_from]
         if self.reader is not None and (self.reader.is_awaited or step == "prepare"):
             return [self.reader.dealer]
         return []

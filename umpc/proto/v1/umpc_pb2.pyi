@@ -494,12 +494,14 @@ class DealRequest(_message.Message):
     def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., signatures: _Optional[_Iterable[bytes]] = ..., digest: _Optional[bytes] = ..., attempt: _Optional[bytes] = ...) -> None: ...
 
 class DealPiece(_message.Message):
-    __slots__ = ("digest", "piece")
+    __slots__ = ("digest", "piece", "attempt")
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     PIECE_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     digest: bytes
     piece: bytes
-    def __init__(self, digest: _Optional[bytes] = ..., piece: _Optional[bytes] = ...) -> None: ...
+    attempt: bytes
+    def __init__(self, digest: _Optional[bytes] = ..., piece: _Optional[bytes] = ..., attempt: _Optional[bytes] = ...) -> None: ...
 
 class DealTold(_message.Message):
     __slots__ = ()

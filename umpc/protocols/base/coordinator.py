@@ -226,20 +226,27 @@ class CoordinatorSide(ABC):
 
         Raises: RemoteProtocolError naming the node, for places that an honest one does not ask for.
         """
-        self._check_places(places, node)
+        self._check_asked(places, node, self._begun)
         members, begun = self.told
         return m.Shown(show(self.study, members, begun.openings, begun.signatures, places))
 
     def show_signed(self, places: Sequence[int], node: str) -> m.Signed:
         """The signatures of the attempt by the members at these places. Raises: as `show`."""
-        self._check_places(places, node)
+        self._check_asked(places, node, self._signatures)
         return m.Signed(tuple(self.evaluated[place] for place in places))
 
-    def _check_places(self, places: Sequence[int], node: str) -> None:
-        is_asked = self.study.members_checked and len(places) <= MOST_SHOWN
-        if not is_asked or not all(0 <= place < len(self.names) for place in places):
+    def tell(self, node: str) -> tuple[tuple[Member, ...], m.Begin]:
+        """The attempt for the dealer, which asked a node for it. Raises: as `show`."""
+        self._check_asked((), node, self._begun)
+        return self.told
+
+    def _check_asked(self, places: Sequence[int], node: str, exists: object) -> None:
+        """Args: exists: what is asked for, if it exists by now."""
+        count = len(self.names)
+        is_open = self.study.members_checked and exists and len(places) <= MOST_SHOWN
+        if not is_open or not all(0 <= place < count for place in places):
             raise RemoteProtocolError(
-                f"{node} asked for members that the study does not show", culprit=node
+                f"{node} asked for members that the study does not show, or not yet", culprit=node
             )
 
     def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:

@@ -231,10 +231,11 @@ def _check_members_checked(study: Study, settings: UMpcSettings) -> None:
         raise StudyError(f"members_checked is a number from 0 to {MOST_CHECKED}, got {drawn}")
     if not drawn:
         return
-    if settings.preprocessing != "dealer" or study.degree < 2:
+    if settings.preprocessing != "dealer" or study.degree < 2 or len(study.nodes) < 2:
         raise StudyError(
-            f"members_checked = {drawn} takes a dealer that checks all members: a statistic over "
-            f'at least two records, and preprocessing = "dealer"; leave members_checked out'
+            f"members_checked = {drawn} takes a dealer that checks all members: at least two "
+            f"nodes, a statistic over at least two records, and "
+            f'preprocessing = "dealer"; leave members_checked out'
         )
     if settings.coins == "dealt":
         raise StudyError(
