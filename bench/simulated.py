@@ -28,20 +28,25 @@ from umpc.mpc.masked.fields import fields_frames
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.node.attempts.links import DIALS_AT_ONCE as DIALS
 from umpc.planning.seconds import CALL, CONNECTION, FIXED, Network
-from umpc.proto import codec, member_codec
+from umpc.proto import codec, member_codec, shown_codec
+from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.u_mpc.noise_binding import shared_attempt
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study import messages as m
 from umpc.study.attempt import commit
 from umpc.study.document import Study
 from umpc.study.frames import frame_bytes
+from umpc.study.member_tree import show as show_members
 from umpc.study.parts import FieldText, Participant
 from umpc.study.sizes import Member
+from umpc.study.statements import MembersRoot, openings_tree
 from umpc.ustat.sampling import balanced
 
 NODES = (1_000, 10_000)
 CERTIFICATE_BYTES = 466
 """The certificate of a node with a short name, in DER."""
+DRAWN = 64
+"""Members that a node draws and checks, where members are in a hash tree."""
 RECORDS = (1, 10, 100)
 """Records of each node."""
 REAL = (4, 16, 64)
@@ -224,6 +229,36 @@ class Simulated:
         }
         return sizes | {"deal": request.first.ByteSize(), "tell": len(request.body)}
 
+    @cached_property
+    def in_a_tree(self) -> int:
+        """Bytes from the coordinator to a node alone, where members are in a hash tree.
+
+        A node sees itself, its peers, its neighbours of zero shares and DRAWN members; so many as
+        it sees on average, at places spread over the study.
+        """
+        study, whole = self.study.replaced(members_checked=DRAWN), self.messages
+        members, openings = self.attempt.members, (bytes(SEED_BYTES),) * self.nodes
+        signatures = (bytes(SIGNATURE_BYTES),) * self.nodes
+        met = float(self.links.mean()) + len(self.attempt.zero_share_peers(0))
+        seen = min(self.nodes, round(1 + met + DRAWN * (1 - (1 + met) / self.nodes)))
+        places = [place * self.nodes // seen for place in range(seen)]
+        asked = (
+            m.Propose(study.encode()),
+            m.Shown(show_members(study, members, openings, signatures, places)),
+            m.Signed(signatures[:seen]),
+        )
+        in_short = {
+            "agree": m.AgreeInShort(MembersRoot.of(study, members)),
+            "begin": m.BeginInShort(openings_tree(openings).root),
+            "evaluate": m.EvaluateInShort(),
+        }
+        total = sum(codec.encode_coordinator(message).ByteSize() for message in asked)
+        for step, message in in_short.items():
+            short = codec.encode_coordinator(message)
+            shown_codec.name_whole(short, pb.Named(digest=bytes(32), size=whole[step]))
+            total += short.ByteSize()
+        return total
+
     # --- work and time ---
 
     def node_work(self, work: Work) -> np.ndarray:
@@ -300,7 +335,16 @@ class Simulated:
 
 def main() -> list[Figure]:
     if sys.argv[1:2] == ["bytes"]:
-        columns = ("nodes", "cells", "sent by a node", "by all", "dealt", "to a host", "to dealer")
+        columns = (
+            "nodes",
+            "cells",
+            "sent by a node",
+            "by all",
+            "dealt",
+            "lists, to a host or node",
+            "to dealer",
+            "in a tree, to a node alone",
+        )
         rows = byte_rows([int(nodes) for nodes in sys.argv[2:]])
         show("Kendall, |E| = 2n, one record a node: bytes", columns, rows)
         return []
@@ -337,6 +381,7 @@ def byte_rows(nodes: Sequence[int]) -> list[tuple[str, ...]]:
                 _megabytes(int(model.dealt.sum())),
                 _megabytes(told),
                 _megabytes(model.messages["tell"]),
+                _megabytes(model.in_a_tree),
             )
         )
     return rows

@@ -108,7 +108,8 @@ def _join(coordinator: CoordinatorSide, nodes: Sequence[NodeSide]) -> None:
     evaluate = coordinator.evaluate()
     for number, node in enumerate(nodes):
         if isinstance(evaluate, m.EvaluateInShort):
-            node.check_prepared(coordinator.show_signed(looked[number], study.coordinator).signatures)
+            shown = coordinator.show_signed(looked[number], study.coordinator)
+            node.check_prepared(shown.signatures)
         else:
             node.check_prepared(evaluate.signatures)
 

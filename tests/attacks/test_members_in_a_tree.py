@@ -1,4 +1,4 @@
-"""A coordinator lies about members in a hash tree: in the roots, in what it shows, to the dealer."""
+"""A coordinator lies about members in a hash tree: in roots, in what it shows, to the dealer."""
 
 from __future__ import annotations
 

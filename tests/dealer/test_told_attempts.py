@@ -1,4 +1,4 @@
-"""A dealer that is asked by the attempt's id: it checks what one node tells, and deals for no other."""
+"""A dealer that is asked by the attempt's id checks what one node tells, and deals for no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""umpc.proto.shown_codec: messages about members in a hash tree, there and back, and what is refused."""
+"""umpc.proto.shown_codec: messages about members in a hash tree, there and back, and refused."""
 
 from __future__ import annotations
 

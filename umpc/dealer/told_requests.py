@@ -6,8 +6,8 @@ request, by an empty frame, and lets all others wait. A node that does not tell 
 the dealer asks the next one as well, and takes what comes first. So nobody can hold up the others
 for longer than TELL_SECONDS, and nobody is refused who is only slow.
 
-Where members are in a hash tree, its name is the attempt's id: no node but the one that is asked has
-the whole request, so only the dealer can tell whether it fits. A node that tells another one is
+Where members are in a hash tree, its name is the attempt's id: no node but the one that is asked
+has the whole request, so only the dealer can tell whether it fits. A node that tells another one is
 refused, and the next one is asked at once.
 
     node                                 dealer
@@ -68,7 +68,8 @@ class RequestName(NamedTuple):
 class _Wanted:
     """A request that nobody has told yet.
 
-    check: of a request under the name of an attempt; None where the name is a digest. callers: those that were asked. is_asked: one of them was asked less than TELL_SECONDS ago.
+    check: of a request under the name of an attempt; None where the name is a digest.
+    callers: those that were asked. is_asked: one of them was asked less than TELL_SECONDS ago.
     changed: set, and replaced, as soon as one of these changes or the request is there.
     """
 

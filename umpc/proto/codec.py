@@ -24,11 +24,12 @@ from umpc.proto.member_codec import (
     encode_member,
 )
 from umpc.proto.shown_codec import (
-    decode_asked,
-    decode_in_short,
+    BODIES_OF_A_TREE,
+    OF_A_TREE,
     decode_look,
-    encode_asked,
-    encode_in_short,
+    decode_of_a_tree,
+    encode_of_a_tree,
+    encode_question,
 )
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
@@ -45,6 +46,12 @@ MAX_QUESTION = 1 << 14
 
 
 def encode_coordinator(message: m.CoordinatorMessage) -> ToNode:
+    if isinstance(message, OF_A_TREE):
+        return encode_of_a_tree(message)
+    return _encode_of_any_study(message)
+
+
+def _encode_of_any_study(message: m.OfAnyStudy) -> ToNode:
     match message:
         case m.Propose(study, ahead):
             return pb.CoordinatorMessage(propose=pb.Propose(study=study, ahead=ahead))
@@ -56,10 +63,6 @@ def encode_coordinator(message: m.CoordinatorMessage) -> ToNode:
             return pb.CoordinatorMessage(begin=pb.Begin(openings=openings, signatures=signatures))
         case m.Evaluate(signatures):
             return pb.CoordinatorMessage(evaluate=pb.Evaluate(signatures=signatures))
-        case m.AgreeInShort() | m.BeginInShort() | m.EvaluateInShort():
-            return encode_in_short(message)
-        case m.Shown() | m.Signed() | m.AttemptPiece():
-            return encode_asked(message)
         case m.Part(frame):
             return _encode_told(frame)
         case m.TotalConfirmed(signatures):
@@ -87,6 +90,12 @@ def _encode_told(frame: Frame) -> ToNode:
 
 
 def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
+    if message.WhichOneof("body") in BODIES_OF_A_TREE:
+        return decode_of_a_tree(message)
+    return _decode_of_any_study(message)
+
+
+def _decode_of_any_study(message: pb.CoordinatorMessage) -> m.OfAnyStudy:
     match message.WhichOneof("body"):
         case "propose":
             return m.Propose(message.propose.study, message.propose.ahead)
@@ -97,10 +106,6 @@ def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
             return m.Begin(decode_openings(begin.openings), decode_signatures(begin.signatures))
         case "evaluate":
             return m.Evaluate(decode_signatures(message.evaluate.signatures))
-        case "agree_in_short" | "begin_in_short" | "evaluate_in_short":
-            return decode_in_short(message)
-        case "shown" | "signed" | "piece":
-            return decode_asked(message)
         case "part":
             return m.Part(decode_frame(message.part))
         case "total_confirmed":
@@ -127,12 +132,8 @@ def encode_node(message: m.NodeMessage) -> ToCoordinator:
             return pb.NodeMessage(opened=_encode_opened(message))
         case m.Prepared():
             return pb.NodeMessage(prepared=_encode_prepared(message))
-        case m.Part() | m.TotalSigned() | m.Want():
+        case m.Part() | m.TotalSigned() | m.Want() | m.Look() | m.WantAttempt():
             return _encode_within_step(message)
-        case m.Look(places, signed):
-            return pb.NodeMessage(look=pb.Look(places=places, signed=signed))
-        case m.WantAttempt():
-            return pb.NodeMessage(want_attempt=pb.WantAttempt())
         case m.Parked(size, seconds):
             return pb.NodeMessage(parked=pb.Parked(bytes=size, seconds=seconds))
         case m.Ready(sent, received, rounds):
@@ -185,10 +186,14 @@ def _encode_prepared(message: m.Prepared) -> pb.Prepared:
     )
 
 
-def _encode_within_step(message: m.Part | m.TotalSigned | m.Want) -> ToCoordinator:
-    """A node's part in a total, or its question for a message that was named."""
+def _encode_within_step(
+    message: m.Part | m.TotalSigned | m.Want | m.Look | m.WantAttempt,
+) -> ToCoordinator:
+    """A node's part in a total, or its question for what it lacks."""
     if isinstance(message, m.Want):
         return pb.NodeMessage(want=pb.Want(digest=message.digest))
+    if isinstance(message, m.Look | m.WantAttempt):
+        return encode_question(message)
     if isinstance(message, m.Part):
         if len(message.frame.payload) >= LARGE:
             return encode_part(FROM_NODE, message.frame)

@@ -25,7 +25,7 @@ from umpc.proto import codec
 from umpc.proto.checks import parse, sized
 from umpc.proto.large_parts import ToNode
 from umpc.proto.member_codec import LARGE_BYTES, PIECE_BYTES
-from umpc.proto.shown_codec import encode_in_short, name_whole
+from umpc.proto.shown_codec import encode_of_a_tree, name_whole
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.remembered import Remembered
@@ -64,7 +64,7 @@ def encode(message: m.CoordinatorMessage) -> Encoded:
 def _encode(message: m.CoordinatorMessage) -> Encoded:
     if isinstance(message, IN_SHORT) and message.whole is not None:
         body = codec.encode_coordinator(message.whole).SerializeToString()
-        short = encode_in_short(message)
+        short = encode_of_a_tree(message)
         name_whole(short, _name_of(body))
         return Encoded(short, body)
     whole = codec.encode_coordinator(message)

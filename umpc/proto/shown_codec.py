@@ -24,12 +24,27 @@ from umpc.study.statements import MembersRoot
 
 MOST_PATH = HASH_BYTES * MAX_MEMBERS.bit_length()
 
-InShort = m.AgreeInShort | m.BeginInShort | m.EvaluateInShort
-Asked = m.Shown | m.Signed | m.AttemptPiece
+OF_A_TREE = (
+    m.AgreeInShort,
+    m.BeginInShort,
+    m.EvaluateInShort,
+    m.Shown,
+    m.Signed,
+    m.AttemptPiece,
+)
+"""The coordinator's messages that only studies with members in a hash tree have."""
+BODIES_OF_A_TREE = (
+    "agree_in_short",
+    "begin_in_short",
+    "evaluate_in_short",
+    "shown",
+    "signed",
+    "piece",
+)
 
 
-def encode_in_short(message: InShort) -> pb.CoordinatorMessage:
-    """The short form, whose whole message is yet to be named."""
+def encode_of_a_tree(message: m.OfATree) -> pb.CoordinatorMessage:
+    """A message in short has its whole one yet to be named."""
     match message:
         case m.AgreeInShort(members):
             firsts, others = zip(*members.counts, strict=True)
@@ -39,6 +54,13 @@ def encode_in_short(message: InShort) -> pb.CoordinatorMessage:
             return pb.CoordinatorMessage(begin_in_short=pb.BeginInShort(root=openings))
         case m.EvaluateInShort():
             return pb.CoordinatorMessage(evaluate_in_short=pb.EvaluateInShort())
+        case m.Shown(shown):
+            found = [_encode_shown(each) for each in shown]
+            return pb.CoordinatorMessage(shown=pb.Shown(members=found))
+        case m.Signed(signatures):
+            return pb.CoordinatorMessage(signed=pb.Signed(signatures=signatures))
+        case m.AttemptPiece(part):
+            return pb.CoordinatorMessage(piece=part)
 
 
 def name_whole(message: pb.CoordinatorMessage, named: pb.Named) -> None:
@@ -58,14 +80,23 @@ def whole_of(message: pb.CoordinatorMessage) -> pb.Named:
     raise EncodingError("a message in short was expected, another one came")
 
 
-def decode_in_short(message: pb.CoordinatorMessage) -> InShort:
+def decode_of_a_tree(message: pb.CoordinatorMessage) -> m.OfATree:
     match message.WhichOneof("body"):
         case "agree_in_short":
             return m.AgreeInShort(_decode_members_root(message.agree_in_short))
         case "begin_in_short":
             return m.BeginInShort(sized(message.begin_in_short.root, HASH_BYTES, "root"))
-        case _:
+        case "evaluate_in_short":
             return m.EvaluateInShort()
+        case "shown":
+            members = message.shown.members
+            if len(members) > MOST_SHOWN:
+                raise EncodingError(f"at most {MOST_SHOWN} members are shown, {len(members)} came")
+            return m.Shown(tuple(_decode_shown(each) for each in members))
+        case "signed":
+            return m.Signed(decode_signatures(message.signed.signatures))
+        case _:
+            return m.AttemptPiece(at_most(message.piece, PIECE_BYTES, "a piece has"))
 
 
 def _decode_members_root(body: pb.AgreeInShort) -> MembersRoot:
@@ -81,34 +112,18 @@ def _decode_members_root(body: pb.AgreeInShort) -> MembersRoot:
     )
 
 
-def encode_asked(message: Asked) -> pb.CoordinatorMessage:
-    """The answers to what a node asks for."""
-    match message:
-        case m.Shown(members):
-            shown = pb.Shown(members=[_encode_shown(each) for each in members])
-            return pb.CoordinatorMessage(shown=shown)
-        case m.Signed(signatures):
-            return pb.CoordinatorMessage(signed=pb.Signed(signatures=signatures))
-        case m.AttemptPiece(part):
-            return pb.CoordinatorMessage(piece=part)
-
-
-def decode_asked(message: pb.CoordinatorMessage) -> Asked:
-    match message.WhichOneof("body"):
-        case "shown":
-            members = message.shown.members
-            if len(members) > MOST_SHOWN:
-                raise EncodingError(f"at most {MOST_SHOWN} members are shown, {len(members)} came")
-            return m.Shown(tuple(_decode_shown(each) for each in members))
-        case "signed":
-            return m.Signed(decode_signatures(message.signed.signatures))
-        case _:
-            return m.AttemptPiece(at_most(message.piece, PIECE_BYTES, "a piece has"))
+def encode_question(message: m.Look | m.WantAttempt) -> pb.NodeMessage:
+    """A node's question within a step."""
+    if isinstance(message, m.WantAttempt):
+        return pb.NodeMessage(want_attempt=pb.WantAttempt())
+    return pb.NodeMessage(look=pb.Look(places=message.places, signed=message.signed))
 
 
 def decode_look(body: pb.Look) -> m.Look:
     if len(body.places) > MOST_SHOWN:
-        raise EncodingError(f"a node asks for at most {MOST_SHOWN} members, {len(body.places)} came")
+        raise EncodingError(
+            f"a node asks for at most {MOST_SHOWN} members, {len(body.places)} came"
+        )
     return m.Look(tuple(body.places), body.signed)
 
 

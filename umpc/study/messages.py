@@ -340,25 +340,12 @@ class Failure:
     step: str
 
 
-CoordinatorMessage = (
-    Propose
-    | Drop
-    | Agree
-    | Begin
-    | Evaluate
-    | AgreeInShort
-    | BeginInShort
-    | EvaluateInShort
-    | Shown
-    | Signed
-    | AttemptPiece
-    | Part
-    | TotalConfirmed
-    | Park
-    | Release
-    | Ask
-    | Abort
+OfAnyStudy = (
+    Propose | Drop | Agree | Begin | Evaluate | Part | TotalConfirmed | Park | Release | Ask | Abort
 )
+OfATree = AgreeInShort | BeginInShort | EvaluateInShort | Shown | Signed | AttemptPiece
+"""The messages that only studies with members in a hash tree have."""
+CoordinatorMessage = OfAnyStudy | OfATree
 
 
 @dataclass(frozen=True)

@@ -86,9 +86,7 @@ def openings_tree(openings: Sequence[bytes]) -> HashTree:
 def members_statement(study: Study, members: Sequence[Member] | MembersRoot) -> bytes:
     """The bytes that every node signs when it agrees to the members."""
     if isinstance(members, MembersRoot):
-        counts = [
-            number.to_bytes(8, "little") for each in members.counts for number in each
-        ]
+        counts = [number.to_bytes(8, "little") for each in members.counts for number in each]
         return digest(b"umpc members 2", study.hash, members.root, *counts)
 
     def statement() -> bytes:

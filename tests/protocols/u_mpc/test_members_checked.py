@@ -1,4 +1,4 @@
-"""Studies with members in a hash tree: their result, whom each node sees, and lies that it finds."""
+"""Studies with members in a hash tree: their result, whom each node sees, which lies it finds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def run(study: Study, records: int = 2, label: str = "tree") -> Simulated:
     return found
 
 
-@pytest.mark.parametrize("changes", [{}, {"noise": "in_mpc"}, {"adversary": "lying_nodes"}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{}, {"noise": "in_mpc"}, {"adversary": "lying_nodes"}], ids=str
+)
 @pytest.mark.parametrize("nodes", [2, 3, 5])
 def test_the_sum_is_exact(nodes, changes):
     if changes.get("noise"):

@@ -1,8 +1,8 @@
 """A node's looks at members in a hash tree, over its stream to the coordinator.
 
-    look(side, begin)   prepare: the members that this node must see, checked
-    signed(places)      evaluate: their signatures of the attempt
-    attempt(id)         the whole attempt, which the dealer asks one node for
+look(side, begin)   prepare: the members that this node must see, checked
+signed(places)      evaluate: their signatures of the attempt
+attempt(id)         the whole attempt, which the dealer asks one node for
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 
 from umpc.crypto.signing import Verify
-from umpc.errors import CertificateError, EncodingError, RemoteProtocolError
+from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.proto import member_codec
 from umpc.proto.checks import parse

@@ -99,9 +99,7 @@ def request_of(
         fetch: where this node has the members' root only; openings and signatures are then empty.
     """
     if fetch is not None:
-        return DealerRequest(
-            member_codec.LargeRequest(member_codec.named_by(attempt)), fetch
-        )
+        return DealerRequest(member_codec.LargeRequest(member_codec.named_by(attempt)), fetch)
     facts = study.encode(), tuple(members), tuple(openings), tuple(signatures)
     name = attempt if study.members_checked else b""
     return DealerRequest(member_codec.large_request(*facts, name))
