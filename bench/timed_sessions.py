@@ -44,7 +44,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.compiler import compile_program
 from umpc.node.attempts import study_run
-from umpc.node.attempts.material import DealerCall, DealerLine
+from umpc.node.attempts.material import DealerCall, DealerLine, request_of
 from umpc.node.attempts.site import Site
 from umpc.node.attempts.stream_link import StreamLink
 from umpc.node.attempts.study_run import StudyRun
@@ -227,12 +227,13 @@ class Session:
             openings: Sequence[bytes],
             signatures: Sequence[bytes],
             chunks: list[Chunk],
+            *_: Any,
         ) -> MemoryReader:
             dealer = self.study.dealer
             assert dealer is not None
-            members = attempt.members
             line = DealerLine(dealer, attempt.study)
-            call = DealerCall(line, attempt.study, members, openings, signatures)
+            facts = attempt.study, attempt.members, openings, signatures
+            call = DealerCall(line, request_of(*facts, attempt.id))
             reader = MemoryReader(dealer, call, attempt, node, chunks)
             reader.frames = self._dealt[node]
             return reader
