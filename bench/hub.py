@@ -58,9 +58,11 @@ def measure(
     hub: bool,
     backend: str,
     known: bool = True,
+    members_checked: int = 0,
 ) -> list[list[str]]:
     """Run studies over one deployment, and return a line for each."""
     rows = []
+    tree = {"members_checked": members_checked} if members_checked else {}
     begun = time.perf_counter()
     with (
         fork_server() as popen,
@@ -69,7 +71,7 @@ def measure(
         started = time.perf_counter() - begun
         for _ in range(runs):
             before = here.processor_seconds()
-            report = here.study(**FACTS, backend=backend)
+            report = here.study(**FACTS, backend=backend, **tree)
             spent = {name: now - before[name] for name, now in here.processor_seconds().items()}
             process = here.served["hub"].process.pid if hub else 0
             rows.append(
@@ -99,6 +101,9 @@ def main() -> None:
     parser.add_argument("--busy", type=int, default=0, help="Processes that compute without end.")
     parser.add_argument("--within", type=float, default=8, help="Seconds that a run may take.")
     parser.add_argument("--strangers", action="store_true", help="Nobody has members.pem.")
+    parser.add_argument(
+        "--members-checked", type=int, default=0, help="Members in a hash tree; each draws so many."
+    )
     given = parser.parse_args()
     rows = []
     with busy_processes(given.busy):
@@ -108,6 +113,7 @@ def main() -> None:
                 hub=hub,
                 backend=given.backend,
                 known=not given.strangers,
+                members_checked=given.members_checked,
             )
     late = sum(row[-1] == "no" for row in rows)
     print(f"{len(rows) - late} of {len(rows)} runs took at most {given.within:g} s")
