@@ -48,12 +48,16 @@ async def call(
             frames += len(frame_codec.decode_frames(frame))
             continue
 
-        async def pieces() -> AsyncIterator[pb.DealPiece]:
-            yield tells
-
-        async for _ in here.Tell(pieces(), Caller(name)):
-            pass
+        await tell(here, name, tells)
     return frames
+
+
+async def tell(here: server.DealerServer, name: str, piece: pb.DealPiece) -> None:
+    async def pieces() -> AsyncIterator[pb.DealPiece]:
+        yield piece
+
+    async for _ in here.Tell(pieces(), Caller(name)):
+        pass
 
 
 @pytest.mark.usefixtures("by_name")
@@ -109,6 +113,8 @@ def test_a_node_that_tells_another_attempt_is_refused_and_the_next_one_is_asked(
             with pytest.raises(Refused) as refused:
                 await liar
             assert refused.value.blame["umpc-culprit"] == NAMES[1]
+            with pytest.raises(Refused, match="not asked for"):  # it is not heard again
+                await tell(here, NAMES[1], wrong)
             again = asyncio.create_task(call(here, NAMES[1], ASKED))
             assert min(await asyncio.gather(again, *honest)) > 1
 

@@ -161,7 +161,7 @@ class NodeLink:
             await self._stream.write(piece)
 
     async def _show(self, side: Shows, asked: m.Look) -> None:
-        """Show members, each at most twice: as they agreed, and once they are prepared."""
+        """Show members, as they agreed or prepared: twice as many in all as the study has."""
         name = self.node.name
         self._places_shown += max(1, len(asked.places))
         if self._places_shown > 2 * len(side.study.nodes):

@@ -180,11 +180,11 @@ class DealerServer(rpc.DealerServicer):
         Raises: LocalProtocolError where a request was kept under another id; as `_attempt_of`.
         """
         key = named or digest(request.SerializeToString(deterministic=True))
-        if key in self._attempts:
-            return self._attempts[key]
-        if key not in self._deriving:
-            self._deriving[key] = asyncio.create_task(self._derive(key, request, caller))
-        attempt = await asyncio.shield(self._deriving[key])
+        attempt = self._attempts.get(key)
+        if attempt is None:
+            if key not in self._deriving:
+                self._deriving[key] = asyncio.create_task(self._derive(key, request, caller))
+            attempt = await asyncio.shield(self._deriving[key])
         if named and attempt.id != named:
             raise LocalProtocolError("another attempt than its name says was kept; refused")
         return attempt

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from umpc.errors import EncodingError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.proto.checks import parse
-from umpc.proto.named_messages import MOST_BYTES
+from umpc.proto.member_codec import MOST_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.patience import time_limit
 
@@ -69,15 +69,22 @@ class _Wanted:
     """A request that nobody has told yet.
 
     check: of a request under the name of an attempt; None where the name is a digest.
-    callers: those that were asked. is_asked: one of them was asked less than TELL_SECONDS ago.
+    callers: those that were asked and told nothing wrong.
+    asked: the one of them that was asked last, less than TELL_SECONDS ago; empty for none.
     changed: set, and replaced, as soon as one of these changes or the request is there.
     """
 
     check: Check | None = None
     callers: set[str] = field(default_factory=set)
-    is_asked: bool = False
+    asked: str = ""
     waiting: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def let_go(self, caller: str) -> None:
+        """Ask the next one in place of this caller, if it is the one that is asked."""
+        if self.asked == caller:
+            self.asked = ""
+            self.change()
 
     def change(self) -> None:
         self.changed.set()
@@ -109,18 +116,17 @@ class ToldRequests:
         wanted = self._wanted.setdefault(name, _Wanted(check))
         wanted.waiting += 1
         try:
-            while wanted.is_asked and name not in self._kept:
+            while wanted.asked and name not in self._kept:
                 await wanted.changed.wait()
             if name in self._kept:
                 return
             wanted.callers.add(caller)
-            wanted.is_asked = True
+            wanted.asked = caller
             try:
                 yield
                 await self._told(name, wanted, TELL_SECONDS)
             finally:
-                wanted.is_asked = False
-                wanted.change()
+                wanted.let_go(caller)
             if not await self._told(name, wanted, LONGEST_SECONDS):
                 raise StepTimeout(
                     f"{caller} was asked for its request, and nobody told it within "
@@ -179,8 +185,8 @@ class ToldRequests:
                 await wanted.check(request, caller)
         except UmpcError as error:
             error.culprit = error.culprit or caller
-            wanted.is_asked = False  # so that the next one is asked now
-            wanted.change()
+            wanted.callers.discard(caller)
+            wanted.let_go(caller)  # the next one is asked now
             raise
         self._kept[name] = request
         while len(self._kept) > MOST_KEPT:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from umpc.errors import EncodingError
+from umpc.errors import EncodingError, RangeError
 from umpc.proto.checks import at_most, sized
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.remembered import Remembered
@@ -22,6 +22,8 @@ The members of some 80 nodes have as many bytes.
 """
 PIECE_BYTES = 1 << 19
 """Bytes of a named message that go in one message of gRPC."""
+MOST_BYTES = 1 << 25
+"""Largest message that goes in pieces. The lists of 16,384 nodes take some 14 MB together."""
 MAX_MEMBERS = 1 << 14
 MAX_RECORDS = 1 << 40
 MAX_CERTIFICATE = 4096
@@ -119,15 +121,24 @@ def large_request(
 
     def make() -> LargeRequest:
         whole = deal_request(study, members, openings, signatures)
-        if attempt:
-            body = whole.SerializeToString(deterministic=True)
-            return LargeRequest(named_by(attempt), body)
-        if whole.ByteSize() <= LARGE_BYTES:
+        if not attempt and whole.ByteSize() <= LARGE_BYTES:
             return LargeRequest(whole)
         body = whole.SerializeToString(deterministic=True)
+        check_room(body)
+        if attempt:
+            return LargeRequest(named_by(attempt), body)
         return LargeRequest(pb.DealRequest(digest=sha256(body).digest()), body)
 
     return _requests.of((members, openings, signatures), make, study)
+
+
+def check_room(body: bytes) -> None:
+    """Check that a message is small enough to go in pieces. Raises: RangeError."""
+    if len(body) > MOST_BYTES:
+        raise RangeError(
+            f"the nodes' members and openings take a message of {len(body):,} bytes, at most "
+            f"{MOST_BYTES:,} are possible; take fewer nodes, or shorter names"
+        )
 
 
 def named_by(attempt: bytes) -> pb.DealRequest:

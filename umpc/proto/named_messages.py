@@ -20,18 +20,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
-from umpc.errors import EncodingError, RangeError
+from umpc.errors import EncodingError
 from umpc.proto import codec
 from umpc.proto.checks import parse, sized
 from umpc.proto.large_parts import ToNode
-from umpc.proto.member_codec import LARGE_BYTES, PIECE_BYTES
+from umpc.proto.member_codec import LARGE_BYTES, MOST_BYTES, PIECE_BYTES, check_room
 from umpc.proto.shown_codec import encode_of_a_tree, name_whole
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.remembered import Remembered
 
-MOST_BYTES = 1 << 25
-"""Largest message that a node takes in pieces. The lists of 16,384 nodes take some 16 MB."""
 COMMON = (m.Propose, m.Agree, m.Begin, m.Evaluate, m.TotalConfirmed)
 """The messages that are the same for all nodes."""
 IN_SHORT = (m.AgreeInShort, m.BeginInShort, m.EvaluateInShort)
@@ -75,11 +73,7 @@ def _encode(message: m.CoordinatorMessage) -> Encoded:
 
 
 def _name_of(body: bytes) -> pb.Named:
-    if len(body) > MOST_BYTES:
-        raise RangeError(
-            f"a message of {len(body):,} bytes would go to all nodes, at most {MOST_BYTES:,} are "
-            f"possible; take fewer nodes, or shorter names"
-        )
+    check_room(body)
     return pb.Named(digest=sha256(body).digest(), size=len(body))
 
 

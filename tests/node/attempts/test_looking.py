@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.signed import signed_members
 from tests.support.studies import KENDALL, make_members, make_study
+from umpc.crypto.signing import Verify
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.node.attempts.looking import Looking
@@ -61,8 +62,13 @@ def pieces_of(parts: list[bytes]) -> Callable[[m.NodeMessage], list[Any]]:
     return lambda message: [m.AttemptPiece(part) for part in (*parts, b"")]
 
 
-def fetch(talk: Talk) -> bytes:
-    return asyncio.run(talk.looking.attempt(ATTEMPT, AUTHORITY.verify))
+def fetch(talk: Talk, verify: Verify = AUTHORITY.verify) -> bytes:
+    async def checked() -> bytes:
+        found = await talk.looking.attempt()
+        await talk.looking.check(found, ATTEMPT, verify)
+        return found
+
+    return asyncio.run(checked())
 
 
 def test_the_whole_attempt_is_what_the_dealer_is_told():
@@ -96,7 +102,7 @@ def test_a_certificate_that_does_not_count_is_found_by_the_node_that_tells():
         raise CertificateError("expired", culprit="node-3")
 
     with pytest.raises(CertificateError) as refused:
-        asyncio.run(talk.looking.attempt(ATTEMPT, verify))
+        fetch(talk, verify)
     assert refused.value.culprit == "node-3"
 
 

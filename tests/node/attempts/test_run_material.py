@@ -74,6 +74,32 @@ def test_a_run_that_ends_before_the_dealer_is_asked_ends_the_dialling():
     asyncio.run(scenario())
 
 
+def test_while_the_whole_request_comes_the_coordinator_is_waited_for_and_not_the_dealer():
+    """Nor is the coordinator, once all of it is there and this node checks it."""
+    runner, _ = dealt_run(dial=None)
+    material = runner.material
+    reader: Any = SimpleNamespace(dealer="dealer", is_awaited=True, close=lambda **_: None)
+    material.reader = reader
+    waited_for: list[list[str]] = []
+
+    async def fetch() -> bytes:
+        waited_for.append(material.waited_for("prepare"))
+        return b"all of it"
+
+    async def check(told: bytes) -> None:
+        assert told == b"all of it"
+        waited_for.append(material.waited_for("prepare"))
+
+    async def scenario() -> None:
+        assert material.waited_for("prepare") == ["dealer"]
+        material.fetch_from("coordinator", fetch, check)
+        assert material._fetch is not None and await material._fetch() == b"all of it"
+        runner.close()
+
+    asyncio.run(scenario())
+    assert waited_for == [["coordinator"], ["dealer"]]
+
+
 def dealt_run(
     dial: Any, *, asks_early: bool = True, has_dealer: bool = True
 ) -> tuple[AttemptRunner, Any]:

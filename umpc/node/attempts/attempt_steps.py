@@ -210,8 +210,9 @@ class AttemptSteps:
         attempt, delta, events = await self._begin_beside_dealer(side, openings)
         if isinstance(begin, m.BeginInShort):
             verify = self.site.credentials().verify
-            fetch = partial(self.looking.attempt, attempt.id, verify)
-            self.runner.material.fetch_from(self.stream.coordinator, fetch)
+            check = partial(self.looking.check, attempt=attempt.id, verify=verify)
+            coordinator = self.stream.coordinator
+            self.runner.material.fetch_from(coordinator, self.looking.attempt, check)
         # Not in a thread, as epsilon.
         self.site.ledger.reserve_delta(self.stream.study.whole.hash, delta, events)
         failpoint("after-reserve-delta")

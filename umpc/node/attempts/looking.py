@@ -1,8 +1,8 @@
 """A node's looks at members in a hash tree, over its stream to the coordinator.
 
-look(side, begin)   prepare: the members that this node must see, checked
-signed(places)      evaluate: their signatures of the attempt
-attempt(id)         the whole attempt, which the dealer asks one node for
+look(side, begin)      prepare: the members that this node must see, checked
+signed()               evaluate: their signatures of the attempt
+attempt(), check(told) prepare: the whole attempt, which the dealer asks one node for
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.proto import member_codec
 from umpc.proto.checks import parse
-from umpc.proto.named_messages import MOST_BYTES
+from umpc.proto.member_codec import MOST_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.base.node import NodeSide
 from umpc.study import messages as m
@@ -53,13 +53,10 @@ class Looking:
             signatures += (await self._stream.expect(m.Signed)).signatures
         return signatures
 
-    async def attempt(self, attempt: bytes, verify: Verify) -> bytes:
-        """The attempt as the dealer is told it, once all of it is checked.
+    async def attempt(self) -> bytes:
+        """The attempt as the dealer is told it, not checked yet.
 
-        The dealer then need not ask which of two told it something wrong: the coordinator's lie
-        ends here. Args: attempt: its id. verify: checks the members' certificates.
-
-        Raises: RemoteProtocolError naming the coordinator; CertificateError.
+        Raises: RemoteProtocolError naming the coordinator.
         """
         await self._stream.send(m.WantAttempt())
         body = bytearray()
@@ -67,12 +64,21 @@ class Looking:
             body += part
             if len(body) > MOST_BYTES:
                 raise self._refused(f"sent an attempt of more than {MOST_BYTES} bytes")
-        told = bytes(body)
+        return bytes(body)
+
+    async def check(self, told: bytes, attempt: bytes, verify: Verify) -> None:
+        """Check all of the attempt that came, before the dealer is told it.
+
+        The dealer then need not find out who of two lied: the coordinator's lie ends here.
+
+        Args: attempt: its id. verify: checks the members' certificates.
+
+        Raises: RemoteProtocolError naming the coordinator; CertificateError.
+        """
         try:
             await asyncio.to_thread(_check_told, told, self._stream.study, attempt, verify)
         except EncodingError as error:
             raise self._refused(f"sent an attempt that cannot be read: {error.message}") from error
-        return told
 
     def _refused(self, what: str) -> RemoteProtocolError:
         coordinator = self._stream.coordinator

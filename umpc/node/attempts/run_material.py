@@ -29,6 +29,9 @@ from umpc.node.attempts.site import Site
 from umpc.node.attempts.spool import TAG_BYTES, Spool
 from umpc.protocols.base.node import AsksEarly, MeshSide, NodeSide
 
+Check = Callable[[bytes], Awaitable[None]]
+"""Checks a request before it is told. Raises: UmpcError."""
+
 
 class RunMaterial:
     """The material of one run. Args: guard: takes note of the dealer's violation."""
@@ -53,15 +56,20 @@ class RunMaterial:
     def bytes_received(self) -> int:
         return self.reader.bytes_received if self.reader else 0
 
-    def fetch_from(self, coordinator: str, fetch: Fetch) -> None:
-        """Get the whole request from the coordinator, if the dealer asks this node for it."""
+    def fetch_from(self, coordinator: str, fetch: Fetch, check: Check) -> None:
+        """Get the whole request from the coordinator, if the dealer asks this node for it.
+
+        Args: check: what is done with it before the dealer is told it.
+        """
 
         async def fetched() -> bytes:
             self._fetched_from = coordinator
             try:
-                return await fetch()
+                told = await fetch()
             finally:
                 self._fetched_from = ""
+            await check(told)
+            return told
 
         self._fetch = fetched
 
