@@ -8,11 +8,12 @@ from tests.support.signed import signed_members
 from tests.support.studies import KENDALL, make_members, make_study
 from umpc.errors import EncodingError
 from umpc.proto import codec, named_messages, shown_codec
-from umpc.proto.member_codec import MAX_MEMBERS, MAX_RECORDS, PIECE_BYTES
+from umpc.proto.member_codec import MAX_CERTIFICATE, MAX_MEMBERS, MAX_RECORDS, PIECE_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.member_tree import MOST_SHOWN, show
 from umpc.study.statements import MembersRoot
+from umpc.transport.channels import MAX_MESSAGE
 
 STUDY = make_study(KENDALL, 5, noise="distributed", members_checked=2)
 MEMBERS, OPENINGS = make_members(STUDY, [4, 5, 6, 7, 8], "codec", [1, 0, 6, 2, 8])
@@ -106,6 +107,16 @@ def test_a_shown_member_of_a_wrong_form_is_refused(changes):
         setattr(shown.members[0], key, value)
     with pytest.raises(EncodingError):
         codec.decode_coordinator(pb.CoordinatorMessage(shown=shown))
+
+
+def test_as_many_members_as_may_be_shown_fit_one_message_with_any_certificates():
+    """A message of gRPC that is too large would end the study of an honest coordinator."""
+    largest = codec.encode_coordinator(ASKED[0]).shown.members[0]
+    largest.member.certificate = bytes(MAX_CERTIFICATE)
+    largest.member.name = "n" * 128
+    largest.path = largest.opening_path = bytes(shown_codec.MOST_PATH)
+    shown = pb.Shown(members=[largest] * MOST_SHOWN)
+    assert pb.CoordinatorMessage(shown=shown).ByteSize() <= MAX_MESSAGE
 
 
 def test_too_many_members_are_neither_asked_for_nor_shown():

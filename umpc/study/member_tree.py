@@ -26,8 +26,8 @@ from umpc.study.statements import (
     openings_tree,
 )
 
-MOST_SHOWN = 256
-"""Most members that are shown at once: about half a megabyte."""
+MOST_SHOWN = 128
+"""Most members that are shown at once: below one message's megabyte with any certificates."""
 
 
 @dataclass(frozen=True)

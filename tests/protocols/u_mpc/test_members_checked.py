@@ -102,7 +102,7 @@ def test_with_fewer_who_may_collude_zero_shares_are_between_all_so_each_sees_all
 def test_a_found_lie_needs_one_node_that_draws_it():
     """The chance that nobody draws one of f made-up members is (1 − f/N)^(s·h), as decided.
 
-    Power: with half as many draws the observed number would be more than six deviations off.
+    Power: half as many draws are more than three deviations off, and would be noticed.
     """
     nodes, drawn, runs = 40, 4, 400
     study = tree_study(nodes, drawn)
@@ -116,16 +116,25 @@ def test_a_found_lie_needs_one_node_that_draws_it():
     assert expected / 2 > 3 * deviation, "half the draws would be noticed"
 
 
+def test_whom_a_node_asks_for_does_not_depend_on_its_values():
+    """The coordinator sees the question: it follows from E and the node's own randomness."""
+    asked = set()
+    for label in ("agreed", "other values"):
+        agreed = Agreed(tree_study(ALL_PAIRS + 20), 1, label)
+        asked.add(agreed.nodes[0].look(agreed.begin().openings))
+    assert len(asked) == 1 and 1 < len(next(iter(asked))) < ALL_PAIRS + 20
+
+
 # --- order -------------------------------------------------------------------------------------
 
 
 class Agreed:
     """A coordinator and nodes that have opened."""
 
-    def __init__(self, study: Study, records: int = 4):
+    def __init__(self, study: Study, records: int = 4, label: str = "agreed"):
         self.study = study
         self.side = coordinator_of(study)
-        tables = random_tables([records] * len(study.nodes), "agreed")
+        tables = random_tables([records] * len(study.nodes), label)
         self.nodes: list[UMpcNode] = [
             make_node(node.name, study, table, records, Entropy(f"agreed {node.name}"))
             for node, table in zip(study.nodes, tables, strict=True)
