@@ -79,6 +79,64 @@ def test_data_keep_a_peer_alive_for_as_long_as_they_come(quick):
     assert looks > 50
 
 
+class SlowCall:
+    """A call of gRPC whose beats leave late. Two writes at once end it, as they do there."""
+
+    def __init__(self):
+        self.writes = 0
+        self.cancelled = False
+        self._is_writing = False
+        self._ended = asyncio.Event()
+        self.may_leave = asyncio.Event()
+
+    def stream_stream(self, method):
+        return lambda: self
+
+    async def read(self):
+        await self._ended.wait()
+        return heartbeat.grpc.aio.EOF
+
+    async def write(self, message):
+        if self._is_writing:
+            self._ended.set()
+        self._is_writing = True
+        await self.may_leave.wait()
+        self._is_writing = False
+        self.writes += 1
+        if self.writes == 3:
+            self._ended.set()
+
+    def cancel(self):
+        self.cancelled = True
+
+
+def test_a_first_beat_that_is_slow_to_leave_is_waited_for_before_the_next_one(quick, monkeypatch):
+    async def run():
+        call, looks = SlowCall(), 0
+
+        class Seen:
+            @staticmethod
+            def received_bytes(known):
+                nonlocal looks
+                looks += 1
+                if looks == 3:
+                    asyncio.run_coroutine_threadsafe(_set(call.may_leave), loop)
+                return DATA_BYTES * looks  # the server's data come, so it lives
+
+        async def _set(event):
+            event.set()
+
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(heartbeat, "SURVEY", Seen)
+        due, begun = asyncio.Event(), asyncio.Event()
+        due.set()
+        reason = await heartbeat.beat_to(call, "127.0.0.1:1", due, begun)
+        assert reason == heartbeat.ENDED and begun.is_set() and call.cancelled
+        return call.writes
+
+    assert asyncio.run(run()) == 3
+
+
 def test_the_calls_of_one_connection_end_together_and_no_others():
     async def scenario():
         calls = Calls()

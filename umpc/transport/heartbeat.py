@@ -108,14 +108,16 @@ class Ends(Protocol):
     async def write(self, message: bytes, /) -> None: ...
 
 
-async def beat(stream: Ends, count: Count, silent: float = 0.0) -> str:
+async def beat(
+    stream: Ends, count: Count, silent: float = 0.0, writing: asyncio.Task[None] | None = None
+) -> str:
     """Beat until the other end has stopped. Returns: the reason, for a log.
 
-    Args: silent: seconds of silence before the first beat.
+    Args: silent: seconds of silence before the first beat. writing: a first beat that may still be
+        on its way; gRPC ends a call that writes twice at once.
     """
     silence = Silence(silent)
     listening = asyncio.create_task(_listen(stream, silence))
-    writing: asyncio.Task[None] | None = None
     try:
         while not silence.is_over:
             if writing is None or writing.done():
@@ -176,9 +178,10 @@ async def beat_to(
         return await asyncio.to_thread(SURVEY.received_bytes, known)
 
     try:
-        await asyncio.wait({asyncio.create_task(_write(call))}, timeout=BEAT_SECONDS)
+        first = asyncio.create_task(_write(call))
+        await asyncio.wait({first}, timeout=BEAT_SECONDS)
         begun.set()
-        return await beat(call, count, BEAT_SECONDS)
+        return await beat(call, count, BEAT_SECONDS, first)
     finally:
         call.cancel()
 

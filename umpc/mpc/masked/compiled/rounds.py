@@ -158,10 +158,13 @@ class _Owner:
         plan = self.plan
         program = plan.remembered(f"sums of {self.party}", partial(sum_program, self.party))
         found = program.run(self.counts, self._sources)
-        own = zip(*(self._own_sums(output) for output in plan.outputs), strict=True)
+        own = [self._own_sums(output) for output in plan.outputs]
         return [
-            [plan.ring.encode(total + part) for total, part in zip(totals, parts, strict=True)]
-            for totals, parts in zip(found, own, strict=True)
+            [
+                plan.ring.encode(total + parts[chunk])
+                for total, parts in zip(totals, own, strict=True)
+            ]
+            for chunk, totals in enumerate(found)
         ]
 
     def _own_sums(self, output: SharedPolynomial) -> list[int]:
