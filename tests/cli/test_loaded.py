@@ -91,3 +91,9 @@ def test_a_study_that_leaves_the_choice_open_loads_the_grid(tmp_path):
     file.write_text(STUDY.replace('edges = "2n"', 'backend = "auto"'))
     wanted = ("umpc.protocols.auto", "umpc.protocols.grid.protocol")
     assert loaded(READ.format(file=str(file)), wanted) == set(wanted)
+
+
+def test_the_forecast_of_a_run_loads_trials_and_the_bar_only_where_they_are_needed():
+    program = "import umpc.planning.forecast, umpc.api.progress"
+    unwanted = ("rich", "umpc.planning.machine", "umpc.planning.seconds", "umpc.simulation")
+    assert loaded(program, unwanted) == set()

@@ -358,7 +358,7 @@ def test_a_fast_plan_says_what_a_slow_one_says(file, statistic, monkeypatch):
 def test_narrower_fields_make_a_grids_trial_small_and_tell_of_the_whole(file):
     study = turn(file(edges="all", backend="grid"), "grid")
     cost = protocol_of(study).cost(attempt_over(study, RECORDS))
-    whole = narrowing.most_sent(cost)
+    whole = cost.most_sent
     narrow, sent = narrowing.narrowed(study, whole, whole // 20)
     assert sent <= whole // 20 and int(narrow.fields[1].upper) < 100
     for field, own in zip(narrow.fields, study.fields, strict=True):

@@ -6,7 +6,6 @@ import pytest
 
 from tests.support.studies import KENDALL, make_study
 from umpc.api.progress import ProgressShow, in_words
-from umpc.planning import forecast as forecasts
 from umpc.planning import seconds
 from umpc.planning.forecast import Forecast, forecast
 from umpc.planning.machine import Machine
@@ -20,7 +19,7 @@ def attempt_of(records: str, edges: str):
 
 
 def test_a_short_run_is_not_announced_and_has_no_trial(monkeypatch):
-    monkeypatch.setattr(forecasts, "seconds_of", lambda *_: pytest.fail("there was a trial"))
+    monkeypatch.setattr(seconds, "seconds_of", lambda *_: pytest.fail("there was a trial"))
     assert forecast(attempt_of("300,200", "2n")) is None
 
 

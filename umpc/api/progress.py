@@ -5,12 +5,11 @@ A terminal has a live bar, a notebook one line that changes, and standard error 
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -21,13 +20,14 @@ if TYPE_CHECKING:
 Clock = Callable[[], float]
 BAR = 20
 """Characters of a notebook's bar."""
+FORCED = ("FORCE_COLOR", "TTY_COMPATIBLE")
+"""The variables by which rich takes standard error for a terminal, or not."""
 
 
 class ProgressShow:
     """Progress on standard error, or in a notebook's cell."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._console = Console(stderr=True)
         self._clock = clock
         self._bar: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
@@ -38,11 +38,12 @@ class ProgressShow:
     def __enter__(self) -> ProgressShow:
         if shown := notebook_display():
             self._cell = shown.display(shown.Pretty("starting"), display_id=True)
-        elif self._console.is_terminal:
-            from umpc.api.progress_bar import live_bar  # rich takes a while to load it
+        elif sys.stderr.isatty() or any(name in os.environ for name in FORCED):
+            from umpc.api.progress_bar import live_bar  # rich takes a while to load
 
-            self._bar = live_bar(self._console, self.left)
-            self._bar.start()
+            if bar := live_bar(self.left):
+                self._bar = bar
+                bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -59,14 +60,15 @@ class ProgressShow:
     def announce(self, forecast: Forecast) -> None:
         """Say what a run will take. From now on the time left is shown."""
         self._end = self._clock() + forecast.seconds
-        self._console.print(
+        text = (
             f"this run takes about {in_words(forecast.seconds)}, {forecast.bytes:,} bytes and "
             f"{forecast.memory / 2**20:,.0f} MiB a process, with 10 ms between sites and lines of "
-            f"100 Mbit/s; `umpc plan` says what other edges or protocols take",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            f"100 Mbit/s; `umpc plan` says what other edges or protocols take"
         )
+        if self._bar is None:
+            print(text, file=sys.stderr, flush=True)
+        else:  # it stands above the bar
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def left(self) -> str:
         """The time left in words; empty where it is not known, or is over."""

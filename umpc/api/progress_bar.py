@@ -17,8 +17,14 @@ from rich.progress import (
 from rich.text import Text
 
 
-def live_bar(console: Console, left: Callable[[], str]) -> Progress:
-    """A bar that is not started yet. Args: left: says the time left of the whole run."""
+def live_bar(left: Callable[[], str]) -> Progress | None:
+    """A bar on standard error that is not started yet; None where that is no terminal.
+
+    Args: left: says the time left of the whole run.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return None
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),

@@ -117,6 +117,7 @@ class Conductor:
         anticipating.add_done_callback(_look_away)
         released = await self._ask("release", m.Release(), (m.Released,), self._collect)
         asked, answered = await self._question(released)
+        seconds_online, seconds_total = self._elapsed(online), self._elapsed(self.started)
         await asyncio.wait({anticipating})
         for link in self.links:  # their nodes end the streams while the report is made
             await link.hang_up(is_over=not self.side.asks)
@@ -129,9 +130,9 @@ class Conductor:
             rounds=max(answer.rounds for answer in ready) + 1 + bool(asked or heaps),
             **count_online(sent, revealed, asked, heaps),
             bytes_offline=sum(answer.bytes_received for answer in ready),
-            seconds_online=self._elapsed(online),
+            seconds_online=seconds_online,
             seconds_offline=online - offline,
-            seconds_total=self._elapsed(self.started),
+            seconds_total=seconds_total,
             prepared=all(answer.ahead for answer in prepared),
             timeline=self._timeline(),
         )

@@ -9,14 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from umpc.mpc.attempt import SharedAttempt
-from umpc.planning.narrowing import most_sent
-from umpc.planning.prediction import reference_table_of
-from umpc.planning.seconds import Network, predict_memory, seconds_of
 from umpc.protocols.registry import protocol_of
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 
-USUAL_NETWORK = Network(0.01, 12_500_000)
+USUAL_DELAY, USUAL_BANDWIDTH = 0.01, 12_500_000
 """10 ms one way and 100 Mbit/s, as `umpc plan` assumes."""
 LONG = 60.0
 """A run that takes longer, in seconds, is announced."""
@@ -35,7 +32,7 @@ class Forecast:
     memory: int
 
 
-def forecast(attempt: Attempt, network: Network = USUAL_NETWORK) -> Forecast | None:
+def forecast(attempt: Attempt) -> Forecast | None:
     """The cost of a run that takes longer than LONG; None for a shorter one.
 
     A trial of the study's kernels runs in this process for a fraction of a second, unless the
@@ -44,6 +41,11 @@ def forecast(attempt: Attempt, network: Network = USUAL_NETWORK) -> Forecast | N
     cost = protocol_of(attempt.study).cost(attempt)
     if _is_brief(attempt, cost):
         return None
+    # These load the trials of all protocols, which would hold up a brief run.
+    from umpc.planning.prediction import reference_table_of
+    from umpc.planning.seconds import Network, predict_memory, seconds_of
+
+    network = Network(USUAL_DELAY, USUAL_BANDWIDTH)
     table = reference_table_of(attempt, None, ",")
     seconds = seconds_of(attempt, cost, table, network, {}).total
     if seconds <= LONG:
@@ -52,7 +54,7 @@ def forecast(attempt: Attempt, network: Network = USUAL_NETWORK) -> Forecast | N
 
 
 def _is_brief(attempt: Attempt, cost: Cost) -> bool:
-    if max(most_sent(cost), cost.bytes_dealt) > BRIEF_BYTES:
+    if max(cost.most_sent, cost.bytes_dealt) > BRIEF_BYTES:
         return False
     if not isinstance(attempt, SharedAttempt):
         return attempt.sizes.records <= BRIEF_RECORDS

@@ -13,7 +13,6 @@ import numpy as np
 from umpc.errors import UmpcError
 from umpc.planning.prediction import attempt_over
 from umpc.protocols.registry import checked, protocol_of
-from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.ustat.clear import Columns
@@ -58,14 +57,9 @@ def most_sent_over_few(study: Study) -> int | None:
         attempt = attempt_over(
             checked(study), ",".join(["4+4" if study.two_sample else "8"] * len(study.nodes))
         )
-        return most_sent(protocol_of(study).cost(attempt))
+        return protocol_of(study).cost(attempt).most_sent
     except UmpcError:
         return None
-
-
-def most_sent(cost: Cost) -> int:
-    """Bytes of the node that sends most on data, before the reveal."""
-    return max((sum(each.bytes for each in sent) for sent in cost.sent), default=0)
 
 
 def _narrower(fields: Sequence[FieldText], times: float) -> tuple[FieldText, ...]:

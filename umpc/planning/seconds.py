@@ -28,7 +28,6 @@ from umpc.planning.machine import Machine, machine_of_bytes, measure_machine
 from umpc.planning.narrowing import (
     TRIAL_BYTES,
     clipped,
-    most_sent,
     most_sent_over_few,
     narrowed,
 )
@@ -176,7 +175,7 @@ def _work_of_trial(attempt: Attempt, cost: Cost, trial: Trial, columns: Columns)
     records = max(1, attempt.sizes.records)
     rows = [number * records // trial.records for number in range(trial.records)]
     some = {name: column[rows] for name, column in columns.items()}
-    whole = most_sent(cost)
+    whole = cost.most_sent
     if whole > TRIAL_BYTES[1]:
         whole = most_sent_over_few(trial.study) or whole
     study, sent = narrowed(trial.study, whole, TRIAL_BYTES[1])
@@ -259,7 +258,7 @@ def predict_memory(attempt: Attempt) -> int:
     waiting = float(WINDOWS_BYTES)
     if isinstance(attempt, SharedAttempt) and not attempt.hypergraph.cells:
         # no edge is evaluated by its owners: the nodes send a vector, and get its total
-        waiting = VECTORS * most_sent(protocol_of(attempt.study).cost(attempt)) / 2
+        waiting = VECTORS * protocol_of(attempt.study).cost(attempt).most_sent / 2
     listed = 0 if sizes.edges == sizes.sets else LISTED_EDGE_BYTES * sizes.edges
     records = max((member.records for member in attempt.members), default=0)
     columns = 16 * len(attempt.study.fields) * records

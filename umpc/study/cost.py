@@ -37,6 +37,11 @@ class Cost:
         on_data = sum(each.bytes for sent in self.sent for each in sent)
         return on_data + sum(self.revealed + self.asked + self.heaps)
 
+    @property
+    def most_sent(self) -> int:
+        """Bytes of the node that sends most on data, before the reveal."""
+        return max((sum(each.bytes for each in sent) for sent in self.sent), default=0)
+
 
 NO_COST = Cost(0, (), (), 0)
 """The predicted cost of a replay, which computes nothing."""
