@@ -26,13 +26,8 @@ from umpc.mpc.garbled.piece_tables import Places, bits_of_wires, make_tables, re
 from umpc.mpc.garbled.plan import GarbledPlan
 from umpc.mpc.transfers.channel_set_up import bits_of as bits_of_delta
 from umpc.mpc.transfers.channel_set_up import receiver_channel, sender_channel
-from umpc.mpc.transfers.correlated_ot import (
-    BLOCK_BITS,
-    FOLD,
-    CorrelatedReceiver,
-    CorrelatedSender,
-    fresh_delta,
-)
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
+from umpc.mpc.transfers.message_shapes import BLOCK_BITS, FOLD
 from umpc.native.garbled import CHOSEN
 
 RUNS = 9

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.protocols.test_auto import WIDE, loaded
-from umpc.mpc.transfers.correlated_ot import extension_bytes
+from umpc.mpc.transfers.message_shapes import extension_bytes
 from umpc.planning.prediction import attempt_over
 from umpc.protocols.auto import grid_needs, pairs_needs
 from umpc.protocols.grid.cost import cost_of

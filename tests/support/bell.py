@@ -14,12 +14,11 @@ from tests.support.garbled import garbled_study, without_points
 from tests.support.protocols import noise_of
 from tests.support.studies import Columns, by_class
 from umpc.crypto.prg import Stream, derive, digest
-from umpc.crypto.rounds import Message, Protocol
+from umpc.crypto.rounds import Message, Protocol, silence
 from umpc.dp import committee
 from umpc.mpc.garbled.pair_noise import PairNoise
-from umpc.mpc.transfers.base_ot import silence
-from umpc.mpc.transfers.channel_set_up import set_up_shapes
-from umpc.mpc.transfers.correlated_ot import Blocks, extend_shape
+from umpc.mpc.transfers.correlated_ot import Blocks
+from umpc.mpc.transfers.message_shapes import extend_shape, set_up_shapes
 from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
 from umpc.simulation import Simulated
 from umpc.study.document import Study

@@ -10,10 +10,9 @@ import pytest
 from tests.support.protocols import with_facts
 from tests.support.studies import make_study
 from umpc.crypto.prg import digest
-from umpc.crypto.rounds import Protocol
+from umpc.crypto.rounds import Protocol, silence
 from umpc.mpc.transfers import channel_set_up
-from umpc.mpc.transfers.base_ot import CHOICE, OFFER, key_message, silence
-from umpc.mpc.transfers.correlated_ot import BLOCK_BITS
+from umpc.mpc.transfers.message_shapes import BLOCK_BITS, CHOICE, OFFER, key_message
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
 

@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 
 from umpc.crypto.prg import Stream, digest
-from umpc.crypto.rounds import Message, Protocol, check_reply
+from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.mpc.transfers import committee_links
-from umpc.mpc.transfers.base_ot import silence
-from umpc.mpc.transfers.channel_set_up import set_up_shapes
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
-from umpc.mpc.transfers.correlated_ot import Blocks, extend_shape, fresh_delta
+from umpc.mpc.transfers.correlated_ot import Blocks, fresh_delta
+from umpc.mpc.transfers.message_shapes import extend_shape, set_up_shapes
 
 
 class IdealEnd:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.rounds import Message, Protocol, run_in_memory
 from umpc.errors import EncodingError, RemoteProtocolError
+from umpc.mpc.transfers import correlated_ot, message_shapes
 from umpc.mpc.transfers.batch_columns import Columns
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import (
@@ -25,6 +26,12 @@ from umpc.mpc.transfers.correlated_ot import (
 from umpc.mpc.transfers.leaf_streams import LeafStreams
 
 Change = Callable[[Message], Message]
+
+
+def short_parts(patch: pytest.MonkeyPatch, transfers: int) -> None:
+    """Make the parts of a batch so short that small batches have several."""
+    for module in (correlated_ot, message_shapes):
+        patch.setattr(module, "PART", transfers)
 
 
 def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:

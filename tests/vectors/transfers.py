@@ -10,9 +10,10 @@ from nacl import bindings as sodium
 from tests.vectors.part import Bad, Part, Values, fixed, texts_of, with_message
 from umpc.crypto.rounds import Message, Protocol, run_in_memory
 from umpc.errors import EncodingError, RemoteProtocolError
-from umpc.mpc.transfers.base_ot import CHOICE, receive_seeds, send_seeds
+from umpc.mpc.transfers.base_ot import receive_seeds, send_seeds
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
-from umpc.mpc.transfers.correlated_ot import EXTEND, fresh_delta
+from umpc.mpc.transfers.correlated_ot import fresh_delta
+from umpc.mpc.transfers.message_shapes import CHOICE, EXTEND
 
 
 def changed(parties: list[Protocol[Any]], inputs: Values) -> list[Protocol[Any]]:

@@ -22,18 +22,15 @@ from umpc.crypto.rounds import run_in_memory
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.transfers import base_ot
 from umpc.mpc.transfers.base_ot import (
-    CHOICE,
-    OFFER,
-    POINT_BYTES,
     ZERO,
     _scalar,
     base_multiple,
     is_point,
-    key_message,
     multiple,
     receive_seeds,
     send_seeds,
 )
+from umpc.mpc.transfers.message_shapes import CHOICE, OFFER, POINT_BYTES, key_message
 
 PRIME = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493

@@ -15,8 +15,9 @@ from umpc.crypto.rounds import run_in_memory
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.transfers import chained_set_up, correlated_ot
 from umpc.mpc.transfers.chained_set_up import chain_receiver, chain_sender, chained_shapes
-from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender, set_up_shapes
+from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlation_check import with_mask
+from umpc.mpc.transfers.message_shapes import set_up_shapes
 
 
 class Pair:

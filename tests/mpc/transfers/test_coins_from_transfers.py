@@ -17,7 +17,7 @@ from umpc.dp.laplace import DiscreteLaplace
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers import coins_from_transfers as tossing_module
 from umpc.mpc.transfers import toss_plan
-from umpc.mpc.transfers.correlated_ot import extension_bytes
+from umpc.mpc.transfers.message_shapes import extension_bytes
 from umpc.mpc.transfers.toss_plan import TossPlan, levels_of
 from umpc.study.frames import MAX_PAYLOAD
 

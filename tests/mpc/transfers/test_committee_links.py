@@ -17,8 +17,9 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.coins_from_transfers import drawn_numbers, toss
-from umpc.mpc.transfers.committee_links import CommitteeLinks, link_shapes
+from umpc.mpc.transfers.committee_links import CommitteeLinks
 from umpc.mpc.transfers.correlated_ot import fresh_delta
+from umpc.mpc.transfers.message_shapes import link_shapes
 from umpc.mpc.transfers.toss_plan import TossPlan
 
 NAMES = ["north", "south", "west"]

@@ -16,13 +16,15 @@ from tests.support.transfers import (
     no_mask_of_choices,
     open_channel,
     set_up,
+    short_parts,
 )
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError
-from umpc.mpc.transfers import batch_columns, correlated_ot
+from umpc.mpc.transfers import batch_columns
 from umpc.mpc.transfers.batch_columns import _combine, _stretch, transpose
 from umpc.mpc.transfers.channel_set_up import open_sender
-from umpc.mpc.transfers.correlated_ot import BLOCK_BITS, FOLDS, extension_bytes, fresh_delta
+from umpc.mpc.transfers.correlated_ot import fresh_delta
+from umpc.mpc.transfers.message_shapes import BLOCK_BITS, FOLDS, PART, extension_bytes
 from umpc.mpc.transfers.seed_trees import punctured, tree
 
 TRANSFERS = 1 << 14
@@ -86,7 +88,7 @@ def test_a_receiver_that_stretched_ahead_has_only_its_choices_to_add(monkeypatch
 @pytest.mark.parametrize("fold", FOLDS)
 @pytest.mark.parametrize("count", [8, 64, 65, 128, 200])
 def test_a_batch_of_several_parts_is_correlated(fold, count, monkeypatch):
-    monkeypatch.setattr(correlated_ot, "PART", 64)
+    short_parts(monkeypatch, 64)
     sender, receiver = open_channel(f"parts {fold}", fold)
     for number in range(3):
         choices = bits_of(f"part {number}", count)
@@ -96,7 +98,7 @@ def test_a_batch_of_several_parts_is_correlated(fold, count, monkeypatch):
 
 def test_a_batch_longer_than_a_part_is_correlated():
     sender, receiver = open_channel("long")
-    choices = bits_of("long", correlated_ot.PART + 1001)
+    choices = bits_of("long", PART + 1001)
     t, message = receiver.extend(choices)
     assert correlated(sender.extend(message, len(choices)), t, choices, delta_of("long"))
 

@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 
 from tests.support.mpc_studies import seed_of
-from tests.support.transfers import bits_of, correlated, delta_of
+from tests.support.transfers import bits_of, correlated, delta_of, short_parts
 from umpc.crypto.rounds import Message
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.transfers import correlated_ot
 from umpc.mpc.transfers.channel_set_up import bits_of as bits_of_delta
-from umpc.mpc.transfers.channel_set_up import receiver_channel, sender_channel, trees_bytes
-from umpc.mpc.transfers.correlated_ot import BLOCK_BITS, CorrelatedReceiver, extension_bytes
-from umpc.mpc.transfers.correlation_check import (
+from umpc.mpc.transfers.channel_set_up import receiver_channel, sender_channel
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver
+from umpc.mpc.transfers.correlation_check import RowHash, prove, with_mask
+from umpc.mpc.transfers.message_shapes import (
+    BLOCK_BITS,
     CHECK_BYTES,
-    RowHash,
     checked_width,
-    prove,
-    with_mask,
+    extension_bytes,
+    trees_bytes,
 )
 
 pytestmark = pytest.mark.usefixtures("both_ways")
@@ -93,7 +94,7 @@ def test_honest_batches_pass_and_have_the_bytes_that_were_predicted(fold):
 @pytest.mark.parametrize("checked", [True, False])
 @pytest.mark.parametrize("count", [1, 63, 200])
 def test_a_senders_own_bits_turn_its_blocks_by_delta(checked, count, monkeypatch):
-    monkeypatch.setattr(correlated_ot, "PART", 64)
+    short_parts(monkeypatch, 64)
     choices, own = bits_of("choices", count), bits_of("own", count)
     for fold in FOLDS:
         sender, receiver = ends(fold, checked=checked)
@@ -105,7 +106,7 @@ def test_a_senders_own_bits_turn_its_blocks_by_delta(checked, count, monkeypatch
 
 
 def test_forks_and_batches_of_several_parts_are_checked_too(monkeypatch):
-    monkeypatch.setattr(correlated_ot, "PART", 64)
+    short_parts(monkeypatch, 64)
     sender, receiver = (end.fork("a", 1) for end in ends(4))
     choices = bits_of("parts", 200)
     t, message = receiver.extend(choices)
@@ -237,7 +238,7 @@ def test_each_batch_and_each_part_of_it_has_a_mask_of_its_own(monkeypatch):
         return with_mask(choices, mask)
 
     monkeypatch.setattr(correlated_ot, "with_mask", spy)
-    monkeypatch.setattr(correlated_ot, "PART", 128)
+    short_parts(monkeypatch, 128)
     _, receiver = ends(1)
     for channel in (receiver, receiver, receiver.fork("a"), receiver.fork("b")):
         channel.extend(bits_of("masks", 300))

@@ -12,7 +12,8 @@ from tests.support.transfers import altered, damages, numbers_of, open_channel, 
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError
 from umpc.mpc.transfers import ot_inner_products
-from umpc.mpc.transfers.correlated_ot import EXTEND, CorrelatedReceiver
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver
+from umpc.mpc.transfers.message_shapes import EXTEND, MULTIPLES
 from umpc.mpc.transfers.ot_inner_products import (
     channel_for,
     correction_bytes,
@@ -21,7 +22,7 @@ from umpc.mpc.transfers.ot_inner_products import (
     receive_inner_products,
     send_inner_products,
 )
-from umpc.mpc.transfers.ot_products import MULTIPLES, hash_blocks
+from umpc.mpc.transfers.ot_products import hash_blocks
 
 S, R = open_channel("inner products")
 WORDS = np.uint64

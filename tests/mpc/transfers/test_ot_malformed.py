@@ -25,12 +25,16 @@ from tests.support.transfers import (
 )
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError, RemoteProtocolError
-from umpc.mpc.transfers.channel_set_up import TREES, trees_bytes
-from umpc.mpc.transfers.correlated_ot import EXTEND, FOLDS
-from umpc.mpc.transfers.ot_products import (
-    CHOSEN,
+from umpc.mpc.transfers.message_shapes import (
+    EXTEND,
+    FOLDS,
     MULTIPLES,
     OPEN_BITS,
+    TREES,
+    trees_bytes,
+)
+from umpc.mpc.transfers.ot_products import (
+    CHOSEN,
     PRODUCTS,
     and_bits,
     receive_chosen,

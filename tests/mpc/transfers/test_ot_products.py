@@ -11,16 +11,15 @@ from tests.support.transfers import bits_of, numbers_of, open_channel
 from umpc.crypto.prg import derive
 from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.transfers import ot_products
-from umpc.mpc.transfers.correlated_ot import EXTEND, Blocks, extension_bytes
+from umpc.mpc.transfers.correlated_ot import Blocks
+from umpc.mpc.transfers.message_shapes import EXTEND, MULTIPLES, extension_bytes, multiple_bits
 from umpc.mpc.transfers.ot_products import (
     CHOSEN,
     KEY_BLOCKS,
-    MULTIPLES,
     PRODUCTS,
     and_bits,
     chosen_bits,
     hash_blocks,
-    multiple_bits,
     product_bits,
     receive_chosen,
     receive_converted,

@@ -18,7 +18,7 @@ from tests.support.sessions import Run
 from tests.support.studies import KENDALL
 from umpc.crypto.prg import SEED_BYTES
 from umpc.mpc.transfers.chained_set_up import chained_shapes
-from umpc.mpc.transfers.channel_set_up import TREES
+from umpc.mpc.transfers.message_shapes import TREES
 from umpc.node.attempts.making_channels import channel_name, ended_links, make_channels
 from umpc.node.attempts.next_channels import ChannelsOfKind, NextChannels
 from umpc.node.attempts.rounds import Rounds

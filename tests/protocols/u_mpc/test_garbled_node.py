@@ -21,8 +21,8 @@ from tests.support.transfers import WRONG_SHAPES, altered, changes, cut, flip
 from umpc.crypto.rounds import Message, run_in_memory
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.garbled.piece_tables import Places
-from umpc.mpc.transfers.base_ot import POINT_BYTES
 from umpc.mpc.transfers.batch_columns import Columns
+from umpc.mpc.transfers.message_shapes import POINT_BYTES
 
 SMALL = {"kernels": KENDALL, "edges": "all", **NO_DEALER}
 GARBLER, EVALUATOR = 0, 1

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol
 
 from umpc.crypto.ring import Ring
-from umpc.crypto.rounds import Message
+from umpc.crypto.rounds import Message, silence
 from umpc.errors import KernelError
 from umpc.mpc.arrays import IndexArray
 from umpc.mpc.chunks import ChunkProgram, Pattern, require
@@ -29,8 +29,7 @@ from umpc.mpc.garbled.outputs import LABEL_BITS
 from umpc.mpc.garbled.pair_noise import NOBODYS, PairNoise
 from umpc.mpc.garbled.piece_tables import table_bits
 from umpc.mpc.garbled.pieces import PIECES, LookedUp, carried_bits, pieces_of
-from umpc.mpc.transfers.base_ot import silence
-from umpc.mpc.transfers.correlated_ot import BLOCK_BITS, FOLD, extend_shape, extension_bytes
+from umpc.mpc.transfers.message_shapes import BLOCK_BITS, FOLD, extend_shape, extension_bytes
 from umpc.study.frames import MAX_PAYLOAD
 from umpc.ustat.hypergraph import Cell, Hypergraph, Owners
 from umpc.ustat.kernel import Kernel

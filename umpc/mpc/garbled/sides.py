@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from umpc.crypto.prg import SEED_BYTES, FixedKeyHash, Stream, derive
-from umpc.crypto.rounds import Message, Protocol, check_reply
+from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, IntArray, WordArray
 from umpc.mpc.chunks import Chunk, ChunkShares
@@ -28,14 +28,9 @@ from umpc.mpc.garbled.piece_tables import (
     read_tables,
 )
 from umpc.mpc.garbled.plan import COINS, EVALUATOR, GARBLER, LABELS, GarbledPlan, Link, WireBlock
-from umpc.mpc.transfers.base_ot import silence
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
-from umpc.mpc.transfers.correlated_ot import (
-    CorrelatedReceiver,
-    CorrelatedSender,
-    extend_shape,
-    fresh_delta,
-)
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
+from umpc.mpc.transfers.message_shapes import extend_shape
 from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners
 

@@ -33,6 +33,7 @@ from umpc.mpc.masked.fields import (
 from umpc.mpc.masked.masks import joined, masked_wires, wire_masks
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
+from umpc.mpc.transfers.message_shapes import link_shapes
 from umpc.ustat.clear import Columns
 
 if TYPE_CHECKING:
@@ -79,8 +80,6 @@ class SharedCells:
         """The set-up between two members of a committee that tosses coins by transfers."""
         if not attempt.tosses(sender, receiver):
             return []
-        from umpc.mpc.transfers.committee_links import link_shapes
-
         return link_shapes(sender, receiver)
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 | file | what it is |
 |---|---|
+| `message_shapes.py` | names, numbers and bytes of all messages, and nothing of their content |
 | `base_ot.py` | base transfers, from Diffie–Hellman on edwards25519 |
 | `channel_set_up.py` | the set-up of a channel of correlated transfers from 128 base transfers |
 | `correlated_ot.py` | the two ends of a channel of correlated transfers by the million |

@@ -42,12 +42,9 @@ from nacl import bindings as sodium
 from nacl.exceptions import CryptoError
 
 from umpc.crypto.prg import Stream, derive, digest
-from umpc.crypto.rounds import Message, Protocol, check_reply
+from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.errors import EncodingError, LocalProtocolError
-
-OFFER, CHOICE = "ot_offer", "ot_choice"
-POINT_BYTES = 32
-"""RFC 8032, section 5.1.2: y, and the lowest bit of x."""
+from umpc.mpc.transfers.message_shapes import CHOICE, OFFER, POINT_BYTES, key_message
 
 ZERO = b"\1" + bytes(POINT_BYTES - 1)
 """The encoding of the group's zero. No message may contain it."""
@@ -126,11 +123,6 @@ def receive_seeds(
     return seeds
 
 
-def silence(step: str, round: int = 0) -> Message:
-    """The message of a party that only listens in this round."""
-    return Message(step, b"", 0, 0, round)
-
-
 def is_point(data: bytes) -> bool:
     """Whether these bytes are the one encoding of a point of the group other than zero."""
     return len(data) == POINT_BYTES and sodium.crypto_core_ed25519_is_valid_point(data)
@@ -167,11 +159,6 @@ def _not_a_key(what: str, culprit: str, step: str) -> EncodingError:
         culprit=culprit,
         step=step,
     )
-
-
-def key_message(step: str, count: int) -> Message:
-    """A message of `count` points, with zero bytes in place of its content."""
-    return Message(step, bytes(POINT_BYTES * count), count, 8 * POINT_BYTES)
 
 
 def _split(payload: bytes) -> list[bytes]:

@@ -38,25 +38,20 @@ from __future__ import annotations
 import numpy as np
 
 from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, Stream, derive, digest
-from umpc.crypto.rounds import Message, Protocol, check_reply
+from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.mpc.arrays import WordArray
-from umpc.mpc.transfers.base_ot import CHOICE, OFFER, silence
-from umpc.mpc.transfers.channel_set_up import (
-    TREES,
-    bits_of,
-    receiver_channel,
-    sender_channel,
-    trees_bytes,
-)
-from umpc.mpc.transfers.correlated_ot import (
+from umpc.mpc.transfers.channel_set_up import bits_of, receiver_channel, sender_channel
+from umpc.mpc.transfers.correlated_ot import Blocks, CorrelatedReceiver, CorrelatedSender
+from umpc.mpc.transfers.message_shapes import (
     BLOCK_BITS,
+    CHOICE,
     EXTEND,
     FOLD,
-    Blocks,
-    CorrelatedReceiver,
-    CorrelatedSender,
+    OFFER,
+    TREES,
     extend_shape,
     extension_bytes,
+    trees_bytes,
 )
 from umpc.mpc.transfers.ot_products import hash_blocks
 from umpc.mpc.transfers.seed_trees import expanded

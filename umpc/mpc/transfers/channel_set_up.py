@@ -20,51 +20,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from umpc.crypto.prg import derive
-from umpc.crypto.rounds import Message, Protocol, check_reply
+from umpc.crypto.rounds import Protocol, check_reply, silence
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
-from umpc.mpc.transfers.base_ot import (
-    CHOICE,
-    OFFER,
-    POINT_BYTES,
-    key_message,
-    receive_seeds,
-    send_seeds,
-    silence,
-)
-from umpc.mpc.transfers.correlated_ot import (
+from umpc.mpc.transfers.base_ot import receive_seeds, send_seeds
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
+from umpc.mpc.transfers.leaf_streams import ChannelLeaves
+from umpc.mpc.transfers.message_shapes import (
     BLOCK_BITS,
     FOLD,
     FOLDS,
-    CorrelatedReceiver,
-    CorrelatedSender,
-    extension_bytes,
-)
-from umpc.mpc.transfers.leaf_streams import ChannelLeaves
-from umpc.mpc.transfers.seed_trees import (
-    proof_bytes,
-    proof_of_trees,
-    punctured,
+    TREES,
     sums_bytes,
-    tree,
-    trees_hold,
+    trees_bytes,
+    trees_message,
 )
-
-TREES = "ot_trees"
-
-
-def set_up_shapes(fold: int = FOLD, *, checked: bool = False) -> list[tuple[bool, Message]]:
-    """The set-up, round by round: whether the sender speaks, and its message.
-
-    Each message has zero bytes in place of its content.
-    """
-    trees = _trees_message(bytes(trees_bytes(fold, checked=checked)), fold, checked=checked)
-    messages = [
-        (False, key_message(OFFER, 2)),
-        (True, key_message(CHOICE, BLOCK_BITS)),
-        (False, trees),
-    ]
-    return [(speaks, message) for speaks, message in messages if message.width]
+from umpc.mpc.transfers.seed_trees import proof_of_trees, punctured, tree, trees_hold
 
 
 def open_sender(
@@ -94,7 +65,7 @@ def open_sender(
     choices = [1 - bit for bit in bits_of(delta).tolist()]
     keys = yield from receive_seeds(seed, choices, session, peer)
     (reply,) = yield silence(TREES)
-    due = _trees_message(bytes(trees_bytes(fold, checked=checked)), fold, checked=checked)
+    due = trees_message(bytes(trees_bytes(fold, checked=checked)), fold, checked=checked)
     check_reply(reply, due, peer)
     size = trees_bytes(fold, checked=checked)
     if any(reply.payload[size:]):
@@ -113,7 +84,7 @@ def open_receiver(
     pairs = yield from send_seeds(seed, BLOCK_BITS, session, peer)
     check_seed = derive(seed, "channel check") if checked else b""
     channel, trees = receiver_channel(pairs, session, fold, check_seed)
-    (reply,) = yield _trees_message(trees, fold, checked=checked)
+    (reply,) = yield trees_message(trees, fold, checked=checked)
     check_reply(reply, silence(TREES), peer)
     return channel
 
@@ -179,27 +150,6 @@ def receiver_channel(
         message += proof_of_trees(digits)
     leaves = ChannelLeaves.of(digits, session, lacks_first=False)
     return CorrelatedReceiver(leaves, session, check_seed), message
-
-
-def trees_bytes(fold: int, *, checked: bool = False) -> int:
-    """Bytes of all trees of a channel: masked sums, and their proof if they are checked."""
-    proof = proof_bytes(BLOCK_BITS // fold) if checked and fold > 1 else 0
-    return BLOCK_BITS // fold * sums_bytes(fold) + proof
-
-
-def _trees_message(trees: bytes, fold: int, *, checked: bool) -> Message:
-    """The last message of a set-up by points.
-
-    It is filled up with zeros to the bytes of a set-up from a former channel
-    (`chained_set_up.py`), so that a study's bytes do not depend on which of the two it had.
-    """
-    if fold == 1:
-        return silence(TREES)
-    chained = extension_bytes(BLOCK_BITS, fold, checked=checked)
-    chained += extension_bytes(BLOCK_BITS, 1, checked=True)
-    more = chained - (2 + BLOCK_BITS) * POINT_BYTES
-    size = trees_bytes(fold, checked=checked) + more
-    return Message(TREES, trees.ljust(size, b"\0"), size, 8)
 
 
 def _check_fold(fold: int) -> None:

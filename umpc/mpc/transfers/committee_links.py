@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from umpc.crypto.prg import derive, digest
-from umpc.crypto.rounds import Message, Protocol
+from umpc.crypto.rounds import Protocol
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender, set_up_shapes
+from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
 
@@ -132,12 +132,3 @@ class CommitteeLinks:
 def _forked_session(session: bytes, labels: Sequence[str | int]) -> bytes:
     """The name of a fork, the same at both ends."""
     return digest(b"umpc forked channel 1", session, *(str(label).encode() for label in labels))
-
-
-def link_shapes(sender: int, receiver: int) -> list[Message]:
-    """One member's messages to another in `set_up`, with zero bytes in place of their content.
-
-    Args: sender, receiver: their places, in the study's order or in the committee's.
-    """
-    is_first = sender < receiver
-    return [message for first_speaks, message in set_up_shapes() if first_speaks == is_first]

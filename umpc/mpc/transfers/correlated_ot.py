@@ -52,23 +52,18 @@ from umpc.crypto.rounds import Message, check_reply
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.transfers.batch_columns import Columns, add_masked, transpose_into
-from umpc.mpc.transfers.correlation_check import (
-    CHECK_BYTES,
-    RowHash,
-    checked_width,
-    holds,
-    prove,
-    with_mask,
-)
+from umpc.mpc.transfers.correlation_check import RowHash, holds, prove, with_mask
 from umpc.mpc.transfers.leaf_streams import ChannelLeaves, LeafStreams
-
-BLOCK_BITS = 128
-FOLD = 4
-FOLDS = (1, 2, 4, 8)
-PART = 1 << 17
-"""Transfers made together, whose rows lie together in a message."""
-
-EXTEND = "ot_extend"
+from umpc.mpc.transfers.message_shapes import (
+    BLOCK_BITS,
+    CHECK_BYTES,
+    EXTEND,
+    PART,
+    checked_width,
+    extend_message,
+    extend_shape,
+    extension_bytes,
+)
 
 
 @dataclass(frozen=True)
@@ -90,22 +85,6 @@ def fresh_delta(seed: bytes) -> WordArray:
     words: WordArray = Stream(derive(seed, "ot delta")).words(2)
     lowest: WordArray = np.array([1, 0], dtype=np.uint64)
     return words | lowest
-
-
-def extension_bytes(count: int, fold: int = FOLD, *, checked: bool = False) -> int:
-    """Bytes of a batch's one message, receiver to sender."""
-    if not checked:
-        return BLOCK_BITS // fold * ((count + 7) // 8)
-    return sum(
-        BLOCK_BITS // fold * checked_width((min(PART, count - start) + 7) // 8) + CHECK_BYTES
-        for start in range(0, count, PART)
-    )
-
-
-def extend_shape(count: int, batch: int, fold: int = FOLD, *, checked: bool = False) -> Message:
-    """A batch's one message, with zero bytes in place of its content. batch: its number, from 1."""
-    payload = bytes(extension_bytes(count, fold, checked=checked))
-    return _extend_message(payload, count, fold, batch, checked=checked)
 
 
 class CorrelatedReceiver:
@@ -175,7 +154,7 @@ class CorrelatedReceiver:
         self._batch += 1
         self._done += len(choices)
         due_message = payload.tobytes(), len(choices), self.fold, self._batch
-        return batch, _extend_message(*due_message, checked=is_checked)
+        return batch, extend_message(*due_message, checked=is_checked)
 
     def stretch_ahead(self, count: int) -> None:
         """Do the part of the next batch, of so many transfers, that its choices do not change.
@@ -306,15 +285,3 @@ def _packed(bits: BitArray, width: int) -> BitArray:
     packed = np.packbits(bits, bitorder="little")
     row[: len(packed)] = packed
     return row
-
-
-def _extend_message(
-    payload: bytes, count: int, fold: int, batch: int, *, checked: bool = False
-) -> Message:
-    """A batch's message. Its payload is count × width bits: those of the padded rows.
-
-    A checked batch, whose payload has proofs too, counts bytes.
-    """
-    if checked:
-        return Message(EXTEND, payload, len(payload), 8, batch)
-    return Message(EXTEND, payload, (count + 7) // 8 * 8, BLOCK_BITS // fold, batch)

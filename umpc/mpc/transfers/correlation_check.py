@@ -32,11 +32,10 @@ from __future__ import annotations
 import numpy as np
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, digest
+from umpc.crypto.prg import BLOCK_BYTES, digest
 from umpc.mpc.arrays import BitArray
+from umpc.mpc.transfers.message_shapes import checked_width
 
-CHECK_BYTES = BLOCK_BYTES + SEED_BYTES
-"""h of the choices, and the hash of h of all columns."""
 _NONCE = bytes(12)
 
 
@@ -62,11 +61,6 @@ class RowHash:
         found = np.frombuffer(tags, dtype=np.uint8).reshape(-1, BLOCK_BYTES)
         linear: BitArray = found ^ np.frombuffer(of_zeros, dtype=np.uint8)
         return linear
-
-
-def checked_width(width: int) -> int:
-    """Bytes of a row with the additional choices: whole blocks, and one more."""
-    return -(-width // BLOCK_BYTES) * BLOCK_BYTES + BLOCK_BYTES
 
 
 def with_mask(choices: BitArray, mask: bytes) -> BitArray:

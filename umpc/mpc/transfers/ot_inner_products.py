@@ -37,14 +37,9 @@ from umpc.crypto.prg import digest
 from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
-from umpc.mpc.transfers.correlated_ot import (
-    EXTEND,
-    Blocks,
-    CorrelatedReceiver,
-    CorrelatedSender,
-    extend_shape,
-)
-from umpc.mpc.transfers.ot_products import MULTIPLES, hash_blocks
+from umpc.mpc.transfers.correlated_ot import Blocks, CorrelatedReceiver, CorrelatedSender
+from umpc.mpc.transfers.message_shapes import EXTEND, MULTIPLES, extend_shape
+from umpc.mpc.transfers.ot_products import hash_blocks
 
 CORRECT = 2
 """The round of corrections. The extension is that of a channel's first batch, round 1."""

@@ -49,13 +49,20 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, Stream, derive
-from umpc.crypto.rounds import Message, Protocol, check_reply
+from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
-from umpc.mpc.transfers.base_ot import silence
-from umpc.mpc.transfers.correlated_ot import EXTEND, Blocks, CorrelatedReceiver, CorrelatedSender
+from umpc.mpc.transfers.correlated_ot import Blocks, CorrelatedReceiver, CorrelatedSender
+from umpc.mpc.transfers.message_shapes import (
+    EXTEND,
+    MULTIPLES,
+    multiple_bits,
+    multiples,
+    number_bytes,
+    open_message,
+)
 
-CHOSEN, MULTIPLES, PRODUCTS, OPEN_BITS = "ot_chosen", "ot_multiples", "ot_products", "ot_open_bits"
+CHOSEN, PRODUCTS = "ot_chosen", "ot_products"
 PART = 1 << 16
 """Blocks hashed together."""
 KEY_BLOCKS = 1 << 20
@@ -174,7 +181,7 @@ def receive_products(
     share = np.zeros(count, dtype=np.uint64)
     place = 0
     for bit in range(width):
-        size = count * _bytes(width - bit)
+        size = count * number_bytes(width - bit)
         correction = _numbers_of(payload[place : place + size], width - bit)
         pads = pads_of(_slice(blocks, bit, count), channel.session, width - bit)
         share += (pads + (correction & _spread(choices[bit]))) << np.uint64(bit)
@@ -248,29 +255,14 @@ def and_bits(
     return product
 
 
-def multiples(payload: bytes, count: int, width: int) -> Message:
-    """The correction of `count` numbers × bits."""
-    return Message(MULTIPLES, payload, count, multiple_bits(width))
-
-
-def open_message(payload: bytes, count: int) -> Message:
-    """`count` masked bits: both of every AND."""
-    return Message(OPEN_BITS, payload, count, 1)
-
-
 def chosen_bits(width: int) -> int:
     """Bits of correction a chosen transfer."""
-    return 16 * _bytes(width)
-
-
-def multiple_bits(width: int) -> int:
-    """Bits of correction a number × bit."""
-    return 8 * _bytes(width)
+    return 16 * number_bytes(width)
 
 
 def product_bits(width: int) -> int:
     """Bits of correction a product."""
-    return 8 * sum(_bytes(width - bit) for bit in range(width))
+    return 8 * sum(number_bytes(width - bit) for bit in range(width))
 
 
 def hash_blocks(blocks: Blocks, session: bytes) -> WordArray:
@@ -370,19 +362,14 @@ def _check_width(width: int) -> None:
         raise LocalProtocolError(f"numbers of 1 to 64 bits, not of {width}")
 
 
-def _bytes(width: int) -> int:
-    """Bytes that hold `width` bits."""
-    return (width + 7) // 8
-
-
 def _bytes_of(values: WordArray, width: int) -> bytes:
     """The low bytes of each value, little-endian."""
-    return values.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : _bytes(width)].tobytes()
+    return values.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : number_bytes(width)].tobytes()
 
 
 def _numbers_of(payload: bytes, width: int) -> WordArray:
     """The inverse of _bytes_of: (n,) uint64."""
-    narrow = np.frombuffer(payload, dtype=np.uint8).reshape(-1, _bytes(width))
+    narrow = np.frombuffer(payload, dtype=np.uint8).reshape(-1, number_bytes(width))
     wide = np.zeros((len(narrow), 8), dtype=np.uint8)
-    wide[:, : _bytes(width)] = narrow
+    wide[:, : number_bytes(width)] = narrow
     return wide.view("<u8").reshape(-1).astype(np.uint64, copy=False)

@@ -22,9 +22,7 @@ from collections.abc import Sequence
 from hashlib import shake_256
 
 from umpc.crypto.prg import SEED_BYTES, digest
-
-PROOF_OF_LEAF = 2 * SEED_BYTES
-"""Bytes of s_x."""
+from umpc.mpc.transfers.message_shapes import PROOF_OF_LEAF
 
 
 def tree(pairs: Sequence[tuple[bytes, bytes]]) -> tuple[list[bytes], bytes]:
@@ -50,16 +48,6 @@ def punctured(keys: Sequence[bytes], bits: Sequence[int], sums: bytes) -> list[b
         sibling = _xor(key, sums[start : start + SEED_BYTES], *known[1 - bit])
         nodes = [*known[bit], sibling, *known[1 - bit]]
     return nodes
-
-
-def sums_bytes(fold: int) -> int:
-    """Bytes of the masked sums of one digit."""
-    return (fold - 1) * 2 * SEED_BYTES
-
-
-def proof_bytes(digits: int) -> int:
-    """Bytes of the proof of all digits' trees."""
-    return digits * PROOF_OF_LEAF + SEED_BYTES
 
 
 def proof_of_trees(digits: Sequence[Sequence[bytes]]) -> bytes:

@@ -11,12 +11,16 @@ from functools import cached_property
 import numpy as np
 
 from umpc.crypto.ring import Ring
-from umpc.crypto.rounds import Message
+from umpc.crypto.rounds import Message, silence
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.masked.committee_coins import WIDTH, CoinToss
-from umpc.mpc.transfers.base_ot import silence
-from umpc.mpc.transfers.correlated_ot import EXTEND, extend_shape
-from umpc.mpc.transfers.ot_products import multiple_bits, multiples, open_message
+from umpc.mpc.transfers.message_shapes import (
+    EXTEND,
+    extend_shape,
+    multiple_bits,
+    multiples,
+    open_message,
+)
 from umpc.study.frames import MAX_PAYLOAD
 
 

@@ -22,7 +22,8 @@ from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk, require
 from umpc.mpc.transfers.coins_from_transfers import toss
-from umpc.mpc.transfers.committee_links import CommitteeLinks, link_shapes
+from umpc.mpc.transfers.committee_links import CommitteeLinks
+from umpc.mpc.transfers.message_shapes import link_shapes
 from umpc.mpc.triples.evaluation import (
     ChunkOwner,
     evaluate_chunk,

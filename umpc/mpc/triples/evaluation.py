@@ -43,10 +43,10 @@ from umpc.crypto.rounds import Finished, Protocol, Result, check_reply, resume
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, WordArray
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
+from umpc.mpc.transfers.message_shapes import open_message
 from umpc.mpc.transfers.ot_products import (
     BitTriples,
     correct,
-    open_message,
     receive_corrected,
     receive_multiples,
     receiver_pads,

@@ -36,14 +36,21 @@ from itertools import combinations
 import numpy as np
 
 from umpc.crypto.ring import Ring, packed_size
-from umpc.crypto.rounds import Message
+from umpc.crypto.rounds import Message, silence
 from umpc.mpc.arrays import IndexArray
 from umpc.mpc.chunks import AFTER, AHEAD, Pattern
 from umpc.mpc.garbled.circuits import Circuit
 from umpc.mpc.garbled.plan import circuit_of_kernels
-from umpc.mpc.transfers.base_ot import silence
-from umpc.mpc.transfers.correlated_ot import BLOCK_BITS, EXTEND, FOLD, extend_shape
-from umpc.mpc.transfers.ot_products import MULTIPLES, multiple_bits, multiples, open_message
+from umpc.mpc.transfers.message_shapes import (
+    BLOCK_BITS,
+    EXTEND,
+    FOLD,
+    MULTIPLES,
+    extend_shape,
+    multiple_bits,
+    multiples,
+    open_message,
+)
 from umpc.study.frames import MAX_PAYLOAD
 from umpc.ustat.kernel import Kernel
 

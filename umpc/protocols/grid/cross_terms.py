@@ -26,14 +26,13 @@ from itertools import combinations
 
 from umpc.crypto.rounds import Message, silence
 from umpc.errors import RangeError
-from umpc.mpc.transfers.correlated_ot import EXTEND
+from umpc.mpc.transfers.message_shapes import EXTEND, MULTIPLES
 from umpc.mpc.transfers.ot_inner_products import (
     CORRECT,
     correction_bytes,
     correction_shape,
     extension_shape,
 )
-from umpc.mpc.transfers.ot_products import MULTIPLES
 from umpc.protocols.grid.operators import DyadicGrid, Grid
 from umpc.protocols.grid.operators.limits import require_cells
 from umpc.study.document import Study

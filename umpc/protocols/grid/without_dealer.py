@@ -13,7 +13,7 @@ from functools import cached_property
 from umpc.crypto.rounds import Message
 from umpc.mpc.chunks import Chunk, ChunkProgram, require
 from umpc.mpc.masked.plan import Program
-from umpc.mpc.transfers.committee_links import link_shapes
+from umpc.mpc.transfers.message_shapes import link_shapes
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.cross_terms import (
     CrossPair,
