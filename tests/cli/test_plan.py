@@ -97,7 +97,7 @@ def test_delays_are_counted_as_the_table_says(file):
     attempt, _, once = seconds(file, Network(1.0))
     assert once.offline == pytest.approx(FIXED[1] + 1 + 8 + 8 + 1)
     assert once.online == pytest.approx(FIXED[2] + (1 + 2 + 1 + 2)) and attempt.rounds == 3
-    assert once.total == pytest.approx(FIXED[0] + 10 + once.offline + once.online)
+    assert once.total == pytest.approx(FIXED[0] + 14 + once.offline + once.online)
     drawn, _, committee = seconds(file, Network(1.0), noise="in_mpc", coins="dealt")
     assert committee.offline == pytest.approx(once.offline + drawn.noise_plan.rounds)
     drawn, cost, committee = seconds(file, Network(1.0), noise="in_mpc")
@@ -111,6 +111,20 @@ def test_delays_are_counted_as_the_table_says(file):
     assert together.offline == pytest.approx(alone.offline + tossing.toss_plan.rounds)
     slow = predict_seconds(tossing, predict(tossing), NOTHING, Network(), processes_a_core=3 / 2)
     assert slow.offline == pytest.approx(FIXED[1] + 3 * LINK_SECONDS / 2)
+
+
+def test_a_following_study_opens_no_connection_and_tosses_no_coins_of_two_nodes(file):
+    attempt, _, once = seconds(file, Network(1.0))
+    assert once.following == pytest.approx(once.total - 6 - 6)
+    drawn, _, three = seconds(file, Network(1.0), noise="in_mpc")
+    assert not drawn.toss_plan.is_tossed_ahead  # of three nodes
+    assert three.following == pytest.approx(once.following + drawn.toss_plan.rounds)
+    path = file(noise="in_mpc", nodes=[{"name": f"n{i}", "address": f"n{i}:1"} for i in range(2)])
+    pair = attempt_over(study_of(path), "30,40")
+    assert pair.toss_plan.is_tossed_ahead
+    found = predict_seconds(pair, predict(pair), NOTHING, Network(1.0))
+    assert found.following == pytest.approx(once.following + pair.rounds - attempt.rounds)
+    assert found.with_work(2.0, 3.0).following == found.following + 5.0
 
 
 def test_bytes_pass_a_line(file):

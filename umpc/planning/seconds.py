@@ -1,12 +1,12 @@
 """The predicted seconds and memory of a study, before any site is asked.
 
 The prediction comes from the study's plan, its network, and a trial run here. Delays are counted
-one way, for links of gRPC over TLS 1.3 that are opened anew:
+one way, for links of gRPC over TLS 1.3:
 
 | part | delays | what |
 |---|---|---|
 | a connection | 6 | TCP, TLS, HTTP/2's settings, each there and back |
-| connect, propose, agree | 6 + 2 + 2 | from the coordinator to all nodes at once |
+| connect, propose, agree | 4 + 6 + 2 + 2 | a look at the certificate; to all nodes at once |
 | prepare | 1 + 8 + 8 + r + 1 | begin; dealer, frame; peer, greeting; r rounds; prepared |
 | evaluate, release | 1 + R + 1 + 2 | R rounds on data; ready; release, released |
 
@@ -14,6 +14,9 @@ r is the number of rounds in which transfers are set up and noise is drawn under
 committee's coins take transfers unless they are dealt. Material comes in the meantime. The bytes
 that pass the busiest line and the work of the processes are added to the delays. All sites are
 assumed to be alike, and E to be spread evenly over them.
+
+A study within a minute of an earlier one finds connections between the servers, and those of few
+nodes have the next channels and coins (docs/protocol.md). Its coordinator is a new process.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from dataclasses import dataclass
 
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.transfers.chained_set_up import MOST_PEERS
 from umpc.planning.machine import Machine, machine_of_bytes, measure_machine
 from umpc.planning.narrowing import (
     TRIAL_BYTES,
@@ -41,6 +45,7 @@ from umpc.study.document import Study
 from umpc.ustat.clear import Columns
 
 CONNECTION = 6
+LOOK = 4
 CALL = 2
 FIXED = (0.02, 0.05, 0.02)
 """Seconds of every study before, in and after prepare: handshakes, documents, the ledger's disk.
@@ -81,12 +86,21 @@ class Seconds:
     """The seconds of a run.
 
     offline: from the joint seed until all nodes are prepared. online: on data, until the last
-    share. total: with the connections and the agreement.
+    share. total: with the connections and the agreement. following: as total, where the servers
+    have run such a study within the last minute.
     """
 
     offline: float
     online: float
     total: float
+    following: float
+
+    def with_work(self, before: float, on_data: float) -> Seconds:
+        """The same with more work before the data, and on it."""
+        more = before + on_data
+        return Seconds(
+            self.offline + before, self.online + on_data, self.total + more, self.following + more
+        )
 
 
 def predict_seconds(
@@ -117,25 +131,33 @@ def predict_seconds(
         work_before = dealing
         work_on_data = evaluating * study.degree / nodes
         set_up *= max(links, default=0)
-    dealt = _most_before(attempt, cost)
-    dealer = CONNECTION + CALL if attempt.needs_dealer else 0
-    peers = 0.0
-    if any(attempt.peers(node) for node in range(nodes)):
-        peers = network.delay * (CONNECTION + CALL + rounds_before(attempt)) + set_up
-    offline = FIXED[1] + network.delay * (2 + dealer)
-    offline += max(peers, work_before + _on_line(dealt, network))
+    material = work_before + _on_line(_most_before(attempt, cost), network)
+    meets = any(attempt.peers(node) for node in range(nodes))
+    keeps_channels = max(links, default=0) <= MOST_PEERS
+
+    def prepared(kept: bool) -> float:
+        """Seconds until all nodes are prepared. Args: kept: connections and what goes with them."""
+        opened = CALL if kept else CONNECTION + CALL
+        peers = network.delay * (opened + rounds_before(attempt, kept=kept and keeps_channels))
+        peers += 0 if kept and keeps_channels else set_up
+        dealer = network.delay * opened if attempt.needs_dealer else 0
+        return FIXED[1] + 2 * network.delay + dealer + max(peers if meets else 0, material)
+
     online = FIXED[2] + network.delay * (attempt.rounds - 1 + 4)
     online += work_on_data + _on_line(cost.bytes_online / nodes, network)
-    return _in_all(offline, online, network)
+    return _in_all(prepared(kept=False), online, network, prepared(kept=True))
 
 
-def rounds_before(attempt: SharedAttempt) -> int:
-    """The number of rounds in which transfers are set up and noise is drawn under shares."""
+def rounds_before(attempt: SharedAttempt, *, kept: bool = False) -> int:
+    """The number of rounds in which transfers are set up and noise is drawn under shares.
+
+    Args: kept: channels of transfers are there, with coins that were tossed ahead, if any are.
+    """
     nodes = range(len(attempt.members))
-    rounds = 3 * any(attempt.transfer_peers(node) for node in nodes)
+    rounds = 3 * (not kept and any(attempt.transfer_peers(node) for node in nodes))
     if attempt.noise_chunks:
         rounds = attempt.noise_plan.rounds
-    if attempt.toss_plan:
+    if attempt.toss_plan and not (kept and attempt.toss_plan.is_tossed_ahead):
         rounds += attempt.toss_plan.rounds
     return rounds
 
@@ -155,8 +177,7 @@ def predict_trial_seconds(
     """
     work = _work_of_trial(attempt, cost, trial, columns)
     if isinstance(attempt, SharedAttempt):
-        found = predict_seconds(attempt, cost, Machine(0.0, 0.0), network)
-        return _in_all(found.offline, found.online + work, network)
+        return predict_seconds(attempt, cost, Machine(0.0, 0.0), network).with_work(0.0, work)
     nodes = len(attempt.study.nodes)
     online = FIXED[2] + network.delay * CALL * (cost.rounds + 1) + work
     revealed = max(cost.revealed, default=0) * nodes
@@ -213,7 +234,7 @@ def predict_table_seconds(
     before, on_data = work
     # `predict_seconds` has counted one node's part of the bytes
     on_data += _on_line(cost.bytes_online * (1 - 1 / nodes), network)
-    return Seconds(bare.offline + before, bare.online + on_data, bare.total + before + on_data)
+    return bare.with_work(before, on_data)
 
 
 def seconds_of(
@@ -265,9 +286,13 @@ def predict_memory(attempt: Attempt) -> int:
     return PROCESS_BYTES + int(waiting) + listed + columns
 
 
-def _in_all(offline: float, online: float, network: Network) -> Seconds:
-    before = FIXED[0] + network.delay * (CONNECTION + 2 * CALL)
-    return Seconds(offline, online, before + offline + online)
+def _in_all(
+    offline: float, online: float, network: Network, following: float | None = None
+) -> Seconds:
+    """All seconds of a study. Args: following: its offline seconds after another study."""
+    before = FIXED[0] + network.delay * (LOOK + CONNECTION + 2 * CALL)
+    later = offline if following is None else following
+    return Seconds(offline, online, before + offline + online, before + later + online)
 
 
 def _shared_edges(attempt: SharedAttempt) -> int:

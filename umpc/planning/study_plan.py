@@ -117,6 +117,7 @@ def _own(
         "seconds_offline": seconds.offline,
         "seconds_online": seconds.online,
         "seconds_total": seconds.total,
+        "seconds_following": seconds.following,
     }
 
 

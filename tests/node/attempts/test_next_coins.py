@@ -16,10 +16,9 @@ from umpc.crypto.rounds import Message, run_in_memory
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
-from umpc.mpc.transfers.toss_plan import TossPlan
+from umpc.mpc.transfers.toss_plan import FEW_ANDS, TossPlan
 from umpc.node.attempts import next_coins
-from umpc.node.attempts.next_coins import bytes_of_toss, is_tossed_ahead, toss_ahead
-from umpc.node.attempts.rounds import FEW_ANDS
+from umpc.node.attempts.next_coins import bytes_of_toss, toss_ahead
 from umpc.study.frames import Frame, Key
 
 NAME = bytes(range(32))
@@ -126,15 +125,15 @@ def test_what_is_sent_is_what_a_toss_inside_the_study_sends():
 
 @pytest.mark.parametrize(
     ("plan", "expected"),
-    [(PLAN, True), (None, False), (plan_of(NEVER, members=3), False)],
+    [(PLAN, True), (plan_of(NEVER, members=3), False)],
 )
 def test_only_few_coins_of_two_members_are_tossed_ahead(plan, expected):
-    assert is_tossed_ahead(plan) == expected
+    assert plan.is_tossed_ahead == expected
 
 
 def test_many_coins_are_tossed_in_their_study():
     many = plan_of(*[(1 << 64) - 3] * 100)
-    assert many.work > FEW_ANDS and not is_tossed_ahead(many)
+    assert many.work > FEW_ANDS and not many.is_tossed_ahead
 
 
 def test_the_hash_of_a_toss_is_no_other_channels(monkeypatch):

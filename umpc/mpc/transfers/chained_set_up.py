@@ -60,6 +60,8 @@ BASE_FOLD = 1
 """Fold of the extension in which both change places: it needs no trees, so no check of them."""
 EXCHANGED, BASE = b"umpc exchanged transfers 1", b"umpc base transfers 1"
 """Under which both hash the transfers of the last channel, and then the base transfers."""
+MOST_PEERS = 7
+"""Channels of a study, up to which a node makes others: those of many nodes may never be used."""
 
 
 def chained_shapes(*, checked: bool = False) -> list[tuple[bool, Message]]:

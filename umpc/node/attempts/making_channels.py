@@ -18,7 +18,7 @@ from typing import Any
 from umpc.crypto.prg import SEED_BYTES, derive, digest
 from umpc.crypto.rounds import Protocol
 from umpc.errors import RemoteProtocolError, UmpcError
-from umpc.mpc.transfers.chained_set_up import chain_receiver, chain_sender
+from umpc.mpc.transfers.chained_set_up import MOST_PEERS, chain_receiver, chain_sender
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, fresh_delta
 from umpc.node.attempts.field_rounds import blaming
 from umpc.node.attempts.next_channels import (
@@ -35,8 +35,6 @@ from umpc.protocols.base.node import TakesChannels
 from umpc.transport.patience import time_limit
 
 log = logging.getLogger("umpc.node")
-MOST_PEERS = 7
-"""Channels of a study, up to which a node makes others: those of many nodes may never be used."""
 REPORT_SECONDS = 0.01
 """Seconds after a study before its nodes make channels: its report is made meanwhile."""
 NEXT_CHANNEL = 1

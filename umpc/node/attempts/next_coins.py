@@ -28,21 +28,14 @@ from umpc.crypto.rounds import Message
 from umpc.errors import LocalProtocolError
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, toss
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
-from umpc.mpc.transfers.toss_plan import TossPlan
+from umpc.mpc.transfers.toss_plan import PAIR, TossPlan
 from umpc.node.attempts.next_channels import Channel
 from umpc.node.attempts.peers import PeerLink
-from umpc.node.attempts.rounds import FEW_ANDS, resume
+from umpc.node.attempts.rounds import resume
 from umpc.study.frames import frame_of
 
-MEMBERS = 2
-"""Members of a committee whose coins are tossed ahead: more would have to agree on whose are."""
 FIRST_FRAME = 2
 """The chunk in whose name the first message goes; those of the channel's set-up have 1."""
-
-
-def is_tossed_ahead(plan: TossPlan | None) -> bool:
-    """Whether two nodes toss the coins of this plan again, for the next study."""
-    return plan is not None and plan.members == MEMBERS and plan.work <= FEW_ANDS
 
 
 async def toss_ahead(
@@ -95,5 +88,5 @@ def _member(channel: Channel, own: str, peer: str) -> CommitteeMember:
 
 def bytes_of_toss(plan: TossPlan, member: int) -> int:
     """The bytes that a member sends in a toss, as they are predicted for the study itself."""
-    shapes = enumerate(plan.shapes(member, MEMBERS - 1 - member))
+    shapes = enumerate(plan.shapes(member, PAIR - 1 - member))
     return sum(frame_of(shape, (), number).wire_bytes for number, shape in shapes if shape.width)

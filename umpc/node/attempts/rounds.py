@@ -20,6 +20,7 @@ from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.plan import Program as MaskedProgram
 from umpc.mpc.masked.tasks import Heard
 from umpc.mpc.masked.tasks import Said as TaskSaid
+from umpc.mpc.transfers.toss_plan import FEW_ANDS
 from umpc.node.attempts.field_rounds import exchange_fields
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.peers import PeerLink
@@ -41,8 +42,6 @@ SetUp = tuple[Generator[Message, Any, Any], Message | None, Any]
 
 PROGRESS_EVERY = 64
 """Number of chunks between two calls of `tell`."""
-FEW_ANDS = 1 << 13
-"""ANDs with every other member, up to which a round of a toss is short."""
 
 
 class Rounds:

@@ -18,7 +18,7 @@ from umpc.node.attempts.making_channels import (
     make_channels,
 )
 from umpc.node.attempts.next_channels import Chain, Channel, ChannelsOfKind, TossedCoins
-from umpc.node.attempts.next_coins import bytes_of_toss, is_tossed_ahead, toss_ahead
+from umpc.node.attempts.next_coins import bytes_of_toss, toss_ahead
 from umpc.node.attempts.run_compute import RunCompute
 from umpc.node.attempts.run_links import RunLinks
 from umpc.node.attempts.run_traffic import RunTraffic
@@ -139,7 +139,7 @@ class RunChannels:
         Returns: this member's shares; None unless both ends are this run's committee.
         """
         plan = mesh.attempt.toss_plan
-        if plan is None or not is_tossed_ahead(plan) or not mesh.attempt.tosses(*ended.owners):
+        if plan is None or not plan.is_tossed_ahead or not mesh.attempt.tosses(*ended.owners):
             return None
         briefly = self._compute.briefly
         shares = await toss_ahead(ended.link, made, site.name, plan, ended.owners, briefly)
