@@ -162,7 +162,15 @@ def test_a_variant_without_a_dealer_keeps_the_edges_and_takes_the_usual_noise(fi
 def alternative(label: str, error: float, megabytes: float, trust: str = "nobody") -> Alternative:
     cost = Cost(1, (), (round(megabytes * 1e6),), 0)
     return Alternative(
-        label, None, 1, PredictedError(error), 0.0, cost, Seconds(1, 1, megabytes, megabytes), trust, ""
+        label,
+        None,
+        1,
+        PredictedError(error),
+        0.0,
+        cost,
+        Seconds(1, 1, megabytes, megabytes),
+        trust,
+        "",
     )
 
 

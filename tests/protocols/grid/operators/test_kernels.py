@@ -24,8 +24,8 @@ from tests.support.kernels import (
     symmetrised,
 )
 from tests.support.mpc_studies import make_schema
-from umpc.errors import KernelError, RangeError
-from umpc.protocols.grid.operators import Grid, compile_grid
+from umpc.errors import KernelError, LocalProtocolError, RangeError
+from umpc.protocols.grid.operators import Grid, compile_grid, layout
 from umpc.protocols.grid.operators.dense import DenseForm
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.statistics import find_statistic
@@ -126,3 +126,16 @@ def test_a_sum_of_fields_needs_its_own_axis_and_nothing_else(x, y):
     kernel = Kernel(trace(function), schema)
     grid = assert_sums(kernel, random_columns(schema, RNG, 20))
     assert grid.cells == grid.axes[0].size == abs(x) * 5 + abs(y) * 8 + 1
+
+
+@pytest.mark.parametrize("records", [0, 1, 7, 8, 25])
+def test_records_that_are_placed_in_several_blocks_have_the_same_cells(records, monkeypatch):
+    kernel = Kernel(find_statistic("kendall_tau").expressions(["x", "y"])[0], SCHEMA)
+    grid = compile_grid([kernel], SCHEMA)
+    columns = random_records(RNG, records)
+    at_once = grid.cell_of(columns)
+    monkeypatch.setattr(layout, "BLOCK", 8)
+    assert np.array_equal(grid.cell_of(columns), at_once) and len(at_once) == records
+    beyond = {name: np.append(column, 1 << 40) for name, column in columns.items()}
+    with pytest.raises(LocalProtocolError, match="clipped before"):
+        grid.cell_of(beyond)

@@ -19,10 +19,14 @@ import numpy as np
 from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import ONE, Axis, field_axis
 from umpc.protocols.grid.operators.splitting import fields_in
+from umpc.ustat.blocks import in_blocks
 from umpc.ustat.clear import Columns
 from umpc.ustat.local import evaluate_local
 from umpc.ustat.normal_form import Atom, Monomial, Polynomial
 from umpc.ustat.schema import Schema
+
+BLOCK = 1 << 15
+"""Records whose cells are found together, so that their columns stay in a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,16 @@ class Layout:
         """(records,) int64: every record's cell, without the feature."""
         count = max((len(column) for column in columns.values()), default=0)
         cell = np.zeros(count, dtype=np.int64)
-        for axis in self.axes:
-            cell *= axis.size
-            cell += axis.inside(columns, count)
+
+        def fill(start: int) -> None:
+            block = slice(start, start + BLOCK)
+            part = cell[block]
+            some = {name: column[block] for name, column in columns.items()}
+            for axis in self.axes:
+                part *= axis.size
+                part += axis.inside(some, len(part))
+
+        in_blocks(fill, range(0, count, BLOCK))
         return cell
 
     def tabulate(self, columns: Columns) -> Words:
