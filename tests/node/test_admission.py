@@ -26,6 +26,7 @@ from umpc.study.document import Study
 from umpc.study.parts import FieldText
 
 TAU = make_study(max_colluding=1)
+GRID = make_study(max_colluding=1, protocol="grid")
 
 
 class AtNode:
@@ -247,6 +248,14 @@ def test_the_order_of_a_table_says_nothing(node):
         found[tuple(columns["x"].tolist())] += 1
     assert len(found) == 6
     assert stats.chisquare(list(found.values())).pvalue > 1e-6
+
+
+def test_a_node_of_a_grid_takes_the_order_of_its_table(node):
+    """Nothing that it sends depends on it: see the tests of `tabulate`."""
+    node.table.write_text("x,y\n" + "".join(f"{n % 4},{n % 3}\n" for n in range(40)))
+    grid = node.admission.load(GRID)
+    assert list(grid.columns["x"]) == [n % 4 for n in range(40)]
+    assert list(node.admission.load(TAU).columns["x"]) != list(grid.columns["x"])
 
 
 def test_values_count_before_the_condition_sees_them(node):

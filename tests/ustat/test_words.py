@@ -40,7 +40,7 @@ def test_each_order_follows_from_as_many_words(size):
 
 
 def test_equal_words_are_ordered_by_further_ones():
-    """Of two equal words, the further ones decide; and of all four, each way in which they may."""
+    """Further words decide between places whose words are equal."""
     assert list(secret_order(3, told([7, 1, 7], [5, 2]))) == [1, 2, 0]
     assert list(secret_order(3, told([7, 1, 7], [2, 5]))) == [1, 0, 2]
     assert list(secret_order(4, told([6, 3, 3, 6], [0, 1], [9, 8]))) == [1, 2, 3, 0]

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+
 from umpc.node.approvals import Approvals
 from umpc.node.audit.study_rows import Record, nothing, of_rules
 from umpc.node.cache_watch import WATCH
@@ -90,8 +92,8 @@ class Admission:
     def load(self, study: Study) -> Records:
         """Return the records of a study that was admitted, and whose ε is reserved.
 
-        Their order is uniformly random and secret. The node tells the values to nobody but the
-        administrator, in the log.
+        Their order is uniformly random and secret, unless nothing that leaves the node depends on
+        it. The node tells the values to nobody but the administrator, in the log.
 
         Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
         """
@@ -100,7 +102,10 @@ class Admission:
         self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)
-        return records.numbered_anew(os.urandom, tell_order)
+        if protocol_of(study).numbers_records(study):
+            return records.numbered_anew(os.urandom, tell_order)
+        tell_order(np.arange(records.count))
+        return records
 
     def _parse(self, request: RecordRequest) -> Records:
         """Read the table. Raises: as `load_records`."""

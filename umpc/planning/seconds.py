@@ -96,7 +96,7 @@ class Seconds:
     following: float
 
     def with_work(self, before: float, on_data: float) -> Seconds:
-        """The same with more work before the data, and on it."""
+        """These seconds with more work, before the data and on it."""
         more = before + on_data
         return Seconds(
             self.offline + before, self.online + on_data, self.total + more, self.following + more

@@ -35,9 +35,11 @@ def secret_order(size: int, words: Words) -> NDArray[np.int64]:
     time of numpy's argsort. Places whose words are otherwise equal are ordered by further words.
     """
     bits = np.uint64(max(1, (size - 1).bit_length()))
-    places = np.arange(size, dtype=np.uint64)
-    keys = np.sort(words(size) >> bits << bits | places)
-    order = (keys & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
+    keys = words(size) >> bits
+    keys <<= bits
+    keys |= np.arange(size, dtype=np.uint64)
+    keys.sort()
+    order = (keys & ((np.uint64(1) << bits) - np.uint64(1))).view(np.int64)
     keys >>= bits
     for start, stop in _runs(keys):
         order[start:stop] = order[start:stop][secret_order(stop - start, words)]
@@ -46,10 +48,12 @@ def secret_order(size: int, words: Words) -> NDArray[np.int64]:
 
 def _runs(ascending: NDArray[np.uint64]) -> list[tuple[int, int]]:
     """The parts of an ascending array in which a number occurs more than once."""
-    starts = np.flatnonzero(np.diff(ascending, prepend=~ascending[:1]))
-    stops = np.append(starts[1:], len(ascending))
-    several = stops - starts > 1
-    return list(zip(starts[several].tolist(), stops[several].tolist(), strict=True))
+    equal = np.flatnonzero(ascending[1:] == ascending[:-1])
+    if not len(equal):
+        return []
+    is_first = np.diff(equal, prepend=-2) > 1
+    starts, stops = equal[is_first], equal[np.append(is_first[1:], True)] + 2
+    return list(zip(starts.tolist(), stops.tolist(), strict=True))
 
 
 def random_order(size: int, words: Words) -> NDArray[np.int64]:

@@ -187,6 +187,10 @@ class StudyProtocol(ABC):
         """The fields whose raw values the coordinator is shown, of all records."""
         return ()
 
+    def numbers_records(self, study: Study) -> bool:
+        """Whether what a node sends depends on the order of its records, which is then secret."""
+        return True
+
     def trust(self, study: Study) -> Trust:
         """Whom the sites must trust beside themselves."""
         return NOBODY

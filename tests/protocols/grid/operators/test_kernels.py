@@ -139,3 +139,13 @@ def test_records_that_are_placed_in_several_blocks_have_the_same_cells(records, 
     beyond = {name: np.append(column, 1 << 40) for name, column in columns.items()}
     with pytest.raises(LocalProtocolError, match="clipped before"):
         grid.cell_of(beyond)
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS.keys() - WIDE))
+def test_a_table_is_the_same_for_every_order_of_the_records(name):
+    """So a node of a grid need not number its records anew."""
+    grid = compile_grid([KERNELS[name]], SCHEMA)
+    columns = random_records(RNG, 30)
+    order = RNG.permutation(30)
+    turned = {field: column[order] for field, column in columns.items()}
+    assert np.array_equal(grid.tabulate(turned), grid.tabulate(columns))
