@@ -15,6 +15,8 @@ from concurrent.futures import Executor
 from typing import TypeVar
 
 Part = TypeVar("Part")
+CACHED = 1 << 15
+"""The numbers of a column that are worked on together, so that they stay in a core's cache."""
 
 
 class Cores:

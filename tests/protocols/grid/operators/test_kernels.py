@@ -134,7 +134,7 @@ def test_records_that_are_placed_in_several_blocks_have_the_same_cells(records, 
     grid = compile_grid([kernel], SCHEMA)
     columns = random_records(RNG, records)
     at_once = grid.cell_of(columns)
-    monkeypatch.setattr(layout, "BLOCK", 8)
+    monkeypatch.setattr(layout, "CACHED", 8)
     assert np.array_equal(grid.cell_of(columns), at_once) and len(at_once) == records
     beyond = {name: np.append(column, 1 << 40) for name, column in columns.items()}
     with pytest.raises(LocalProtocolError, match="clipped before"):

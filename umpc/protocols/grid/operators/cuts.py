@@ -19,6 +19,7 @@ from umpc.errors import KernelError, RangeError
 from umpc.protocols.arrays import Integers
 from umpc.protocols.grid.operators.splitting import fields_of
 from umpc.ustat import logic
+from umpc.ustat.blocks import CACHED, in_blocks
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, Polynomial
@@ -92,13 +93,22 @@ class Cuts:
         steps = self._steps[name]
         field = self.schema[name]
         low, high = field.lower_units, field.upper_units
-        inside = len(column) > high - low and column.min() >= low and column.max() <= high
-        if not inside:
-            return np.searchsorted(steps, column, side="right").astype(np.int64)
-        # more records than values: find each value's number once, and look it up
-        values = np.arange(low, high + 1, dtype=np.int64)
-        numbers = np.searchsorted(steps, values, side="right").astype(np.int64)
-        return numbers[column - low]
+        numbers: Integers | None = None
+        if len(column) > high - low:
+            # more records than values: find each value's number once, and look it up
+            values = np.arange(low, high + 1, dtype=np.int64)
+            numbers = np.searchsorted(steps, values, side="right").astype(np.int64)
+        found = np.empty(len(column), dtype=np.int64)
+
+        def fill(start: int) -> None:
+            part = column[start : start + CACHED]
+            if numbers is not None and part.min() >= low and part.max() <= high:
+                found[start : start + CACHED] = numbers[part - low]
+            else:
+                found[start : start + CACHED] = np.searchsorted(steps, part, side="right")
+
+        in_blocks(fill, range(0, len(column), CACHED))
+        return found
 
 
 def _steps_to(point: Fraction | int, resolution: Fraction) -> int:

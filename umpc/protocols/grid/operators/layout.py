@@ -19,14 +19,11 @@ import numpy as np
 from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import ONE, Axis, field_axis
 from umpc.protocols.grid.operators.splitting import fields_in
-from umpc.ustat.blocks import in_blocks
+from umpc.ustat.blocks import CACHED, in_blocks
 from umpc.ustat.clear import Columns
 from umpc.ustat.local import evaluate_local
 from umpc.ustat.normal_form import Atom, Monomial, Polynomial
 from umpc.ustat.schema import Schema
-
-BLOCK = 1 << 15
-"""Records whose cells are found together, so that their columns stay in a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +73,14 @@ class Layout:
         cell = np.zeros(count, dtype=np.int64)
 
         def fill(start: int) -> None:
-            block = slice(start, start + BLOCK)
+            block = slice(start, start + CACHED)
             part = cell[block]
             some = {name: column[block] for name, column in columns.items()}
             for axis in self.axes:
                 part *= axis.size
                 part += axis.inside(some, len(part))
 
-        in_blocks(fill, range(0, count, BLOCK))
+        in_blocks(fill, range(0, count, CACHED))
         return cell
 
     def tabulate(self, columns: Columns) -> Words:
