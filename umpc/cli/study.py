@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,9 @@ FORMAT = click.option(
 QUIET = click.option(
     "--quiet", is_flag=True, help="Print the result, warnings and failures, and no progress."
 )
+
+SWITCH_SECONDS = 0.0005
+"""Seconds for which a message waits while another thread loads modules; by default ten times."""
 
 TABLES = (
     "Write [dealer] once, and [[nodes]] or [[shufflers]] for each of them, with name and address. "
@@ -142,6 +146,7 @@ def run(
     from umpc.cli.wait import run_when_accepted
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    sys.setswitchinterval(SWITCH_SECONDS)
     tune_memory()
     allow_many_files()
     study = ProposedStudy.load(file)
