@@ -3,7 +3,9 @@
 `python -m bench.members 64 128 256` prints, for each number of members, the processor seconds of
 every process from the study's start to its end, its memory, and whether bytes equal the prediction
 and the model of `bench.simulated`.
-`--hub` lets all of them dial a hub. `--hosts 4` chooses the number of host processes.
+`--hub` lets all of them dial a hub. `--hosts 4` chooses the number of host processes. `--busy 4`
+starts as many processes that compute without end, once all members wait. `--keep FOLDER` takes the
+logs of a study that failed.
 
 Wall time depends on what else the machine does, so compare processor seconds.
 """
@@ -11,14 +13,19 @@ Wall time depends on what else the machine does, so compare processor seconds.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import resource
+import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from bench.harness import BUDGET, RULES, Site, made_up, peak_memory, processor_seconds
+from bench.hub import busy_processes
+from bench.jobs import JobFailed
 from bench.simulated import Simulated, study_of
 from bench.table import show
 from umpc.deployment.fork_server import fork_server
@@ -43,14 +50,17 @@ def main() -> None:
     parser.add_argument("members", type=int, nargs="+")
     parser.add_argument("--hosts", type=int, default=2)
     parser.add_argument("--hub", action="store_true")
+    parser.add_argument("--busy", type=int, default=0)
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--protocol", choices=("pairs", "local-mean"), default="pairs")
     given = parser.parse_args()
-    rows = [study(members, given.hosts, given.protocol, hub=given.hub) for members in given.members]
+    rows = [study(members, given) for members in given.members]
     show(f"{given.hosts} host processes, one record a member, {given.protocol}", COLUMNS, rows)
 
 
-def study(members: int, hosts: int, protocol: str, *, hub: bool) -> tuple[str, ...]:
-    """Run one study, and return its line of the table."""
+def study(members: int, given: argparse.Namespace) -> tuple[str, ...]:
+    """Run one study, and return its line of the table. Args: given: the command's options."""
+    hosts, protocol = given.hosts, given.protocol
     table = made_up(members)
     with (
         tempfile.TemporaryDirectory(prefix="umpc-members-") as name,
@@ -60,7 +70,7 @@ def study(members: int, hosts: int, protocol: str, *, hub: bool) -> tuple[str, .
         deployment = Deployment(folder, popen=start)
         with ended_with_us(deployment.processes):
             begun = time.perf_counter()
-            hub_served = deployment.start_hub() if hub else None
+            hub_served = deployment.start_hub() if given.hub else None
             if protocol == "pairs":
                 deployment.start_dealer()
             paths = table.split(folder, members)
@@ -71,7 +81,21 @@ def study(members: int, hosts: int, protocol: str, *, hub: bool) -> tuple[str, .
             served = deployment.wait_until_ready()
             ready = time.perf_counter() - begun
             here = Site(folder, served, [path.stem for path in paths], table.fields())
-            return _measured(here, _unlike(served, hub_served), protocol, ready)
+            with busy_processes(given.busy), _logs_kept(folder, given.keep):
+                return _measured(here, _unlike(served, hub_served), protocol, ready)
+
+
+@contextlib.contextmanager
+def _logs_kept(folder: Path, to: Path | None) -> Iterator[None]:
+    """Copy all logs of a study that fails. Args: to: the folder for them; None for none."""
+    try:
+        yield
+    except JobFailed:
+        if to is not None:
+            to.mkdir(parents=True, exist_ok=True)
+            for log in folder.glob("*.log"):
+                shutil.copy(log, to)
+        raise
 
 
 def _unlike(served: dict[str, Served], hub: Served | None) -> dict[str, Served]:
