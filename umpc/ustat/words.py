@@ -31,8 +31,9 @@ def below(bound: int | NDArray[np.integer], words: NDArray[np.uint64]) -> NDArra
 def secret_order(size: int, words: Words) -> NDArray[np.int64]:
     """A permutation of 0..size − 1, exactly uniform: (size,) int64. It takes `size` words or more.
 
-    Each word gives its lower bits to its place, and all are sorted as they are: an eighth of the
-    time of numpy's argsort. Places whose words are otherwise equal are ordered by further words.
+    Each word gives its lower bits to its place, and all are sorted as they are, which is a small
+    part of the work of an argsort. Places whose words are otherwise equal are ordered by further
+    words.
     """
     bits = np.uint64(max(1, (size - 1).bit_length()))
     keys = words(size) >> bits
