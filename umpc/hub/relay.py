@@ -138,6 +138,11 @@ class Relay:
         self._away: dict[tuple[str, str], Seat] = {}
         """Listeners whose connection broke. `expire` forgets one after the grace time."""
 
+    @property
+    def expected(self) -> int:
+        """The number of processes that are connected, or may come back."""
+        return len(self.seats) + len(self._away)
+
     def join(self, role: str, name: str, join: pb.HubJoin, now: float) -> Seat:
         """Seat a process. A process may come again before its old connection has ended.
 

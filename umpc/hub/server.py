@@ -21,6 +21,7 @@ from umpc.failpoints import failpoint, is_armed
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.batches import gathered, scattered
+from umpc.transport.hub.crowd import patience_for
 from umpc.transport.identity import Identity
 from umpc.transport.patience import processor_share, time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc
@@ -112,7 +113,7 @@ class HubServer(rpc.HubServicer):
         refusal: CertificateError | None = None
         has_left = False
         try:
-            welcome = pb.HubWelcome(grace_seconds=self._grace)
+            welcome = pb.HubWelcome(grace_seconds=self._grace, expected=self.relay.expected)
             await context.write(pb.HubFrame(welcome=welcome))
             has_left = await self._serve(seat, changed, context)
         except CertificateError as error:
@@ -120,7 +121,8 @@ class HubServer(rpc.HubServicer):
         finally:
             del self._changed[seat]
             self._wake(self.relay.leave(seat, for_good=has_left or refusal is not None))
-            asyncio.get_running_loop().call_later(self._grace, self.relay.expire, seat)
+            grace = self._grace * self._patience()
+            asyncio.get_running_loop().call_later(grace, self.relay.expire, seat)
             self._ended()
             if refusal is None:
                 log.info("%s has left" if has_left else "the connection of %s broke", peer)
@@ -194,7 +196,7 @@ class HubServer(rpc.HubServicer):
                     async with asyncio.timeout(PULSE_SECONDS):
                         await changed.wait()
                 except TimeoutError:
-                    frame = pb.HubFrame(pulse=pb.HubPulse())
+                    frame = pb.HubFrame(pulse=pb.HubPulse(expected=self.relay.expected))
             if frame is not None:
                 await context.write(frame)
 
@@ -208,16 +210,21 @@ class HubServer(rpc.HubServicer):
     async def _watch(self, seat: Seat, context: JoinContext) -> None:
         """Wait until a process has been silent for too long, in looks that this hub had time for.
 
-        Silence grows more slowly on a busy machine, as that of a heartbeat does.
+        Silence grows more slowly on a busy machine, as that of a heartbeat does. And it may be
+        longer where many are connected: a word of each waits until this hub has read the others'.
 
         Raises: CertificateError as soon as its certificate is revoked, or has ended.
         """
         silent = 0.0
-        while silent < SILENT_SECONDS:
+        while silent < SILENT_SECONDS * self._patience():
             heard = seat.heard
             await asyncio.sleep(PULSE_SECONDS)
             silent = silent + PULSE_SECONDS * processor_share() if seat.heard == heard else 0.0
             peer_of(context, revoked=self._identity.latest().revoked)
+
+    def _patience(self) -> float:
+        """By how many times the usual silence and grace are longer for so many processes."""
+        return patience_for(self.relay.expected)
 
     def _wake(self, seats: list[Seat]) -> None:
         for seat in seats:

@@ -598,14 +598,18 @@ class HubJoin(_message.Message):
     def __init__(self, instance: _Optional[bytes] = ..., listens: _Optional[bool] = ...) -> None: ...
 
 class HubWelcome(_message.Message):
-    __slots__ = ("grace_seconds",)
+    __slots__ = ("grace_seconds", "expected")
     GRACE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_FIELD_NUMBER: _ClassVar[int]
     grace_seconds: int
-    def __init__(self, grace_seconds: _Optional[int] = ...) -> None: ...
+    expected: int
+    def __init__(self, grace_seconds: _Optional[int] = ..., expected: _Optional[int] = ...) -> None: ...
 
 class HubPulse(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("expected",)
+    EXPECTED_FIELD_NUMBER: _ClassVar[int]
+    expected: int
+    def __init__(self, expected: _Optional[int] = ...) -> None: ...
 
 class HubLeave(_message.Message):
     __slots__ = ()

@@ -18,6 +18,7 @@ have the methods of gRPC's calls, so the sessions above are the same as over dir
 | `session_call.py` | the one call that a session carries at a time |
 | `resting.py` | sessions that rest between two calls, which need no new handshake |
 | `connection.py` | this process's connection to a hub, which it dials again when it breaks |
+| `crowd.py` | how much longer silence may be at a hub of many processes |
 | `link.py` | the sessions of this process at one hub: opened, made, and their turns to send |
 | `arrivals.py` | what comes from a hub, and the session that takes it |
 | `link_errors.py` | the errors of sessions that were redirected or refused |

@@ -28,6 +28,7 @@ from umpc.transport.call_end import CallEnd
 from umpc.transport.channels import LATE_SECONDS, connect
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.batches import gathered, scattered
+from umpc.transport.hub.crowd import patience_for
 from umpc.transport.hub.sealing import SESSION_BYTES
 from umpc.transport.identity import Identity
 from umpc.transport.patience import processor_share, time_limit
@@ -81,7 +82,9 @@ class HubConnection:
     ):
         self.identity = identity
         self.hub = hub
-        self.grace: float = GRACE_SECONDS
+        self._grace: float = GRACE_SECONDS
+        self._patience = 1.0
+        """By how many times silence and absence may be longer, since the hub has many members."""
         self.is_up = False
         self.down = 0.0
         """Seconds since the connection broke."""
@@ -100,6 +103,11 @@ class HubConnection:
         self._call: Call[pb.HubFrame, pb.HubFrame] | None = None
         self._is_leaving = False
         self._tasks = [asyncio.create_task(self._stay()), asyncio.create_task(self._tick())]
+
+    @property
+    def grace(self) -> float:
+        """Seconds that a lost connection may take to come back."""
+        return min(self._grace * self._patience, MOST_GRACE)
 
     # ---- the member's side -------------------------------------------------------------------
 
@@ -239,7 +247,8 @@ class HubConnection:
             raise RemoteProtocolError(
                 f"hub {self.hub.name!r} did not answer the greeting", culprit=self.hub.name
             )
-        self.grace = min(max(1, first.welcome.grace_seconds), MOST_GRACE)
+        self._grace = max(1, first.welcome.grace_seconds)
+        self._patience = patience_for(first.welcome.expected)
         if self._call is not None:
             self.returned = asyncio.get_running_loop().time()
         self._silent = self.down = 0.0
@@ -268,6 +277,8 @@ class HubConnection:
         while (message := await read(end)) is not None:
             self._silent = 0.0
             for frame in scattered(message):
+                if frame.WhichOneof("body") == "pulse":
+                    self._patience = patience_for(frame.pulse.expected)
                 self._member.take(frame)
 
     # ---- time --------------------------------------------------------------------------------
@@ -290,5 +301,5 @@ class HubConnection:
                 self._quiet_ticks = 0
                 self._control.append(pb.HubFrame(pulse=pb.HubPulse()))
                 self._wanted.set()
-            if self._silent > SILENT_SECONDS and self._call is not None:
+            if self._silent > SILENT_SECONDS * self._patience and self._call is not None:
                 self._call.cancel()

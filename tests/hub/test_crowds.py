@@ -1,0 +1,109 @@
+"""A hub of many processes: silence and absence may be longer, for it hears one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from umpc.hub import server
+from umpc.hub.relay import Seat
+from umpc.hub.server import HubServer
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.hub import connection
+from umpc.transport.hub.connection import HubConnection
+from umpc.transport.hub.crowd import MANY, MOST, patience_for
+
+
+def seat(number: int) -> Seat:
+    return Seat(("node", f"node-{number}", b"i"), listens=True, since=0.0)
+
+
+class Known:
+    """A hub's or member's identity, of which nothing is asked."""
+
+    revoked = None
+
+    def latest(self) -> Known:
+        return self
+
+
+@pytest.mark.parametrize(
+    ("processes", "expected"),
+    [(0, 1.0), (2, 1.0), (MANY, 1.0), (3 * MANY, 3.0), (10**9, MOST)],
+)
+def test_patience_grows_with_the_processes_up_to_a_bound(processes, expected):
+    assert patience_for(processes) == expected
+
+
+@pytest.mark.parametrize(("processes", "times"), [(2, 1), (4 * MANY, 4)])
+def test_a_hub_looks_as_many_times_longer_before_it_ends_a_silent_connection(
+    processes, times, monkeypatch
+):
+    monkeypatch.setattr(server, "PULSE_SECONDS", 1e-4)
+    monkeypatch.setattr(server, "SILENT_SECONDS", 10e-4)
+    monkeypatch.setattr(server, "processor_share", lambda: 1.0)
+    looks = []
+    monkeypatch.setattr(server, "peer_of", lambda *_, **__: looks.append(1))
+    hub = HubServer(Known(), 30)
+    hub.relay.seats = {each.key: each for each in map(seat, range(processes))}
+    asyncio.run(hub._watch(seat(0), None))
+    assert len(looks) == pytest.approx(10 * times, abs=times)
+
+
+def test_those_that_may_come_back_count_as_well():
+    hub = HubServer(Known(), 30)
+    for number in range(2 * MANY):
+        join = pb.HubJoin(instance=bytes(16), listens=True)
+        hub.relay.join("node", f"node-{number}", join, 0.0)
+    for each in list(hub.relay.seats.values())[:MANY]:
+        hub.relay.leave(each, for_good=False)
+    assert hub.relay.expected == 2 * MANY and hub._patience() == 2.0
+    for each in list(hub.relay.seats.values()):
+        hub.relay.leave(each, for_good=True)
+    assert hub.relay.expected == MANY
+
+
+class Member:
+    """The user of a member's connection, who only counts what comes."""
+
+    def __init__(self) -> None:
+        self.taken = []
+
+    def take(self, frame: pb.HubFrame) -> None:
+        self.taken.append(frame)
+
+    def came_up(self) -> None: ...
+
+
+class Line:
+    """The messages of a hub, one after the other."""
+
+    def __init__(self, *said: pb.HubFrame) -> None:
+        self.said = list(said)
+
+    async def write(self, frame: pb.HubFrame) -> None: ...
+
+    async def read(self) -> pb.HubFrame | None:
+        return self.said.pop(0) if self.said else None
+
+
+async def next_of(line: Line) -> pb.HubFrame | None:
+    return await line.read()
+
+
+def test_a_member_learns_from_welcome_and_pulses_how_many_a_hub_hears(monkeypatch):
+    monkeypatch.setattr(connection, "read", next_of)
+
+    async def scenario():
+        monkeypatch.setattr(asyncio, "create_task", lambda coroutine: coroutine.close())
+        link = HubConnection(None, None, Member(), listens=True)
+        welcome = pb.HubFrame(welcome=pb.HubWelcome(grace_seconds=30, expected=1))
+        await link._join(Line(), Line(welcome))
+        assert (link.grace, link._patience) == (30, 1.0)
+        await link._read(Line(pb.HubFrame(pulse=pb.HubPulse(expected=4 * MANY))))
+        assert (link.grace, link._patience) == (120, 4.0)
+        await link._read(Line(pb.HubFrame(pulse=pb.HubPulse(expected=(1 << 32) - 1))))
+        assert (link.grace, link._patience) == (connection.MOST_GRACE, MOST)
+
+    asyncio.run(scenario())
