@@ -100,10 +100,10 @@ def test_a_member_learns_from_welcome_and_pulses_how_many_a_hub_hears(monkeypatc
         link = HubConnection(None, None, Member(), listens=True)
         welcome = pb.HubFrame(welcome=pb.HubWelcome(grace_seconds=30, expected=1))
         await link._join(Line(), Line(welcome))
-        assert (link.grace, link._patience) == (30, 1.0)
+        assert (link.grace, link.patience) == (30, 1.0)
         await link._read(Line(pb.HubFrame(pulse=pb.HubPulse(expected=4 * MANY))))
-        assert (link.grace, link._patience) == (120, 4.0)
+        assert (link.grace, link.patience) == (120, 4.0)
         await link._read(Line(pb.HubFrame(pulse=pb.HubPulse(expected=(1 << 32) - 1))))
-        assert (link.grace, link._patience) == (connection.MOST_GRACE, MOST)
+        assert (link.grace, link.patience) == (connection.MOST_GRACE, MOST)
 
     asyncio.run(scenario())

@@ -62,6 +62,7 @@ class Line:
     """One end's connection. refused: what waits to be sent outside the session."""
 
     grace = 30.0
+    patience = 1.0
 
     def __init__(self):
         self.is_up, self.is_gone, self.refused = True, False, []

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from types import SimpleNamespace
 
+import pytest
+
 from umpc.crypto.signing import MemoryAuthority
 from umpc.errors import PeerLost
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.sealing import End, Opening, Parties, answer
-from umpc.transport.hub.session import Session
+from umpc.transport.hub.session import IDLE_SECONDS, Session
 
 AUTHORITY = MemoryAuthority("consortium")
 NORTH, SOUTH = End("node", "north"), End("node", "south")
@@ -31,7 +33,7 @@ def session() -> Session:
     parties = Parties(b"s" * 16, NORTH, SOUTH, "relay")
     opening = Opening(parties, AUTHORITY.credentials("north", "node"))
     _, seal, _ = answer(parties, AUTHORITY.credentials("south", "node"), opening.message)
-    line = Line(is_up=True, grace=GRACE)
+    line = Line(is_up=True, grace=GRACE, patience=1.0)
     made = Session(line, parties, pb.HubMember(role="node", name="south"), seal=seal)
     made.opened.set()
     made.send(n.CALL, b"method")
@@ -55,6 +57,18 @@ def test_who_is_connected_may_be_slow_and_who_is_not_has_the_grace_time():
         assert lives_through(slow, GRACE, absent=True)
         assert not lives_through(slow, 1, absent=True)
         assert isinstance(slow.failure, PeerLost) and slow.failure.culprit == "south"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("patience", [1.0, 8.0])
+def test_a_session_has_longer_to_begin_its_call_at_a_hub_of_many(patience):
+    async def scenario():
+        made = session()
+        made._link.patience = patience
+        made.called = lambda method: None  # south waits for the call of north
+        assert lives_through(made, int(IDLE_SECONDS * patience))
+        assert not lives_through(made, 1)
 
     asyncio.run(scenario())
 
@@ -96,7 +110,7 @@ def test_what_nobody_answers_is_repeated_more_and_more_rarely():
     async def scenario():
         parties = Parties(b"s" * 16, NORTH, SOUTH, "relay")
         opening = Opening(parties, AUTHORITY.credentials("north", "node"))
-        line = Line(is_up=True, grace=GRACE)
+        line = Line(is_up=True, grace=GRACE, patience=1.0)
         opens = Session(line, parties, pb.HubMember(role="node", name="south"), opening=opening)
         assert sent_at(opens, 80, pb.HUB_OPEN) == [1, 10, 30, 70]
 

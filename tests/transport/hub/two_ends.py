@@ -22,7 +22,7 @@ class Here:
     They are all that it has: a session that is not forgotten takes memory for ever.
     """
 
-    is_up, grace = True, 30.0
+    is_up, grace, patience = True, 30.0, 1.0
 
     def __init__(self) -> None:
         self.gone: list[Session] = []

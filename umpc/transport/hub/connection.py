@@ -83,7 +83,7 @@ class HubConnection:
         self.identity = identity
         self.hub = hub
         self._grace: float = GRACE_SECONDS
-        self._patience = 1.0
+        self.patience = 1.0
         """By how many times silence and absence may be longer, since the hub has many members."""
         self.is_up = False
         self.down = 0.0
@@ -107,7 +107,7 @@ class HubConnection:
     @property
     def grace(self) -> float:
         """Seconds that a lost connection may take to come back."""
-        return min(self._grace * self._patience, MOST_GRACE)
+        return min(self._grace * self.patience, MOST_GRACE)
 
     # ---- the member's side -------------------------------------------------------------------
 
@@ -248,7 +248,7 @@ class HubConnection:
                 f"hub {self.hub.name!r} did not answer the greeting", culprit=self.hub.name
             )
         self._grace = max(1, first.welcome.grace_seconds)
-        self._patience = patience_for(first.welcome.expected)
+        self.patience = patience_for(first.welcome.expected)
         if self._call is not None:
             self.returned = asyncio.get_running_loop().time()
         self._silent = self.down = 0.0
@@ -278,7 +278,7 @@ class HubConnection:
             self._silent = 0.0
             for frame in scattered(message):
                 if frame.WhichOneof("body") == "pulse":
-                    self._patience = patience_for(frame.pulse.expected)
+                    self.patience = patience_for(frame.pulse.expected)
                 self._member.take(frame)
 
     # ---- time --------------------------------------------------------------------------------
@@ -301,5 +301,5 @@ class HubConnection:
                 self._quiet_ticks = 0
                 self._control.append(pb.HubFrame(pulse=pb.HubPulse()))
                 self._wanted.set()
-            if self._silent > SILENT_SECONDS * self._patience and self._call is not None:
+            if self._silent > SILENT_SECONDS * self.patience and self._call is not None:
                 self._call.cancel()

@@ -66,6 +66,11 @@ class HubLink:
         """Seconds that a lost connection may take to come back."""
         return self.connection.grace
 
+    @property
+    def patience(self) -> float:
+        """By how many times silence may be longer here (`crowd.py`)."""
+        return self.connection.patience
+
     # ---- the owner's side --------------------------------------------------------------------
 
     async def joined(self, seconds: float) -> None:

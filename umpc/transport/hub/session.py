@@ -22,7 +22,8 @@ ACK_SECONDS = 3.0
 """Seconds after which an end acknowledges that has sent nothing since: every envelope costs the hub
 as much as a message. It is less than PROBE_SECONDS."""
 IDLE_SECONDS = 60.0
-"""Seconds in which a session must begin its call after it was opened."""
+"""Seconds in which a session must begin its call after it was opened; more at a hub of many: a
+node opens one with its dealer when it has agreed, and calls when all nodes have."""
 RESTING_SECONDS = 120.0
 """Seconds that the called side of an idle session waits for another call. The caller begins none
 after half of it (`resting.py`)."""
@@ -152,5 +153,5 @@ class Session(SessionCall):
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
             self._quiet = self._waited = 0.0
             return
-        limit = self._link.grace if has_begun else IDLE_SECONDS
+        limit = self._link.grace if has_begun else IDLE_SECONDS * self._link.patience
         self._await(seconds, absent, probe=PROBE_SECONDS, limit=limit, counts=not has_begun)
