@@ -1,11 +1,15 @@
-"""umpc.api.progress in a notebook: one line that changes."""
+"""umpc.api.progress: a notebook's one line that changes, and every kind of standard error."""
 
 from __future__ import annotations
 
+import io
 import sys
 from types import SimpleNamespace
 
-from umpc.api.progress import ProgressShow, notebook_display
+import pytest
+
+from umpc.api.progress import FORCED, ProgressShow, may_be_terminal, notebook_display
+from umpc.planning.forecast import Forecast
 
 
 def test_a_notebook_has_one_line_that_changes(monkeypatch, capsys):
@@ -26,3 +30,40 @@ def test_a_notebook_has_one_line_that_changes(monkeypatch, capsys):
 def test_a_shell_without_a_kernel_is_no_notebook(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: object()))
     assert notebook_display() is None
+
+
+class Writes:
+    """A standard error that another program has replaced: it says nothing of a terminal."""
+
+    def __init__(self):
+        self.text = ""
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self): ...
+
+
+@pytest.mark.parametrize("kind", ["none", "replaced", "closed"])
+def test_a_run_goes_on_without_a_usual_standard_error(kind, monkeypatch, capsys):
+    closed = io.StringIO()
+    closed.close()
+    stderr = {"none": None, "replaced": Writes(), "closed": closed}[kind]
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with ProgressShow(clock=iter([0.0] * 9).__next__) as show:
+        show.tell("prepare", 0, 2)
+        show.announce(Forecast(300.0, 1_234_567, 300 << 20))
+    assert capsys.readouterr().out == "", "the result alone is on standard output"
+    if kind == "replaced":
+        assert "prepare: 0 of 2" in stderr.text and "about 5 min" in stderr.text
+
+
+def test_a_terminal_has_a_bar(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: True))
+    assert may_be_terminal()
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: False))
+    for name in FORCED:
+        monkeypatch.delenv(name, raising=False)
+    assert not may_be_terminal()
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert may_be_terminal()

@@ -127,6 +127,21 @@ def test_a_following_study_opens_no_connection_and_tosses_no_coins_of_two_nodes(
     assert found.with_work(2.0, 3.0).following == found.following + 5.0
 
 
+@pytest.mark.parametrize(
+    ("changes", "saved"),
+    [
+        ({"backend": "garbled"}, 6 + 3 + LINK_SECONDS),
+        ({"backend": "triples"}, 6),
+        ({"backend": "triples", "noise": "in_mpc"}, 6),
+        ({"backend": "grid", "edges": "all"}, 6),
+    ],
+)
+def test_only_some_studies_without_a_dealer_leave_channels_to_the_next(file, changes, saved):
+    """Edges by triples and grids set theirs up each time."""
+    _, _, found = seconds(file, Network(1.0), dealer=None, preprocessing="none", **changes)
+    assert found.total - found.following == pytest.approx(saved)
+
+
 def test_bytes_pass_a_line(file):
     _, cost, with_line = seconds(file, Network(0.0, 1e4))
     assert with_line.online == pytest.approx(FIXED[2] + cost.bytes_online / 3 / 1e4)

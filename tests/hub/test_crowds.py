@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -64,18 +65,6 @@ def test_those_that_may_come_back_count_as_well():
     assert hub.relay.expected == MANY
 
 
-class Member:
-    """The user of a member's connection, who only counts what comes."""
-
-    def __init__(self) -> None:
-        self.taken = []
-
-    def take(self, frame: pb.HubFrame) -> None:
-        self.taken.append(frame)
-
-    def came_up(self) -> None: ...
-
-
 class Line:
     """The messages of a hub, one after the other."""
 
@@ -92,6 +81,60 @@ async def next_of(line: Line) -> pb.HubFrame | None:
     return await line.read()
 
 
+class Joining(Line):
+    """A member that joins, and whose connection then breaks. written: what the hub says to it."""
+
+    def __init__(self) -> None:
+        super().__init__(pb.HubFrame(join=pb.HubJoin(instance=bytes(16), listens=True)))
+        self.written: list[pb.HubFrame] = []
+
+    async def write(self, frame: pb.HubFrame) -> None:
+        self.written.append(frame)
+
+
+def test_a_hub_says_how_many_it_expects_and_expects_them_longer(monkeypatch):
+    monkeypatch.setattr(server, "peer_of", lambda *_, **__: SimpleNamespace(role="node", name="n"))
+    monkeypatch.setattr(server, "read", next_of)
+    monkeypatch.setattr(server, "PULSE_SECONDS", 1e-4)
+    delays = []
+
+    async def scenario() -> list[pb.HubFrame]:
+        hub, line = HubServer(Known(), 30), Joining()
+        hub.relay.seats = {each.key: each for each in map(seat, range(4 * MANY - 1))}
+
+        async def served(*parts) -> bool:
+            writing = asyncio.create_task(hub._write(*parts))
+            while len(line.written) < 2:
+                await asyncio.sleep(0)
+            writing.cancel()
+            return False
+
+        monkeypatch.setattr(hub, "_serve", served)
+        loop = asyncio.get_running_loop()
+        later = loop.call_later
+        monkeypatch.setattr(
+            loop, "call_later", lambda delay, *rest: (delays.append(delay), later(delay, *rest))[1]
+        )
+        await hub.Join(None, line)
+        return line.written
+
+    welcome, pulse = asyncio.run(scenario())
+    assert welcome.welcome.expected == pulse.pulse.expected == 4 * MANY
+    assert delays[-1] == 4 * 30
+
+
+class Member:
+    """The user of a member's connection, who only counts what comes."""
+
+    def __init__(self) -> None:
+        self.taken = []
+
+    def take(self, frame: pb.HubFrame) -> None:
+        self.taken.append(frame)
+
+    def came_up(self) -> None: ...
+
+
 def test_a_member_learns_from_welcome_and_pulses_how_many_a_hub_hears(monkeypatch):
     monkeypatch.setattr(connection, "read", next_of)
 
@@ -103,6 +146,9 @@ def test_a_member_learns_from_welcome_and_pulses_how_many_a_hub_hears(monkeypatc
         assert (link.grace, link.patience) == (30, 1.0)
         await link._read(Line(pb.HubFrame(pulse=pb.HubPulse(expected=4 * MANY))))
         assert (link.grace, link.patience) == (120, 4.0)
+        again = pb.HubFrame(welcome=pb.HubWelcome(grace_seconds=30, expected=1))
+        await link._join(Line(), Line(again))
+        assert link.grace == 120, "a hub that was started again expects few at first"
         await link._read(Line(pb.HubFrame(pulse=pb.HubPulse(expected=(1 << 32) - 1))))
         assert (link.grace, link.patience) == (connection.MOST_GRACE, MOST)
 

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class ProgressShow:
     def __enter__(self) -> ProgressShow:
         if shown := notebook_display():
             self._cell = shown.display(shown.Pretty("starting"), display_id=True)
-        elif sys.stderr.isatty() or any(name in os.environ for name in FORCED):
+        elif may_be_terminal():
             from umpc.api.progress_bar import live_bar  # rich takes a while to load
 
             if bar := live_bar(self.left):
@@ -66,7 +67,7 @@ class ProgressShow:
             f"100 Mbit/s; `umpc plan` says what other edges or protocols take"
         )
         if self._bar is None:
-            print(text, file=sys.stderr, flush=True)
+            _say(text)
         else:  # it stands above the bar
             self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
@@ -95,7 +96,22 @@ class ProgressShow:
         if done in (0, total) or now - self._last > 1:
             self._last = now
             left = f", {self.left()}" if self.left() else ""
-            print(f"{step}: {done} of {total}{left}", file=sys.stderr, flush=True)
+            _say(f"{step}: {done} of {total}{left}")
+
+
+def may_be_terminal() -> bool:
+    """Whether rich has to say if standard error is a terminal. It may be closed, or none."""
+    look = getattr(sys.stderr, "isatty", None)
+    with suppress(ValueError):
+        return bool(look and look()) or any(name in os.environ for name in FORCED)
+    return False
+
+
+def _say(text: str) -> None:
+    """Print a line on standard error, if there is one. Standard output has the result alone."""
+    if sys.stderr is not None:
+        with suppress(ValueError):
+            print(text, file=sys.stderr, flush=True)
 
 
 def notebook_display() -> Any:

@@ -21,7 +21,7 @@ from umpc.failpoints import failpoint, is_armed
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.batches import gathered, scattered
-from umpc.transport.hub.crowd import patience_for
+from umpc.transport.hub.crowd import MOST_GRACE, patience_for
 from umpc.transport.identity import Identity
 from umpc.transport.patience import processor_share, time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc
@@ -121,7 +121,7 @@ class HubServer(rpc.HubServicer):
         finally:
             del self._changed[seat]
             self._wake(self.relay.leave(seat, for_good=has_left or refusal is not None))
-            grace = self._grace * self._patience()
+            grace = min(self._grace * self._patience(), max(self._grace, MOST_GRACE))
             asyncio.get_running_loop().call_later(grace, self.relay.expire, seat)
             self._ended()
             if refusal is None:
@@ -155,7 +155,7 @@ class HubServer(rpc.HubServicer):
 
     async def _seated(self, role: str, name: str, context: JoinContext) -> Seat:
         try:
-            async with time_limit(JOIN_SECONDS):
+            async with time_limit(JOIN_SECONDS * self._patience()):
                 first = await read(context)
         except TimeoutError:
             first = None

@@ -24,7 +24,7 @@ from umpc.node.policy import Policy
 from umpc.node.reading_progress import reading_beside
 from umpc.node.record_cache import RecordCache, RecordRequest
 from umpc.node.records import Records, load_records
-from umpc.node.told_order import tell_order
+from umpc.node.told_order import is_told, tell_order
 from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
 
@@ -104,7 +104,8 @@ class Admission:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)
         if protocol_of(study).numbers_records(study):
             return records.numbered_anew(os.urandom, tell_order)
-        tell_order(np.arange(records.count))
+        if is_told():
+            tell_order(np.arange(records.count))
         return records
 
     def _parse(self, request: RecordRequest) -> Records:

@@ -35,6 +35,11 @@ def orders_told(tables: Iterable[Path]) -> dict[str, dict[str, str]]:
     return {path.stem: {VARIABLE: str(order_beside(path))} for path in tables}
 
 
+def is_told() -> bool:
+    """Whether the environment names a file for the order."""
+    return bool(os.environ.get(VARIABLE))
+
+
 def tell_order(order: IndexArray) -> None:
     """Write the order of the latest attempt, if the environment names a file for it."""
     import numpy as np

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.backends import tosses_apart
 from umpc.mpc.transfers.chained_set_up import MOST_PEERS
 from umpc.planning.machine import Machine, machine_of_bytes, measure_machine
 from umpc.planning.narrowing import (
@@ -133,7 +134,7 @@ def predict_seconds(
         set_up *= max(links, default=0)
     material = work_before + _on_line(_most_before(attempt, cost), network)
     meets = any(attempt.peers(node) for node in range(nodes))
-    keeps_channels = max(links, default=0) <= MOST_PEERS
+    keeps_channels = _makes_channels(study) and max(links, default=0) <= MOST_PEERS
 
     def prepared(kept: bool) -> float:
         """Seconds until all nodes are prepared. Args: kept: connections and what goes with them."""
@@ -146,6 +147,11 @@ def predict_seconds(
     online = FIXED[2] + network.delay * (attempt.rounds - 1 + 4)
     online += work_on_data + _on_line(cost.bytes_online / nodes, network)
     return _in_all(prepared(kept=False), online, network, prepared(kept=True))
+
+
+def _makes_channels(study: Study) -> bool:
+    """Whether nodes make channels after a study: for garbled edges, or coins beside a dealer."""
+    return study.backend == "garbled" or (study.dealer is not None and tosses_apart(study))
 
 
 def rounds_before(attempt: SharedAttempt, *, kept: bool = False) -> int:

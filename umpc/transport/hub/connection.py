@@ -28,7 +28,7 @@ from umpc.transport.call_end import CallEnd
 from umpc.transport.channels import LATE_SECONDS, connect
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.batches import gathered, scattered
-from umpc.transport.hub.crowd import patience_for
+from umpc.transport.hub.crowd import MOST_GRACE, patience_for
 from umpc.transport.hub.sealing import SESSION_BYTES
 from umpc.transport.identity import Identity
 from umpc.transport.patience import processor_share, time_limit
@@ -39,7 +39,6 @@ log = logging.getLogger("umpc.hub")
 
 GRACE_SECONDS = 30
 """Seconds that a lost connection may take to come back, until the hub names its own number."""
-MOST_GRACE = 600
 TICK_SECONDS = 1.0
 PULSE_TICKS = 5
 """Ticks in which nothing was sent, after which a sign of life goes to the hub."""
@@ -212,7 +211,7 @@ class HubConnection:
         writer: asyncio.Task[None] | None = None
         try:
             # A hub that greets all its members at once after a restart is late, and not gone.
-            async with time_limit(SILENT_SECONDS):
+            async with time_limit(SILENT_SECONDS * self.patience):
                 await self._join(call, end)
             writer = asyncio.create_task(self._write(call))
             reader = asyncio.create_task(self._read(end))
@@ -248,7 +247,7 @@ class HubConnection:
                 f"hub {self.hub.name!r} did not answer the greeting", culprit=self.hub.name
             )
         self._grace = max(1, first.welcome.grace_seconds)
-        self.patience = patience_for(first.welcome.expected)
+        self._hear_of(first.welcome.expected)
         if self._call is not None:
             self.returned = asyncio.get_running_loop().time()
         self._silent = self.down = 0.0
@@ -257,6 +256,10 @@ class HubConnection:
         self.is_up = True
         self._joined.set()
         self._member.came_up()
+
+    def _hear_of(self, expected: int) -> None:
+        """Take note of the hub's processes. It counts few after a restart: the most ones count."""
+        self.patience = max(self.patience, patience_for(expected))
 
     async def _write(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
         """Send control frames first, then one envelope of each session in turn."""
@@ -278,7 +281,7 @@ class HubConnection:
             self._silent = 0.0
             for frame in scattered(message):
                 if frame.WhichOneof("body") == "pulse":
-                    self.patience = patience_for(frame.pulse.expected)
+                    self._hear_of(frame.pulse.expected)
                 self._member.take(frame)
 
     # ---- time --------------------------------------------------------------------------------

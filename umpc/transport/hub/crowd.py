@@ -11,6 +11,8 @@ MANY = 512
 """Processes whose signs of life a hub reads in time, also where it shares its processor."""
 MOST = 32.0
 """A hub that lies about their number is waited for no longer than this many times."""
+MOST_GRACE = 600
+"""Seconds that nobody who is away is waited for beyond, unless a hub was started with more."""
 
 
 def patience_for(processes: int) -> float:

@@ -10,6 +10,7 @@ import asyncio
 
 from umpc.errors import UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.hub.crowd import MOST_GRACE
 from umpc.transport.hub.sealed_end import Connection
 from umpc.transport.hub.sealing import Opening, Parties, Seal
 from umpc.transport.hub.session_call import SessionCall
@@ -153,5 +154,6 @@ class Session(SessionCall):
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
             self._quiet = self._waited = 0.0
             return
-        limit = self._link.grace if has_begun else IDLE_SECONDS * self._link.patience
+        idle = min(IDLE_SECONDS * self._link.patience, MOST_GRACE)
+        limit = self._link.grace if has_begun else idle
         self._await(seconds, absent, probe=PROBE_SECONDS, limit=limit, counts=not has_begun)
