@@ -178,3 +178,31 @@ def test_a_short_total_is_encoded_once_for_all_nodes(is_short, times):
     assert len(totals) == times
     assert told == [[codec.encode_coordinator(m.Part(frame)) for frame in frames]] * 3
     assert (told[0][0] is told[1][0]) == is_short
+
+
+def test_a_reports_seconds_end_with_the_last_share(monkeypatch):
+    """The coordinator looks ahead beside the release, and its own work is no time of the study."""
+    now = [5.0]
+    monkeypatch.setattr(conductor, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    shares = [m.Released(ATTEMPT.id, b"share", each.records) for each in MEMBERS]
+    said = {m.Evaluate: [m.Ready((), 0, 1)] * 3, m.Release: shares}
+
+    class Answers(Link):
+        async def ask(self, step, message, kinds, seconds):
+            now[0] += 1.0
+            if type(message) in said:
+                return said[type(message)][self._place]
+            return await super().ask(step, message, kinds, seconds)
+
+        async def hang_up(self, *, is_over):
+            now[0] += 100.0
+
+    side = coordinator_of(STUDY)
+    monkeypatch.setattr(side, "anticipate", lambda: now.__setitem__(0, now[0] + 1000.0))
+    monkeypatch.setattr(side, "finish", lambda released, measured: measured)
+    links: list[Any] = [Answers(place, {**SAYS, m.Propose: answers()}) for place in range(3)]
+    parts = (side, links, silent, 5.0, [], expect_nothing, Losses(STUDY))
+    measured = asyncio.run(Conductor(*parts).conduct())
+    # propose, evaluate and release: three nodes and a second each
+    assert (measured.seconds_total, measured.seconds_online) == (9.0, 6.0)
+    assert now[0] > 1000.0, "it looked ahead"

@@ -92,15 +92,16 @@ class Joining(Line):
         self.written.append(frame)
 
 
-def test_a_hub_says_how_many_it_expects_and_expects_them_longer(monkeypatch):
+@pytest.mark.parametrize(("grace", "crowd", "longer"), [(30, 4, 120), (30, 32, 600), (900, 4, 900)])
+def test_a_hub_says_how_many_it_expects_and_expects_them_longer(grace, crowd, longer, monkeypatch):
     monkeypatch.setattr(server, "peer_of", lambda *_, **__: SimpleNamespace(role="node", name="n"))
     monkeypatch.setattr(server, "read", next_of)
     monkeypatch.setattr(server, "PULSE_SECONDS", 1e-4)
     delays = []
 
     async def scenario() -> list[pb.HubFrame]:
-        hub, line = HubServer(Known(), 30), Joining()
-        hub.relay.seats = {each.key: each for each in map(seat, range(4 * MANY - 1))}
+        hub, line = HubServer(Known(), grace), Joining()
+        hub.relay.seats = {each.key: each for each in map(seat, range(crowd * MANY - 1))}
 
         async def served(*parts) -> bool:
             writing = asyncio.create_task(hub._write(*parts))
@@ -119,8 +120,8 @@ def test_a_hub_says_how_many_it_expects_and_expects_them_longer(monkeypatch):
         return line.written
 
     welcome, pulse = asyncio.run(scenario())
-    assert welcome.welcome.expected == pulse.pulse.expected == 4 * MANY
-    assert delays[-1] == 4 * 30
+    assert welcome.welcome.expected == pulse.pulse.expected == crowd * MANY
+    assert delays[-1] == pytest.approx(longer, rel=0.01)
 
 
 class Member:

@@ -44,9 +44,9 @@ def tell_order(order: IndexArray) -> None:
     """Write the order of the latest attempt, if the environment names a file for it."""
     import numpy as np
 
-    path = os.environ.get(VARIABLE)
-    if not path:
+    if not is_told():
         return
+    path = os.environ[VARIABLE]
     ours = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(ours, "wb") as file:
         os.fchmod(ours, 0o600)  # a file that was there already keeps its rights otherwise

@@ -5,8 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from tests.support.mpc_studies import make_schema
+from umpc.protocols.grid.operators import cuts
 from umpc.protocols.grid.operators.cuts import Cuts
 
 SCHEMA = make_schema(x=("0", "99"), y=("-10", "10", "0.5"))
@@ -35,3 +37,14 @@ def test_every_value_has_the_number_of_the_cut_points_that_it_reaches():
             found = CUTS.apply({name: column, "other": column})
             assert found[name].tolist() == [expected[value] for value in column.tolist()]
             assert found["other"] is column
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 15])
+def test_numbers_do_not_depend_on_the_blocks_also_beyond_the_bounds(block, monkeypatch):
+    """A block with a value beyond the bounds is searched, and the others are looked up."""
+    monkeypatch.setattr(cuts, "CACHED", block)
+    every = np.arange(-30, 160, dtype=np.int64)
+    (found,) = CUTS.apply({"x": every}).values()
+    assert found.tolist() == [sum(point <= value for point in CUTS.points["x"]) for value in every]
+    assert found.dtype == np.int64
+    assert CUTS.apply({"x": every[:0]})["x"].tolist() == []

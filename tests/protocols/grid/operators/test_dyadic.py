@@ -142,3 +142,11 @@ def test_too_high_a_resolution_is_refused():
         compile_dyadic(kernels_of("kendall_tau", WIDE), 25)
     with pytest.raises(RangeError, match="from 0 on"):
         compile_dyadic(kernels_of("kendall_tau", WIDE), -1)
+
+
+def test_tables_of_all_levels_are_the_same_for_every_order_of_the_records():
+    grid = compile_dyadic(kernels_of("kendall_tau"), 6)
+    columns = random_columns(SCHEMA, RNG, 40)
+    order = RNG.permutation(40)
+    turned = {name: column[order] for name, column in columns.items()}
+    assert np.array_equal(grid.tabulate(turned), grid.tabulate(columns))

@@ -149,3 +149,13 @@ def test_a_table_is_the_same_for_every_order_of_the_records(name):
     order = RNG.permutation(30)
     turned = {field: column[order] for field, column in columns.items()}
     assert np.array_equal(grid.tabulate(turned), grid.tabulate(columns))
+
+
+def test_a_table_over_bins_is_the_same_for_every_order_of_the_records():
+    kernel = Kernel(find_statistic("kendall_tau").expressions(["x", "y"])[0], SCHEMA)
+    low = SCHEMA["x"].lower
+    grid = compile_grid([kernel], SCHEMA, cuts={"x": [low + 1, low + 2]})
+    columns = random_records(RNG, 30)
+    order = RNG.permutation(30)
+    turned = {field: column[order] for field, column in columns.items()}
+    assert np.array_equal(grid.tabulate(turned), grid.tabulate(columns))
