@@ -154,3 +154,27 @@ def test_a_member_learns_from_welcome_and_pulses_how_many_a_hub_hears(monkeypatc
         assert (link.grace, link.patience) == (connection.MOST_GRACE, MOST)
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("patience", "ticks"), [(1.0, 11), (4.0, 41)])
+def test_a_member_waits_as_much_longer_for_a_silent_hub(patience, ticks, monkeypatch):
+    monkeypatch.setattr(connection, "TICK_SECONDS", 2**-12)
+    monkeypatch.setattr(connection, "SILENT_SECONDS", 10 * 2**-12)
+    monkeypatch.setattr(connection, "processor_share", lambda: 1.0)
+    passed = []
+
+    class Waiting(Member):
+        def passed(self, seconds: float, counted: float) -> None:
+            passed.append(seconds)
+
+    async def scenario():
+        with monkeypatch.context() as patch:
+            patch.setattr(asyncio, "create_task", lambda coroutine: coroutine.close())
+            link = HubConnection(None, None, Waiting(), listens=True)
+        link.is_up, link.patience = True, patience
+        ticking = asyncio.create_task(link._tick())
+        link._call = SimpleNamespace(cancel=ticking.cancel)
+        await asyncio.gather(ticking, return_exceptions=True)
+
+    asyncio.run(scenario())
+    assert len(passed) == ticks
