@@ -4,6 +4,7 @@
 |---|---|
 | `__main__.py` | `python -m bench`: all parts, or some |
 | `gates.py` | sign gates: evaluation and key generation, as a share of the AES limit |
+| `command.py` | what a user of `umpc study run` waits for |
 | `comparisons.py` | comparisons by tables, as chunks make them, beside the AES limit of keys |
 | `cores.py` | chunks and a whole study on one core and on two |
 | `oblivious.py` | oblivious transfers a second and core |
