@@ -1,4 +1,4 @@
-"""What a user of `umpc study run` waits for: a new process, the study, and its report.
+"""The time for which a user of `umpc study run` waits: a new process, the study, and its report.
 
 `python -m bench.command [RUNS]` runs Kendall's tau over the bank table, with 2 nodes and a dealer
 that are up. Each run is a command of its own. Seconds are of the wall's clock but for *processor*,
