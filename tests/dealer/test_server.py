@@ -18,7 +18,6 @@ from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import AUTHORITY
 from umpc.study.attempt import commit
-from umpc.study.frames import Frame
 from umpc.study.sizes import Member
 
 STUDY = make_study(KENDALL, 3)
@@ -231,29 +230,3 @@ def test_a_node_that_is_missing_is_named_before_the_others_give_up(monkeypatch):
         assert [error.blame["umpc-culprit"] for error in found] == ["node-1"] * 2
 
     asyncio.run(scenario())
-
-
-def test_small_frames_of_a_node_share_messages_and_large_ones_do_not():
-    sizes = [10] * 1500 + [server.MESSAGE_BYTES, 10, 10]
-    frames = [
-        Frame("material", (0, 1), number, size, 8, bytes(size)) for number, size in enumerate(sizes)
-    ]
-
-    async def scenario() -> list[list[Frame]]:
-        queue = server.FrameQueue()
-        for frame in (*frames, None):
-            await queue.put(frame)
-        messages = []
-        while message := await queue.get():
-            messages.append(message)
-        return messages
-
-    messages = asyncio.run(scenario())
-    assert [frame for message in messages for frame in message] == frames
-    assert [len(message) for message in messages] == [885, 615, 1, 2]
-    for message in messages:
-        encoded = frame_codec.encode_frames(message)
-        assert (
-            frame_codec.decode_frames(pb.Frame.FromString(encoded.SerializeToString())) == message
-        )
-        assert len(message) == 1 or encoded.ByteSize() <= server.MESSAGE_BYTES

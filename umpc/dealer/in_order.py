@@ -10,7 +10,7 @@ so much of one attempt waits:
 
 | where | how much |
 |---|---|
-| a node's queue (`server.py`) | QUEUE_BYTES and one chunk, so 9 MB for each node |
+| a node's queue (`frame_queue.py`) | QUEUE_BYTES and one chunk, so 9 MB for each node |
 | here, computed or being computed | AHEAD full chunks and one batch, or a chunk for each worker |
 
 With two workers these are three batches: 24 full chunks.

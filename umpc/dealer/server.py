@@ -6,17 +6,16 @@
 | Deal | node | its material for one attempt |
 | Tell | node | a large request that the dealer asked for (`told_requests.py`) |
 
-When all nodes are there, the dealer generates chunk after chunk and puts them into bounded queues.
-The slowest node sets the pace. Material takes no more memory where there are more edges
-(`in_order.py`). When a node goes away, its attempt is over for all nodes.
+When all nodes are there, the dealer generates chunk after chunk (`attempt_run.py`) and puts them
+into bounded queues (`frame_queue.py`). The slowest node sets the pace. Material takes no more
+memory where there are more edges (`in_order.py`). When a node goes away, its attempt is over for
+all nodes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from functools import partial
@@ -26,24 +25,18 @@ from umpc import logs
 from umpc.compute.executor import Executor
 from umpc.crypto.prg import digest
 from umpc.crypto.signing import Verify
-from umpc.dealer.in_order import dealt_in_order
-from umpc.dealer.session import DealerSession
+from umpc.dealer.attempt_run import AttemptRun
 from umpc.dealer.told_requests import RequestName, ToldRequests
-from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
-from umpc.failpoints import failpoint
+from umpc.errors import LocalProtocolError, RemoteProtocolError, UmpcError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.masked.turns import chunks_together
 from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
-from umpc.protocols.base.protocol import Dealing
-from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol_of
+from umpc.protocols.registry import attempt_of, decode_study, load_all
 from umpc.study.attempt import check_openings
-from umpc.study.frames import Frame
 from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
-from umpc.transport.patience import time_limit
 from umpc.transport.services import AnyContext, rpc
 from umpc.transport.status import blame_of, lost, status_of
 from umpc.transport.tls import peer_of
@@ -55,21 +48,6 @@ ALLOWED = {
     "/umpc.v1.Dealer/Deal": {"node"},
     "/umpc.v1.Dealer/Tell": {"node"},
 }
-PART_OF_STEP = 0.9
-"""The part of a step for which the dealer waits for all nodes.
-
-The nodes wait for the whole step. So the dealer can tell them which node is missing.
-"""
-QUEUE_BYTES = 8 << 20
-"""Largest amount of material that waits for one node."""
-MESSAGE_BYTES = 64 << 10
-"""Largest message of several frames; a large frame is alone in its message."""
-BRIEF_BYTES = 2 << 20
-"""Material of one node that the event loop deals itself: it takes a few milliseconds."""
-BRIEF_SIZE = 1 << 15
-"""The largest study whose material it deals so: its edges, or its cells as if they were edges."""
-FRAME_BYTES = 64
-"""The most bytes of a frame beside its payload."""
 REMEMBERED = 1024
 """Number of ended attempts that the dealer remembers, so that proposals do not fill its memory.
 
@@ -264,158 +242,3 @@ class DealerServer(rpc.DealerServicer):
         else:
             log.warning("%s ended: %s", label, error.message, extra=place)
         self.finished(error)
-
-
-class AttemptRun:
-    """One attempt: a queue for each node, and the task that fills them."""
-
-    def __init__(
-        self,
-        attempt: SharedAttempt,
-        ended: Callable[[UmpcError | None], None],
-        workers: Executor | None = None,
-    ):
-        self.attempt = attempt
-        self._workers = workers
-        self._ended = ended
-        self._queues = [FrameQueue() for _ in attempt.members]
-        self._joined: set[int] = set()
-        self._delivered: set[int] = set()
-        self._over = False
-        self._producer = asyncio.create_task(self._produce())
-        self._all_here = asyncio.Event()
-
-    def join(self, index: int) -> None:
-        """Count a node as present. Raises: RemoteProtocolError if it asks a second time."""
-        if index in self._joined:
-            name = self.attempt.members[index].name
-            raise RemoteProtocolError(
-                f"{name} asked for its material a second time; it is dealt once", culprit=name
-            )
-        self._joined.add(index)
-        if len(self._joined) == len(self.attempt.members):
-            self._all_here.set()
-
-    def waits_for(self, name: str) -> bool:
-        """Whether this node has yet to ask for its material."""
-        members = enumerate(self.attempt.members)
-        return any(each.name == name and index not in self._joined for index, each in members)
-
-    async def frames(self, index: int) -> AsyncIterator[list[Frame]]:
-        """Yield a node's frames until the end, small ones together.
-
-        Raises: the error that ended the attempt early.
-        """
-        while frames := await self._queues[index].get():
-            yield frames
-        self._delivered.add(index)
-        if len(self._delivered) == len(self._queues):
-            self._end(None)
-
-    def fail(self, error: UmpcError) -> None:
-        """End the attempt with this error, for all nodes that do not have everything yet."""
-        self._producer.cancel()
-        for queue in self._queues:
-            queue.fail(error)
-        self._end(error)
-
-    def _end(self, error: UmpcError | None) -> None:
-        if not self._over:
-            self._over = True
-            self._ended(error)
-
-    async def _produce(self) -> None:
-        try:
-            await self._wait_for_all()
-            await self._deal()
-        except UmpcError as error:
-            self.fail(error)
-        except (MemoryError, ValueError, ArithmeticError, LookupError, TypeError) as error:
-            log.exception("dealing failed")
-            self.fail(LocalProtocolError(f"the dealer failed: {type(error).__name__}; see its log"))
-
-    async def _wait_for_all(self) -> None:
-        try:
-            async with time_limit(PART_OF_STEP * self.attempt.study.seconds_per_step):
-                await self._all_here.wait()
-        except TimeoutError:
-            names = [member.name for member in self.attempt.members]
-            absent = [name for index, name in enumerate(names) if index not in self._joined]
-            raise StepTimeout(
-                f"{', '.join(absent)} did not ask for material", culprit=absent[0], step="prepare"
-            ) from None
-
-    async def _deal(self) -> None:
-        is_brief = self.attempt.size <= BRIEF_SIZE and self.attempt.dealt_at_most <= BRIEF_BYTES
-        if is_brief:
-            session = _session_of(self.attempt)
-        else:
-            session = await asyncio.to_thread(_session_of, self.attempt)
-        failpoint("before-deal")
-        for index, queue in enumerate(self._queues):
-            await queue.put(session.seed_frame(index))
-        workers = None if is_brief else self._workers
-        takes_turns = workers is None or workers.takes_turns
-        batches = self.attempt.batches(None, chunks_together(self.attempt) if takes_turns else 1)
-        async for frames in dealt_in_order(session, batches, workers, is_brief):
-            for index, frame in frames:
-                await self._queues[index].put(frame)
-            failpoint("during-deal")
-        for queue in self._queues:
-            await queue.put(None)
-
-
-def _session_of(attempt: SharedAttempt) -> Dealing:
-    """Make the masks of an attempt."""
-    own = protocol_of(attempt.study).dealing(attempt, os.urandom)
-    return own or DealerSession(attempt, os.urandom)
-
-
-class FrameQueue:
-    """Frames for one node, bounded in bytes, from one producer to one consumer.
-
-    It ends with None, or with an error.
-    """
-
-    def __init__(self) -> None:
-        self._frames: deque[Frame | None] = deque()
-        self._bytes = 0
-        self._error: UmpcError | None = None
-        self._changed = asyncio.Event()
-
-    async def put(self, frame: Frame | None) -> None:
-        """Append a frame when there is room. None ends the queue."""
-        await self._until(lambda: self._bytes < QUEUE_BYTES)
-        self._frames.append(frame)
-        self._bytes += len(frame.payload) if frame else 0
-        self._changed.set()
-
-    async def get(self) -> list[Frame]:
-        """Return the next frames, which fit one message; none at the end.
-
-        Raises: the error that `fail` was given.
-        """
-        await self._until(lambda: self._frames or self._error)
-        if self._error:
-            raise self._error
-        frames: list[Frame] = []
-        size = 0
-        while self._frames and (frame := self._frames[0]) is not None:
-            size += FRAME_BYTES + len(frame.payload)
-            if frames and size > MESSAGE_BYTES:
-                break
-            frames.append(frame)
-            self._bytes -= len(frame.payload)
-            self._frames.popleft()
-        self._changed.set()
-        return frames
-
-    def fail(self, error: UmpcError) -> None:
-        """End the queue with this error, unless another came first."""
-        self._error = self._error or error
-        self._changed.set()
-
-    async def _until(self, condition: Callable[[], object]) -> None:
-        while not condition():
-            self._changed.clear()
-            await self._changed.wait()

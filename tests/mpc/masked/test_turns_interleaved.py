@@ -18,7 +18,7 @@ from tests.support.sessions import Run
 from tests.support.spread import small_chunks
 from tests.support.studies import AUC, SKEWNESS, Entropy
 from umpc.compute.executor import Executor
-from umpc.dealer import server
+from umpc.dealer import attempt_run, frame_queue
 from umpc.dealer.session import DealerSession
 from umpc.errors import PeerLost
 from umpc.mpc import waves
@@ -56,9 +56,9 @@ def drawn(name: str, number: int, patch: pytest.MonkeyPatch) -> Interleaved:
     patch.setattr(turns, "FEWEST", turn)
     patch.setattr(waves, "WAVE_CHUNKS", rng.choice((1, 2, 8)))
     patch.setattr(plan.Program, "small_cell", rng.choice((0, 0, 10, 40)))
-    patch.setattr(server, "QUEUE_BYTES", rng.choice((1, 100, 2_000, 1_000_000)))
-    patch.setattr(server, "MESSAGE_BYTES", rng.choice((1, 1_000, 60_000)))
-    patch.setattr(server, "BRIEF_SIZE", rng.choice((0, 0, 1_000_000)))
+    patch.setattr(frame_queue, "QUEUE_BYTES", rng.choice((1, 100, 2_000, 1_000_000)))
+    patch.setattr(frame_queue, "MESSAGE_BYTES", rng.choice((1, 1_000, 60_000)))
+    patch.setattr(attempt_run, "BRIEF_SIZE", rng.choice((0, 0, 1_000_000)))
     patch.setattr(material, "WINDOW_BYTES", rng.choice((1, 500, 3_000, 1_000_000)))
     if KERNEL is None:  # numpy computes the same batches
         patch.setattr(turns, "serves", rows.is_served)
