@@ -28,6 +28,7 @@
 | `nodes.py` | 64 nodes |
 | `members.py` | hundreds of members with one record each, in two processes that run many nodes |
 | `short_tables.py` | short CSV files, read with and without DuckDB |
+| `simulated_study.py` | a study of pairs without its nodes: what each process sends and computes |
 | `simulated.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
 | `hub.py` | many nodes through a hub, beside direct links |
 | `work.py` | processor seconds of each kind of work in a study with many nodes |

@@ -2,7 +2,7 @@
 
 `python -m bench.members 64 128 256` prints, for each number of members, the processor seconds of
 every process from the study's start to its end, its memory, and whether bytes equal the prediction
-and the model of `bench.simulated`.
+and the model of `bench.simulated_study`.
 `--hub` lets all of them dial a hub. `--hosts 4` chooses the number of host processes. `--busy 4`
 starts as many processes that compute without end, once all members wait. `--keep FOLDER` takes the
 logs of a study that failed.
@@ -26,7 +26,7 @@ from typing import Any
 from bench.harness import BUDGET, RULES, Site, made_up, peak_memory, processor_seconds
 from bench.hub import busy_processes
 from bench.jobs import JobFailed
-from bench.simulated import Simulated, study_of
+from bench.simulated_study import Simulated, study_of
 from bench.table import show
 from umpc.deployment.fork_server import fork_server
 from umpc.deployment.processes import Deployment, Served, ended_with_us

@@ -39,7 +39,9 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> N
 
 
 def show_targets(figures: Sequence[Figure]) -> None:
-    """Print all targets in one table, then one line for each job that failed."""
+    """Print all targets in one table, if there are some, then a line for each job that failed."""
+    if not figures:
+        return
     rows = [(f.work, f.measured, f.target, f.verdict) for f in figures]
     show("Targets", ("work", "measured", "target", ""), rows)
     for figure in figures:

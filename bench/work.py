@@ -246,7 +246,7 @@ def main() -> None:
 
     It compares chunk by chunk, chunks in batches, and one cell of all edges.
     """
-    from bench.simulated import study_of
+    from bench.simulated_study import study_of
 
     rows = []
     for nodes, records, together in ((64, 100, False), (64, 100, True), (2, 6_300, True)):

@@ -15,7 +15,7 @@ from bench.figures.paper003.data import load, uniform
 from bench.figures.paper003.protocols import histogram_estimate, protocol_of
 from bench.figures.paper003.theory import moments_of
 from bench.figures.paper003.traffic import bytes_of, noise_bytes, study_of, umpc_parties
-from bench.simulated import Simulated
+from bench.simulated_study import Simulated
 from umpc.mpc.cost import predict
 from umpc.protocols.ghazi_shuffle.mechanism import GhaziShuffle
 from umpc.protocols.ghazi_shuffle.split_mix import add_up
