@@ -123,7 +123,7 @@ def test_the_dealer_deals_for_all_kernels_but_those():
 
 
 @pytest.mark.parametrize("name", DEALT)
-@pytest.mark.parametrize(("ring", "few"), zip(RINGS, (False, True), strict=True), ids=str)
+@pytest.mark.parametrize(("ring", "few"), [*zip(RINGS, (False, True), strict=True)], ids=str)
 def test_element_shares_add_up_to_products_of_masks(name, ring, few):
     dealing = Dealing(name, ring, few=few)
     assert (

@@ -102,17 +102,18 @@ def _chosen(rows: Rows, piece: WordArray) -> tuple[WordArray, WordArray]:
     higher: WordArray | None = None
     while len(rows) > 1:
         half = len(rows) // 2
-        bit = piece >> np.uint64(5 + half.bit_length())
-        bit &= np.uint64(1)
-        in_lower = bit - np.uint64(1)  # ones, or zeros
-        others = np.bitwise_xor.reduce(rows[half:], axis=0)
-        others &= in_lower
+        lower, upper = rows[:half], rows[half:]
+        in_lower = piece >> np.uint64(5 + half.bit_length())
+        in_lower &= np.uint64(1)
+        in_lower -= np.uint64(1)  # ones where the place is in the lower half, or zeros
+        others = np.bitwise_xor.reduce(upper, axis=0) if half > 1 else upper[0]
         if higher is None:
-            higher = others
+            higher = others & in_lower
         else:
-            higher ^= others
-        np.subtract(np.uint64(0), bit, out=bit)
-        rows = rows[:half] ^ ((rows[:half] ^ rows[half:]) & bit)
+            higher ^= others & in_lower
+        rows = lower ^ upper
+        rows &= in_lower
+        rows ^= upper
     if higher is None:
         higher = np.zeros_like(rows[0])
     return rows[0], higher
