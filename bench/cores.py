@@ -54,7 +54,8 @@ from umpc.ustat.clear import evaluate_clear
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 
-EDGES, CHUNKS, RECORDS = 700_000, 16, 4_521
+EDGES, CHUNKS, RECORDS = 1_400_000, 32, 4_521
+"""Enough edges that a node computes several chunks together, as in a study of 10^7."""
 FEW = 8
 HASHED_BYTES = 1 << 21
 TURNS, LEAST_TURNS, TURNS_SECONDS = 60, 5, 15
