@@ -6,6 +6,7 @@ every node has charged for it once. A study for which nobody charged runs anew.
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Iterator
 from fractions import Fraction
@@ -14,8 +15,15 @@ import pytest
 
 from tests.support.node_ledgers import beside, held_by, share_of, start_again, wait_until
 from tests.system.conftest import SHUFFLERS, Lab, Outcome
-from umpc.deployment.processes import stop
-from umpc.errors import AlreadyReleased, PeerLost, PolicyRefused
+from umpc.coordinator.studyfile import load_study_file
+from umpc.deployment.processes import Served, stop
+from umpc.errors import AlreadyReleased, PeerLost, PolicyRefused, UmpcError
+from umpc.proto import codec
+from umpc.study import messages as m
+from umpc.transport.authority import Authority
+from umpc.transport.identity import Identity, load_identity
+from umpc.transport.services import node_stub
+from umpc.transport.stream import RpcStream
 
 EPSILON = Fraction(1, 10)
 AT_A_NODE = [
@@ -114,6 +122,40 @@ def test_a_node_that_stalls_after_the_charge_of_another_burns_nothing(here):
     again = run(here, "stalls")
     assert again.code == 0 and again.report["replayed"], again.error
     charged_once(here, before)
+
+
+def test_another_coordinator_makes_no_node_drop_what_it_holds(here):
+    """It knows the study, as every process of it does, and says that nobody has charged."""
+    before = spent(here)
+    start_again(here, "node-2", "before-charge", "100")
+    assert run(here, "rival").code == PeerLost.exit_code
+    start_again(here, "node-2", epsilon="100")
+    held = held_by(here, "node-2", "rival")
+    assert held
+    file = load_study_file(here.study_file(name="rival", epsilon="0.1"))
+    document = file.study("coordinator").encode()
+    folder = here.folder / "rival"
+    Authority.open(here.folder / "authority").issue("rival", "coordinator", folder)
+    asyncio.run(give_up(load_identity(folder, "coordinator"), document, here.served["node-2"]))
+    assert held_by(here, "node-2", "rival") == held
+    again = run(here, "rival")
+    assert again.code == 0 and again.report["replayed"], again.error
+    charged_once(here, before)
+
+
+async def give_up(identity: Identity, document: bytes, node: Served) -> None:
+    """Propose a study to a node, and give it up before the node answers."""
+    stream = RpcStream("node-2", "connect", codec.decode_node, ahead=8)
+    try:
+        await stream.connect(identity, "node", node.address, 10)
+        stream.begin(node_stub(stream.channel).Study())
+        await stream.write(codec.encode_coordinator(m.Propose(document, False)))
+        await stream.write(codec.encode_coordinator(m.Abort("", "nobody has charged", False)))
+        with pytest.raises(UmpcError):
+            while True:
+                await stream.next("propose", 20)
+    finally:
+        stream.cancel()
 
 
 def test_a_run_that_one_node_refuses_makes_no_other_drop_what_it_holds(tmp_path):

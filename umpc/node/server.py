@@ -229,8 +229,11 @@ class NodeServer(rpc.NodeServicer):
             self.finished(error)
 
     def _give_up(self, run: StudyRun) -> None:
-        """Drop what the run held: the coordinator says that no node has charged for it."""
-        if run.proposed is None:
+        """Drop what the run held: its coordinator says that no node has charged for it.
+
+        Whoever else proposes the study, which many processes know, drops nothing.
+        """
+        if run.proposed is None or run.proposed.coordinator != run.coordinator:
             return
         try:
             run.site.ledger.drop(run.proposed.whole.hash)

@@ -47,7 +47,7 @@ class Run:
         self.attempt = attempt
         self.name = name
         self.is_collected = False
-        self._seen = seen
+        self.seen = seen
         self._ended = ended
         self._joined: set[int] = set()
         self.seed: asyncio.Future[bytes] = loop.create_future()
@@ -68,7 +68,7 @@ class Run:
         self._look_around()
         seed = await self.order()
         if self._session is None:
-            making = asyncio.to_thread(ShufflerSession, attempt, self.name, seed, self._seen)
+            making = asyncio.to_thread(ShufflerSession, attempt, self.name, seed, self.seen)
             self._session = asyncio.create_task(making)
         return await self.until(asyncio.shield(self._session))
 

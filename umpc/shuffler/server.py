@@ -53,6 +53,12 @@ ALLOWED = {
     "/umpc.v1.Shuffler/Order": {"shuffler"},
     "/umpc.v1.Shuffler/Collect": {"coordinator"},
 }
+REMEMBERED = 1024
+"""Number of ended attempts whose deliveries the shuffler remembers, those of the latest runs.
+
+It names a node that delivers something else in a later run of the same attempt. Where it has
+forgotten the attempt, such a node changes only what it could have delivered at first.
+"""
 HELLO_SECONDS = 60
 """Seconds that a busy node may take to say for which attempt it calls."""
 DeliverContext = Context[pb.ShuffleRequest, pb.ShuffleReply]
@@ -79,6 +85,7 @@ class ShufflerServer(rpc.ShufflerServicer):
         self.verify = verify or verifier_of_members(identity)
         self._runs: dict[bytes, Run] = {}
         self._seen: dict[bytes, Seen] = {}
+        """Digests of what nodes delivered, by the attempt's id, the latest runs at the end."""
         self._ordering: set[asyncio.Task[None]] = set()
 
     async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
@@ -280,7 +287,7 @@ class ShufflerServer(rpc.ShufflerServicer):
                 "run the study again"
             )
         if attempt not in self._runs:
-            seen = self._seen.setdefault(attempt, {})
+            seen = self._seen.pop(attempt, {})
             run = self._runs[attempt] = Run(study, attempt, self.identity.name, seen, self._ended)
             log.info(
                 "attempt %s of study %r: a run begins",
@@ -306,6 +313,7 @@ class ShufflerServer(rpc.ShufflerServicer):
 
     def _ended(self, run: Run, error: UmpcError | None) -> None:
         self._runs.pop(run.attempt, None)
+        self._remember(run)
         label = f"attempt {run.attempt.hex()[:8]} of study {run.study.name!r}"
         step = error.step if error else None
         place = logs.belongs(run.study.hash, step or "release")
@@ -315,6 +323,13 @@ class ShufflerServer(rpc.ShufflerServicer):
             name = type(error).__name__
             log.warning("%s ended: %s: %s", label, name, error.message, extra=place)
         self.finished(error)
+
+    def _remember(self, run: Run) -> None:
+        """Keep what nodes delivered, if any did: only they prove that there is such an attempt."""
+        if run.seen:
+            self._seen[run.attempt] = run.seen
+            while len(self._seen) > REMEMBERED:
+                del self._seen[next(iter(self._seen))]
 
 
 def _fault(error: Exception) -> LocalProtocolError:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.ledgers import A, B, C, D, balance, kinds, opened, pay
 from umpc.errors import AlreadyReleased, InsufficientBudget, LedgerError
+from umpc.node.budget.budget_account import course_in
+from umpc.node.budget.held_attempts import KEPT
 from umpc.study.course import Course
 
 ATTEMPT = bytes(32)
@@ -88,3 +90,15 @@ def test_a_row_of_a_step_that_was_not_paid_is_wrong(path):
         ledger.write_row("step", A, zero, zero, attempt=ATTEMPT + step(2).encode())
     with pytest.raises(LedgerError, match="'step' cannot follow"):
         opened(path)
+
+
+def test_what_is_kept_for_an_answer_is_no_course_whatever_its_bytes_are(path):
+    """A rest of 28 bytes under a pad has the length of a course, and may end with step 1 of 3."""
+    kept = KEPT + bytes(20) + step(1).encode()[-8:]
+    assert course_in(ATTEMPT + kept) is not None
+    with opened(path) as ledger:
+        ledger.reserve(A, Fraction(3), name="asks later")
+        ledger.reserve_delta(A, D)
+        pay(ledger, A, ATTEMPT, b"share", kept)
+        assert kinds(ledger)[2:] == ["charge"]
+        assert ledger.released(A).table == kept

@@ -22,6 +22,7 @@ from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.node.attempts.site import Site
 from umpc.node.audit.study_rows import about
+from umpc.node.budget.held_attempts import KEPT
 from umpc.node.budget.ledger import Ledger, StoredAnswer, StoredRelease
 from umpc.proto import codec
 from umpc.protocols.base.node import NodeSide
@@ -31,9 +32,6 @@ from umpc.study.document import Study
 from umpc.transport.patience import time_limit
 
 log = logging.getLogger("umpc.node")
-
-KEPT = b"umpc kept 2\0"
-"""The beginning of what a ledger keeps for an answer. Former versions kept other things."""
 
 
 @dataclass(frozen=True)

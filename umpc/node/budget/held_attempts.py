@@ -23,6 +23,12 @@ from umpc.node.budget.budget_account import BudgetCost, StoredRow, exact_text, r
 MOST_HELD = 64
 """Largest number of studies that a data set reserves for at once, whether running or held."""
 TAG = b"umpc held attempt 1"
+KEPT = b"umpc kept 2\0"
+"""The beginning of what is kept for an answer, behind the attempt's id.
+
+Former versions of umpc kept other things. A course can stand in the same place, and its id begins
+so with probability 2^-96.
+"""
 TABLE = (
     "CREATE TABLE IF NOT EXISTS held (study BLOB PRIMARY KEY, name TEXT NOT NULL,"
     " epsilon TEXT NOT NULL, delta TEXT NOT NULL, attempt BLOB NOT NULL, share BLOB NOT NULL,"

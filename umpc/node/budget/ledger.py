@@ -63,7 +63,7 @@ from umpc.node.budget import charge_events, cohort_records
 from umpc.node.budget import held_attempts as holds
 from umpc.node.budget.budget_account import ATTEMPT_BYTES, BudgetCost, course_in
 from umpc.node.budget.budget_limits import check_delta, check_epsilon, insufficient
-from umpc.node.budget.held_attempts import MOST_HELD, HeldAttempt
+from umpc.node.budget.held_attempts import KEPT, MOST_HELD, HeldAttempt
 from umpc.node.budget.ledger_queries import (
     QUESTION_BYTES,
     LedgerQueries,
@@ -295,7 +295,7 @@ class Ledger(LedgerQueries):
     def _kind_of(self, held: HeldAttempt) -> str:
         """The kind of the row that releases a held attempt. Raises: AlreadyReleased."""
         course = course_in(held.attempt)
-        if course is None:
+        if course is None or held.attempt.startswith(KEPT, ATTEMPT_BYTES):
             return "charge"
         self._is_paid(held.study, course)
         return "course" if held.epsilon else "step"
