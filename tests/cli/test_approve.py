@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import umpc as umpc_package
 from tests.support.gopa import gopa_study
+from tests.support.grid import grid_study
 from tests.support.local import local_study
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import KENDALL, library_study, make_study
@@ -25,7 +26,7 @@ from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.policy import ANYTHING
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
-from umpc.study.parts import FieldText
+from umpc.study.parts import FieldBins, FieldText
 from umpc.ustat.text import to_text
 from umpc.ustat.tracing import trace
 
@@ -135,6 +136,17 @@ def test_a_study_that_calls_itself_what_it_is_not_is_seen_through(site):
         "but it equals no statistic of the library with default parameters"
         in site.said("show", digits(OWN))
     )
+
+
+def test_bins_and_levels_are_shown_where_a_study_chooses_some(site):
+    bins = (FieldBins("x", cuts=("1", "3")), FieldBins("y", 2))
+    cut, by_levels = grid_study(name="cut", bins=bins), grid_study(name="levels", levels=5)
+    site.ask(cut)
+    site.ask(by_levels)
+    lines = site.said("show", digits(cut))
+    assert "  bins        'x': cut at 1, 3" in lines
+    assert "  bins        'y': 2 of equal width" in lines
+    assert "levels        5" in site.said("show", digits(by_levels))
 
 
 def test_a_public_label_and_what_is_told_of_it_are_shown(site):

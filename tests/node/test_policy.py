@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.central import central_study
 from tests.support.gopa import gopa_study
+from tests.support.grid import grid_study
 from tests.support.local import local_study
 from tests.support.several import several
 from tests.support.shuffled import shuffled_study
@@ -17,7 +18,7 @@ from umpc.errors import PolicyRefused
 from umpc.node.policy import ANYTHING, Policy
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
-from umpc.study.parts import FieldText
+from umpc.study.parts import FieldBins, FieldText
 
 
 def guarded(study: Study) -> Study:
@@ -279,6 +280,22 @@ def test_a_study_of_allowed_kernels_is_a_computation_of_its_own():
     both = Policy(kernels=frozenset({TAU_HASH, GINI_HASH}))
     assert f"add {computation_hash(study)} to kernels" in refusal(both, study)
     assert allows(Policy(kernels=frozenset({computation_hash(study)})), study)
+
+
+def test_bins_and_levels_are_part_of_the_computation_that_a_hash_allows():
+    """With cut points of its choice a coordinator makes another statistic of an allowed kernel."""
+    plain = grid_study()
+    field = plain.fields[0].name
+    cut = FieldBins(field, cuts=("2",))
+    others = [plain.replaced(bins=(cut,)), plain.replaced(levels=5)]
+    others.append(local_study("bell-ldp", bins=(FieldBins(field, 2),)))
+    hashes = {computation_hash(each) for each in (plain, local_study("bell-ldp"), *others)}
+    assert len(hashes) == 5
+    same = plain.replaced(bins=(FieldBins(field, cuts=("2.0",)),), levels=0)
+    assert computation_hash(same) == computation_hash(others[0])
+    only_plain = Policy(kernels=frozenset({computation_hash(plain)}), min_colluding=0)
+    assert allows(only_plain, plain)
+    assert f"add {computation_hash(others[0])} to kernels" in refusal(only_plain, others[0])
 
 
 def test_the_delta_of_the_release_is_bounded_with_that_of_finite_draws():

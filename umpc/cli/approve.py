@@ -245,6 +245,7 @@ def description_of(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
     for field in study.fields:
         yield "field", _field(field)
+    yield from _coarser(study)
     if study.people is not None:
         yield "protects", study.protected
     if study.condition is not None:
@@ -292,6 +293,18 @@ def _kernels(study: Study) -> Iterator[tuple[str, str]]:
         width = edge_change(kernel, study.adversary)
         change = f"{width} per edge when one record is replaced"
         yield "  Δf", f"{change}; gets epsilon {epsilon}"
+
+
+def _coarser(study: Study) -> Iterator[tuple[str, str]]:
+    """The bins and levels in which values count as equal, if the study chooses some."""
+    from umpc.study.computation import unusual
+
+    chosen = unusual(study.settings)
+    for bins in chosen.get("bins", ()):
+        cuts = f"cut at {', '.join(bins.cuts)}"
+        yield "  bins", f"{bins.field!r}: {cuts if bins.cuts else f'{bins.count} of equal width'}"
+    if "levels" in chosen:
+        yield "levels", str(chosen["levels"])
 
 
 def _privacy(study: Study) -> Iterator[tuple[str, str]]:

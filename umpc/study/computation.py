@@ -10,13 +10,18 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from umpc.study.document import Study
-from umpc.study.parts import FieldText
+from umpc.study.parts import FieldBins, FieldText, exact
+from umpc.study.settings import Settings
 
 HASH_TAG = "umpc computation 1"
 """The first part of the text that `Computation.hash` hashes: its purpose and its version."""
+LATER = ("where", "person", "records_per_person", "parts", "strata", "coarser")
+"""Facts that came when administrators had lists of hashes. They enter it where they are used."""
+COARSER = ("bins", "levels")
+"""The settings of protocols that make values coarser before anything is computed from them."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Computation:
     where: the condition on records in its canonical spelling; empty without one.
     person, records_per_person: the column that tells people apart; empty and 0 without one.
     parts, strata: the values of a study that reports several; empty for others.
+    coarser: the bins and levels that make the fields coarser, where they are not the usual ones.
     """
 
     protocol: str
@@ -46,6 +52,7 @@ class Computation:
     records_per_person: int = 0
     parts: tuple[tuple[str, str, int, str], ...] = ()
     strata: str = ""
+    coarser: tuple[tuple[str, object], ...] = ()
 
     @classmethod
     def of(cls, study: Study) -> Self:
@@ -65,13 +72,14 @@ class Computation:
                 (part.statistic, part.estimator, part.sums, part.stratum) for part in study.several
             ),
             strata=study.stratum_field,
+            coarser=_coarser(study.settings),
         )
 
     @property
     def hash(self) -> str:
         """SHA-256, in hex. The order of the fields and the spelling of numbers do not matter."""
         facts = {**vars(self), "fields": _canonical(self.fields)}
-        for later in ("where", "person", "records_per_person", "parts", "strata"):
+        for later in LATER:
             if not facts[later]:
                 del facts[later]  # so that earlier allow-lists hold
         covered = json.dumps([HASH_TAG, facts], sort_keys=True)
@@ -83,11 +91,32 @@ def computation_hash(study: Study) -> str:
     return Computation.of(study).hash
 
 
+def unusual(settings: Settings) -> dict[str, Any]:
+    """The settings that make values coarser and have not their default, by key."""
+    usual = type(settings)()
+    values = {key: getattr(settings, key, None) for key in COARSER}
+    return {key: value for key, value in values.items() if value != getattr(usual, key, None)}
+
+
+def _coarser(settings: Settings) -> tuple[tuple[str, object], ...]:
+    return tuple(
+        (key, _exact_bins(value) if key == "bins" else value)
+        for key, value in unusual(settings).items()
+    )
+
+
+def _exact_bins(bins: Sequence[FieldBins]) -> list[tuple[str, int, list[str]]]:
+    """The bins sorted by field, with exact cut points."""
+    return sorted(
+        (each.field, each.count, [str(exact(cut, "bins")) for cut in each.cuts]) for each in bins
+    )
+
+
 def _canonical(fields: Sequence[FieldText]) -> list[tuple[object, ...]]:
     """The fields sorted by name, with exact numbers."""
     found: list[tuple[object, ...]] = []
     for field in sorted(fields, key=lambda each: each.name):
-        exact = field.schema()
-        numbers = map(str, (exact.lower, exact.upper, exact.resolution))
+        schema = field.schema()
+        numbers = map(str, (schema.lower, schema.upper, schema.resolution))
         found.append((field.name, *numbers, field.categories, field.public))
     return found
