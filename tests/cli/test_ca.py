@@ -101,6 +101,18 @@ def test_show_gives_the_same_authority_for_everybody(authority, tmp_path):
     assert "name" not in shown[2]
 
 
+def test_show_never_takes_a_certificates_word_for_its_authority(authority, tmp_path):
+    run("issue", "--authority", authority, "--name", "d", "--role", "dealer", tmp_path / "d")
+    alone = tmp_path / "cert.pem"
+    alone.write_bytes((tmp_path / "d/cert.pem").read_bytes())
+    assert "as the certificate itself says: nothing here proves it" in run("show", alone)
+    run("init", tmp_path / "other")
+    (tmp_path / "d/ca.pem").write_bytes((tmp_path / "other/ca.pem").read_bytes())
+    with pytest.raises(CertificateError, match="which did not sign the certificate beside it"):
+        run("show", tmp_path / "d")
+    assert "as the certificate itself says" in run("show", tmp_path / "d/cert.pem")
+
+
 def test_show_of_an_empty_folder_says_what_is_missing(tmp_path):
     with pytest.raises(CertificateError, match=r"cert\.pem is missing"):
         run("show", tmp_path)

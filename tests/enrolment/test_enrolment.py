@@ -7,12 +7,14 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
 
 from umpc.enrolment import site_side
 from umpc.enrolment.authority_side import EnrolmentOffice
 from umpc.enrolment.register import ADMITTED, ASKED, DECLINED
 from umpc.enrolment.texts import AdmissionText, Invitation, Request
 from umpc.errors import CertificateError, ConfigError
+from umpc.transport import authority
 from umpc.transport.authority import Authority, load_certificate, load_identity
 from umpc.transport.certificates import fingerprint, issuer_fingerprint
 
@@ -69,6 +71,23 @@ def test_without_an_invitation_the_authority_must_be_compared(office, tmp_path):
     assert sorted(path.name for path in site.iterdir()) == ["key.pem", "request.csr"]
     spoken = " ".join(re.findall("....", own.upper()))
     assert issuer_fingerprint(finish(site, answer, expected=spoken).certificate) == own
+
+
+def test_an_authority_that_writes_anothers_digits_into_its_certificate_is_refused(
+    office, tmp_path, monkeypatch
+):
+    """Somebody between a site and its authority sees the request, and answers in its place."""
+    site, digits = tmp_path / "site", fingerprint(office.authority.cert)
+    with monkeypatch.context() as patch:
+        patch.setattr(authority, "key_digest", lambda key: bytes.fromhex(digits))
+        Authority.create(tmp_path / "evil", now=NOW)
+        answer = admit(EnrolmentOffice(tmp_path / "evil", now=lambda: NOW), join(site))
+    forged = load_certificate(tmp_path / "evil" / "ca.pem")
+    kind = x509.SubjectKeyIdentifier
+    assert forged.extensions.get_extension_for_class(kind).value.digest.hex() == digits
+    with pytest.raises(CertificateError, match="another fingerprint was given"):
+        finish(site, answer, expected=digits)
+    assert sorted(path.name for path in site.iterdir()) == ["key.pem", "request.csr"]
 
 
 def test_a_changed_bit_of_any_text_is_refused(office, tmp_path):

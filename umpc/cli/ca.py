@@ -132,7 +132,7 @@ def sign(
     cert = signer.sign(csr, name=name or asked_name, role=role or asked_role, days=days)
     write_public(out, cert)
     beside = signer.write_trust(out.parent)
-    _describe(load_certificate(out))
+    _describe(load_certificate(out), authority / "ca.pem", must_fit=True)
     click.echo(f"return {', '.join(map(str, [out, *beside]))} to the site")
 
 
@@ -168,7 +168,7 @@ def issue(authority: Path, name: str, role: str, folder: Path, days: int) -> Non
     from umpc.transport.authority import Authority, load_certificate
 
     Authority.open(authority).issue(name, role, folder, days)
-    _describe(load_certificate(folder / "cert.pem"))
+    _describe(load_certificate(folder / "cert.pem"), folder / "ca.pem", must_fit=True)
 
 
 @ca.command()
@@ -285,27 +285,56 @@ def show(folder_or_cert: Path) -> None:
         if content.lstrip().startswith(b"umpc-request-"):
             _describe_request(_request_in(content))
             return
-        _describe(load_certificate(path))
+        _describe(load_certificate(path), path.parent / "ca.pem", must_fit=False)
         return
     is_authority = (path / "ca.pem").exists() and not (path / "cert.pem").exists()
-    _describe(load_certificate(path / ("ca.pem" if is_authority else "cert.pem")))
+    shown = path / ("ca.pem" if is_authority else "cert.pem")
+    _describe(load_certificate(shown), path / "ca.pem", must_fit=True)
     revoked = load_revoked(path / "crl.pem", read_file(path / "ca.pem", REMAKE))
     if revoked is not None:
         _describe_list(revoked)
 
 
-def _describe(cert: x509.Certificate) -> None:
-    """Print a certificate's facts. An authority's own certificate has no name and role."""
-    from umpc.transport.authority import fingerprint, issuer_fingerprint, names_of
+def _describe(cert: x509.Certificate, beside: Path, *, must_fit: bool) -> None:
+    """Print a certificate's facts. An authority's own certificate has no name and role.
 
-    if fingerprint(cert) != issuer_fingerprint(cert):
+    Args: beside: the ca.pem in its folder. must_fit: whether this must have signed it.
+    Raises: CertificateError where it must, and did not.
+    """
+    from umpc.transport.certificates import is_signed_by, names_of
+
+    authority = _authority_of(cert, beside, must_fit=must_fit)
+    if not is_signed_by(cert, cert):
         name, role = names_of(cert)
         click.echo(f"name         {name}")
         click.echo(f"role         {role}")
     click.echo(f"valid from   {cert.not_valid_before_utc:%Y-%m-%d %H:%M} UTC")
     click.echo(f"valid until  {cert.not_valid_after_utc:%Y-%m-%d %H:%M} UTC")
     click.echo(f"serial       {cert.serial_number:x}")
-    click.echo(f"authority    {issuer_fingerprint(cert)}")
+    click.echo(f"authority    {authority}")
+
+
+def _authority_of(cert: x509.Certificate, beside: Path, *, must_fit: bool) -> str:
+    """Return the fingerprint of the key that signed a certificate, or what the certificate says."""
+    from umpc.errors import CertificateError
+    from umpc.transport.certificates import (
+        fingerprint,
+        is_signed_by,
+        issuer_fingerprint,
+        load_certificate,
+    )
+
+    if is_signed_by(cert, cert):
+        return fingerprint(cert)
+    ca = load_certificate(beside) if beside.exists() else None
+    if ca is not None and is_signed_by(cert, ca):
+        return fingerprint(ca)
+    if ca is not None and must_fit:
+        raise CertificateError(
+            f"{beside} is of authority {fingerprint(ca)}, which did not sign the certificate beside"
+            " it: restore the files that `umpc enrol finish` wrote, or join again"
+        )
+    return f"{issuer_fingerprint(cert)}, as the certificate itself says: nothing here proves it"
 
 
 def _describe_request(csr: bytes) -> None:

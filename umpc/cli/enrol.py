@@ -270,13 +270,13 @@ def finish(text: str, folder: Path, role: str, fingerprint: str) -> None:
 def _finish(folder: Path, own: Path, admission: AdmissionText, expected: str = "") -> None:
     from umpc.enrolment import site_side
     from umpc.enrolment.texts import grouped
-    from umpc.transport.certificates import issuer_fingerprint
+    from umpc.transport.certificates import fingerprint, load_certificate
 
     identity = site_side.finish(own, admission, expected=expected)
     click.echo(f"name         {identity.name}")
     click.echo(f"role         {identity.role}")
     click.echo(f"valid until  {identity.not_after:%Y-%m-%d %H:%M} UTC")
-    click.echo(f"authority    {grouped(issuer_fingerprint(identity.certificate))}")
+    click.echo(f"authority    {grouped(fingerprint(load_certificate(own / 'ca.pem')))}")
     if identity.role == "node":
         config = folder / "node.toml"
         click.echo(f"next         umpc node doctor --config {config}")

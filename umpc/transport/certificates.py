@@ -242,12 +242,20 @@ def key_digest(key: PublicKey) -> bytes:
 
 
 def fingerprint(ca: x509.Certificate) -> str:
-    """Return the digest of an authority's key (RFC 7093, method 1), to compare by telephone."""
-    return ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value.digest.hex()
+    """Return the digest of an authority's key (RFC 7093, method 1), to compare by telephone.
+
+    It is of the key itself. Anybody can write the same digits into a certificate's extension.
+
+    Raises: CertificateError unless the key is of P-256.
+    """
+    return key_digest(p256_key_of(ca)).hex()
 
 
 def issuer_fingerprint(cert: x509.Certificate) -> str:
-    """Return the `fingerprint` of the authority that, by its own words, signed a certificate."""
+    """Return the `fingerprint` of the authority that, by its own words, signed a certificate.
+
+    Nobody has checked these words: they help to find a mistake, and prove nothing.
+    """
     found = cert.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
     return (found.key_identifier or b"").hex()
 
