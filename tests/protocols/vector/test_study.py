@@ -14,6 +14,7 @@ from umpc.protocols.registry import checked, delta_of, protocol_of
 from umpc.protocols.vector import node as node_side
 from umpc.protocols.vector.clipping import ALLOWED
 from umpc.protocols.vector.noise_binding import epsilon_of_steps, noise_of_vector, scales_of
+from umpc.protocols.vector.settings import course_of
 from umpc.simulation import simulate
 from umpc.study.computation import computation_hash
 from umpc.study.sizes import Sizes
@@ -136,6 +137,16 @@ def test_all_steps_of_a_course_have_one_identity_and_another_training_has_its_ow
     ids = {course(**changes).id for changes in others}
     assert len(ids) == len(others) and first.id not in ids
     assert protocol_of(vector_study()).course(vector_study()) is None
+
+
+def test_without_a_loss_other_kernels_are_another_course():
+    """An approval of the first step holds for all of its course, and nothing ties these kernels."""
+    facts = {"course": "quarterly", "steps": 3, "delta": "1e-6"}
+    first, same, other = (
+        course_of(plain_study(kernels, step=step, **facts))
+        for kernels, step in ((["a.a + b.a"], 1), (["a.a + b.a"], 2), (["a.a * b.a"], 2))
+    )
+    assert first.id == same.id != other.id
 
 
 def test_a_site_allows_all_steps_of_a_loss_by_one_hash():

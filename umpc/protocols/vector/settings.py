@@ -144,8 +144,10 @@ def _numbers(key: str, texts: tuple[str, ...], count: int) -> list[Fraction | No
 def course_of(study: Study) -> Course | None:
     """The place of a study in its course; None for a study that is all by itself.
 
-    The id covers everything but the study's own name, its step, its weights and the kernels, which
-    follow from the weights. So all steps of a course have one E's size, one noise and one clipping.
+    The id covers everything but the study's own name, its step, its weights and the kernels of a
+    loss, which follow from the weights. So all steps of a course have one E's size, one noise and
+    one clipping. Where no loss ties the kernels to the weights, they are covered, too: what is
+    allowed of one step must not be said of others.
     """
     settings = study.settings_as(VectorSettings)
     if not settings.course:
@@ -153,7 +155,11 @@ def course_of(study: Study) -> Course | None:
     common = msgspec.structs.replace(without_addresses(settings), step=1, weights=())
     nodes = tuple(Participant(node.name, "") for node in study.nodes)
     first = msgspec.structs.replace(
-        study, name=settings.course, kernels=(), nodes=nodes, settings=common
+        study,
+        name=settings.course,
+        kernels=() if settings.loss else study.kernels,
+        nodes=nodes,
+        settings=common,
     )
     return Course(digest(COURSE_TAG, first.encode()), settings.step, settings.steps)
 
