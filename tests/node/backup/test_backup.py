@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tarfile
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,8 +22,9 @@ from umpc.node.approvals import ACCEPTED, PENDING, REJECTED, Approvals, approval
 from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.reading import rows
 from umpc.node.audit.trail import AuditTrail
-from umpc.node.backup.evidence import charges_after
-from umpc.node.backup.restoring import Restored, Statement, restore
+from umpc.node.backup.archive import LEDGER
+from umpc.node.backup.evidence import charges_after, note_of
+from umpc.node.backup.restoring import Restoration, Restored, Statement, restore
 from umpc.node.budget.anchor import read_key
 from umpc.node.budget.ledger import QUESTION_BYTES, Ledger
 from umpc.node.budget.ledger_place import Place
@@ -246,14 +248,74 @@ def test_the_commands_say_what_they_do(site, tmp_path):
             run("node", "restore", archive, *config, "--charged-since", wrong)
 
 
-def test_a_study_that_a_restored_node_charged_again_counts_twice(tmp_path):
-    """The ledger of the first restore did not know the study, and was lost as well."""
+@pytest.mark.parametrize(
+    ("note", "sum_of_all"),
+    [(note_of(0, "restore"), 2), (note_of(1, "restore"), 3), ("of a former version", 3)],
+)
+def test_a_study_that_a_restored_node_charged_again_counts_twice(tmp_path, note, sum_of_all):
+    """The ledger of the first restore did not know the study, and was lost as well.
+
+    Its backup was older than the study's charge in the first case, and newer in the second.
+    """
     place = Place.of(tmp_path / "ledger.sqlite")
     place.key.write_bytes(b"k" * 32)
     place.key.chmod(0o600)
     trail = AuditTrail(tmp_path / "ledger.sqlite")
     charge = AuditRow("charge", study="ab" * 32, epsilon="1", delta="0")
-    trail.append(charge, charge, AuditRow("restore", epsilon="1", delta="0"), charge)
+    trail.append(charge, charge, AuditRow("restore", epsilon="1", delta="0", note=note), charge)
     content = SimpleNamespace(account=SimpleNamespace(charged={}))
     found = charges_after(trail.path, read_key(place.key), content, 0)
-    assert found == (3, Fraction(2), Fraction(0))
+    assert found == (3, Fraction(sum_of_all), Fraction(0))
+
+
+def test_what_was_counted_after_a_newer_backup_counts_after_an_older_one(site):
+    site.charge(C)
+    older = site.back_up("older.tar")
+    site.charge(A)
+    newer = site.back_up("newer.tar")
+    site.lose(".key", ".audit")
+    restore(newer, site.config, Statement(Fraction(2), D))
+    assert site.spent() == 4
+    site.lose(".key", ".audit")
+    refused(older, site, "epsilon 2 and delta .* came", Statement(Fraction(2), 2 * D))
+    restore(older, site.config, Statement(Fraction(3), 2 * D))
+    assert site.spent() == 4
+
+
+def test_a_restore_that_ends_in_the_middle_has_told_the_trail_what_it_counts(site, monkeypatch):
+    archive = lost_after_a_charge(site, ".key", ".audit")
+    with monkeypatch.context() as patch, pytest.raises(e.AuditError, match="no space"):
+        patch.setattr(AuditTrail, "append", no_space)
+        restore(archive, site.config, Statement(Fraction(3), D))
+    assert not site.ledger.exists(), "the ledger is in use, and no trail says what it counts"
+    with monkeypatch.context() as patch, pytest.raises(e.LedgerError, match="a crash"):
+        patch.setattr(Restoration, "_put", crash_before_the_ledger(Restoration._put))
+        restore(archive, site.config, Statement(Fraction(3), D))
+    assert not site.ledger.exists()
+    refused(archive, site, "a sum of at least what is proven", Statement(Fraction(2), D))
+    restore(archive, site.config, Statement(Fraction(3), D))
+    assert site.spent() == 4
+
+
+def no_space(trail: AuditTrail, *rows: AuditRow) -> None:
+    raise e.AuditError("no space")
+
+
+def crash_before_the_ledger(put: Callable[..., None]) -> Callable[..., None]:
+    def put_or_crash(self: Restoration, name: str, target: Path) -> None:
+        if name == LEDGER:
+            raise e.LedgerError("a crash")
+        put(self, name, target)
+
+    return put_or_crash
+
+
+def test_a_restore_that_cost_nothing_is_no_charge_for_the_next_one(site, tmp_path):
+    """It ended before the ledger was in its place, and the anchor proves what it proved before."""
+    site.charge(A)
+    archive = site.back_up()
+    site.lose(".key", ".audit", ".anchor")
+    trail = AuditTrail(site.ledger)
+    trail.append(AuditRow("restore", epsilon="0", delta="0", note=note_of(1, "nothing was lost")))
+    restore(archive, site.config)
+    assert site.spent() == 1

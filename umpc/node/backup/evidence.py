@@ -7,10 +7,11 @@ trail proves charges and never their absence, because its end may be lost.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from umpc.errors import AuditError, LedgerError
 from umpc.node.audit.entry import AuditMark, key_of
@@ -20,6 +21,9 @@ from umpc.node.backup.copies import copy_lines
 from umpc.node.budget.anchor import Mark
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import Content
+
+Amounts: TypeAlias = tuple[Fraction, Fraction]
+"""A sum of ε, and one of δ."""
 
 
 @dataclass(frozen=True)
@@ -84,21 +88,63 @@ def charges_after(
     Raises: AuditError.
     """
     verify(trail, key_of(key))
-    number = 0
     lost: set[str] = set()
-    epsilon = delta = Fraction(0)
+    sums = _Sums()
     for row in rows(trail):
         if row["event"] == "charge" and _is_lost(row["study"], lost, content):
             lost.add(row["study"])
-            amounts = _amounts(trail, row)
-            number, epsilon, delta = number + 1, epsilon + amounts[0], delta + amounts[1]
+            sums.add(row["seq"], _amounts(trail, row))
         if row["event"] == "restore" and row["seq"] > known:
-            # It counts what was lost before it, perhaps more than the charges that are shown. Its
-            # ledger did not know these studies, so it charged them again when they were asked.
+            # Its ledger did not know these studies, so it charged them again when they were asked.
             lost.clear()
-            amounts = _amounts(trail, row)
-            number, epsilon, delta = number + 1, max(epsilon, amounts[0]), max(delta, amounts[1])
-    return number, epsilon, delta
+            sums.raise_to(row["seq"], base_of(row["note"]), _amounts(trail, row))
+    return sums.number, *sums.now
+
+
+class _Sums:
+    """The ε and δ that a trail shows, row by row. number: of the rows that show some."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._after: list[tuple[int, Amounts]] = [(0, (Fraction(0), Fraction(0)))]
+
+    @property
+    def now(self) -> Amounts:
+        return self._after[-1][1]
+
+    def add(self, seq: int, amounts: Amounts) -> None:
+        """Count a charge."""
+        self._set(seq, (self.now[0] + amounts[0], self.now[1] + amounts[1]))
+
+    def raise_to(self, seq: int, base: int | None, amounts: Amounts) -> None:
+        """Count what a restore counted as charged since its backup, which stood at row `base`.
+
+        This may be more than the trail shows since then. Where a former version did not note the
+        row, it is added to everything before.
+        """
+        if not any(amounts):
+            return
+        before = self.now if base is None else self._at(base)
+        most = (max(self.now[n], before[n] + amounts[n]) for n in (0, 1))
+        self._set(seq, (next(most), next(most)))
+
+    def _at(self, base: int) -> Amounts:
+        return next(amounts for seq, amounts in reversed(self._after) if seq <= base)
+
+    def _set(self, seq: int, amounts: Amounts) -> None:
+        self.number += 1
+        self._after.append((seq, amounts))
+
+
+def note_of(base: int, text: str) -> str:
+    """Return the note of a restore's row. Args: base: the trail's last row in the backup."""
+    return f"after row {base}: {text}"
+
+
+def base_of(note: str) -> int | None:
+    """Return the row that a note names, or None for one of a former version."""
+    found = re.match(r"after row (\d{1,18}): ", note)
+    return int(found[1]) if found else None
 
 
 def _is_lost(study: str, lost: set[str], content: Content) -> bool:

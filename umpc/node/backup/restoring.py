@@ -98,12 +98,10 @@ class Restoration:
         known = self._evidence(key, content)
         cost, kind = self._cost(content, known, statement)
         head = self._add_row(key, content, cost, kind) if kind else content.head
-        self._write(key, head)
-        amounts = (str(cost.epsilon), str(cost.delta or 0))
-        note = f"{kind or 'nothing was lost'}; backup of {self.manifest.made}, {known}"
-        AuditTrail(self.place.ledger).append(
-            AuditRow("restore", epsilon=amounts[0], delta=amounts[1], note=note)
-        )
+        said = f"{kind or 'nothing was lost'}; backup of {self.manifest.made}, {known}"
+        note = evidence.note_of(self._last_row, said)
+        epsilon, delta = str(cost.epsilon), str(cost.delta or 0)
+        self._write(head, AuditRow("restore", epsilon=epsilon, delta=delta, note=note))
         needed = [self.site.identity / name for name in (*archive.PUBLIC[:2], archive.KEY)]
         absent = tuple(path for path in needed if not path.exists())
         return Restored(self.place.ledger, head, cost, known, tuple(self.written), absent)
@@ -148,9 +146,13 @@ class Restoration:
         found = trail_beside(self.place.ledger)
         survived = evidence.surviving_trail(found, self.folder / "survived", key, self.manifest)
         trail = survived or self.folder / archive.TRAIL
-        last = AuditMark.parse(self.manifest.trail).seq if self.manifest.trail else 0
-        charges = evidence.charges_after(trail, key, content, last)
+        charges = evidence.charges_after(trail, key, content, self._last_row)
         return evidence.Evidence(is_at_backup, ahead, *charges)
+
+    @property
+    def _last_row(self) -> int:
+        """The number of the audit trail's last row in the backup; 0 without one."""
+        return AuditMark.parse(self.manifest.trail).seq if self.manifest.trail else 0
 
     def _cost(
         self, content: reading.Content, known: evidence.Evidence, statement: Statement | None
@@ -207,8 +209,12 @@ class Restoration:
         with system_refuses(draft), closing(connect(self.ledger)) as db:
             return file.append(db, draft, row, content.head)
 
-    def _write(self, key: bytes, head: Mark) -> None:
-        """Put all files to their places: the ledger after the others, and the anchor after it."""
+    def _write(self, head: Mark, row: AuditRow) -> None:
+        """Put all files to their places: the ledger after the others, and the anchor after it.
+
+        The trail says what counts as charged before the ledger counts it. After a crash in between
+        a restore needs a sum that is at least as large.
+        """
         with system_refuses(self.place), _in_use_here(self.place.ledger):
             evidence.refuse_present(self.place, self.manifest)
             self.site.identity.mkdir(mode=0o700, exist_ok=True)
@@ -219,6 +225,7 @@ class Restoration:
             self._put_approvals()
             self._put(archive.FIELD_SETS, field_sets_beside(self.place.ledger))
             self._put(archive.TRAIL, trail_beside(self.place.ledger))
+            AuditTrail(self.place.ledger).append(row)
             self._put(archive.LEDGER, self.place.ledger)
             write_anchor(self.place.anchor, head)
 
