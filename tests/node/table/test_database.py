@@ -55,6 +55,11 @@ def test_a_view_is_read_as_a_file_is(visits):
     assert columns(counted) == {"age": [40, 60]}
 
 
+def test_a_query_may_end_with_a_comment(visits):
+    query = "SELECT age FROM raw WHERE age > 40 -- of adults)"
+    assert columns(load_records(of(visits, query), [AGE], node="a")) == {"age": [50, 60]}
+
+
 def test_names_are_exact_and_a_wrong_one_is_refused_by_name(visits):
     odd = FieldSchema('odd "name', Fraction(0), Fraction(9), Fraction(1))
     assert columns(load_records(visits, [odd], node="a")) == {'odd "name': [4, 3, 1, 2]}

@@ -33,7 +33,7 @@ SAFE = (
     *("9" * 30, "0." + "1" * 40, "4.35", "2.675", "1e22", "1e23", "179769313486231570e291"),
 )
 """Values of one row: no reader refuses any of them."""
-WORDS = st.sampled_from([*SAFE, '"', '"a"b', "\r", "\x00", "1,5", "1.234,5"])
+WORDS = st.sampled_from([*SAFE, ' "40"', '"', '"a"b', "\r", "\x00", "1,5", "1.234,5"])
 LINES = st.lists(st.lists(WORDS, min_size=2, max_size=4).map(",".join), min_size=1, max_size=5)
 WHOLE = st.lists(st.lists(WORDS, min_size=3, max_size=3).map(",".join), min_size=1, max_size=5)
 COMMA = NumberFormat(",", ".")
@@ -103,6 +103,8 @@ def test_every_text_counts_as_with_duckdb_or_has_its_error(tmp_path, lines: list
         ("x,kind,who\n1,a\n", {}),
         ("x,kind,who\n1,a,p,\n", {}),
         ('x,kind,who\n"1,a,p\n', {}),
+        ('x,kind,who\n "40",a,p\n41, "b",q\n42,a,\t"r"\n', {}),
+        ('x;kind;who\n1;  "a";p\n', {"delimiter": ";"}),
         ("", {}),
     ],
 )
@@ -113,6 +115,18 @@ def test_formats_and_faults_are_those_of_duckdb(tmp_path, text, settings):
 @pytest.mark.parametrize("text", ["x\n1\n\n2\n", "x\n\n", "x\n 3 \n\t\n", "x\n1\n2"])
 def test_blank_lines_of_one_column_are_missing_values(tmp_path, text):
     assert_alike(source_of(tmp_path, text), FIELDS[:1], None)
+
+
+def test_no_record_decides_how_the_others_are_read(tmp_path):
+    """With a blank before a quote the readers differ, and one letter or NUL chose between them."""
+    head, row = "x,note\n", ' "40",a\n'
+    rows = row * ((SMALL_BYTES - len(head)) // len(row) - 2)
+    found = [
+        load_records(source_of(tmp_path, head + rows + f"1,{note}\n"), FIELDS[:1], node="n")
+        for note in ("a", "b" * 500, "c\0")
+    ]
+    for records in found:
+        assert records.columns["x"][:-1].tolist() == found[0].columns["x"][:-1].tolist()
 
 
 def test_only_a_short_file_of_its_own_is_small(tmp_path):

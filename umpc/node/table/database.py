@@ -89,7 +89,7 @@ class SqlReading:
             stream_results=True, max_row_buffer=ROWS_AT_ONCE
         )
         self._site = site
-        self._query = f"FROM ({source.select}) AS site_query"
+        self._query = f"FROM ({source.select}\n) AS site_query"  # it may end with a comment
         found = self._connection.exec_driver_sql(self._plain(f"SELECT * {self._query} LIMIT 0"))
         self._described = list(found.cursor.description)
         self.names: list[str] = [each[0] for each in self._described]

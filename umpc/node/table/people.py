@@ -17,7 +17,8 @@ def places_among_own(persons: NDArray[np.object_]) -> Places:
 
     Args: persons: (records,) text that tells people apart.
     """
-    _, who = np.unique(persons.astype(str), return_inverse=True)
+    seen: dict[str, int] = {}
+    who = np.fromiter((seen.setdefault(each, len(seen)) for each in persons), np.int64)
     order = np.argsort(who, kind="stable")
     sizes = np.bincount(who)
     firsts = np.repeat(np.cumsum(sizes) - sizes, sizes)
