@@ -11,6 +11,7 @@ from cryptography import x509
 
 from umpc.enrolment import site_side
 from umpc.enrolment.authority_side import EnrolmentOffice
+from umpc.enrolment.receiving import RequestReceiver
 from umpc.enrolment.register import ADMITTED, ASKED, DECLINED
 from umpc.enrolment.texts import AdmissionText, Invitation, Request
 from umpc.errors import CertificateError, ConfigError
@@ -88,6 +89,28 @@ def test_an_authority_that_writes_anothers_digits_into_its_certificate_is_refuse
     with pytest.raises(CertificateError, match="another fingerprint was given"):
         finish(site, answer, expected=digits)
     assert sorted(path.name for path in site.iterdir()) == ["key.pem", "request.csr"]
+
+
+def test_a_request_that_came_in_time_waits_for_its_decision_as_long_as_it_takes(tmp_path):
+    at = [NOW]
+    Authority.create(tmp_path / "authority", now=NOW)
+    office = EnrolmentOffice(tmp_path / "authority", now=lambda: at[0])
+    invitation = office.invite("north", "node", days=1)
+    receiver = RequestReceiver(office.register, now=lambda: at[0])
+
+    def ask(folder: str) -> Request:
+        return site_side.join(
+            tmp_path / folder, "north", "node", invitation=invitation, now=lambda: at[0]
+        )
+
+    assert receiver.answer(ask("site")).state == ASKED
+    at[0] += timedelta(days=1, seconds=1)
+    late = ask("site")
+    assert receiver.answer(late).state == ASKED
+    with pytest.raises(CertificateError, match="ended at"):
+        ask("another")
+    office.approve(office.waiting("north"), late.fingerprint)
+    assert receiver.answer(ask("site")).state == ADMITTED
 
 
 def test_a_changed_bit_of_any_text_is_refused(office, tmp_path):

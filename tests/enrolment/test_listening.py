@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from umpc.enrolment import dialler, site_side
+from umpc.enrolment import dialler, listener, site_side
 from umpc.enrolment.authority_side import EnrolmentOffice
 from umpc.enrolment.dialler import EnrolmentAnswer, ask, wait_until_admitted
 from umpc.enrolment.listener import PATH, EnrolmentDesk, listening
@@ -25,6 +25,7 @@ from umpc.enrolment.visits import CALLS, FAILURES, MOST_OF_ONE_PLACE, MOST_PLACE
 from umpc.errors import CertificateError, PeerUnavailable
 from umpc.transport.authority import Authority, load_identity
 from umpc.transport.certificates import clock, names_of, parse_certificate
+from umpc.transport.diagnose import split_address
 
 
 class Consortium:
@@ -256,6 +257,12 @@ def test_a_site_waits_through_a_restart_and_gives_up_in_time():
         wait_until_admitted(question, 1)
 
 
+def test_a_caller_who_sends_no_header_in_time_is_hung_up_on(monkeypatch, consortium):
+    monkeypatch.setattr(listener, "HEAD_SECONDS", 0.05)
+    with socket.create_connection(split_address(consortium.address), timeout=10) as silent:
+        assert silent.recv(1) == b""
+
+
 def test_limits_are_of_a_place_and_pass_with_time():
     visits = Visits()
     for _ in range(MOST_OF_ONE_PLACE):
@@ -266,7 +273,8 @@ def test_limits_are_of_a_place_and_pass_with_time():
     for _ in range(CALLS):
         assert visits.enter("2001:db8::1", 0)
         visits.leave("2001:db8::1")
-    assert not visits.enter("2001:db8::2%eth0", 59) and visits.enter("2001:db8:0:1::1", 59)
+    assert not visits.enter("2001:db8::2%eth0", 59) and visits.enter("2001:db8:1::1", 59)
+    assert not visits.enter("2001:db8:0:ffff::1", 59), "one connection has many networks of 64 bits"
     assert visits.enter("2001:db8::1", 60)
     for _ in range(FAILURES):
         visits.failed("10.0.0.9", 0)

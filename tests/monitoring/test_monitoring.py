@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -23,12 +24,13 @@ from umpc.errors import (
     PolicyRefused,
     error_classes,
 )
-from umpc.monitoring import grpc_health
+from umpc.monitoring import endpoint, grpc_health
 from umpc.monitoring.endpoint import first_fault, monitored
 from umpc.monitoring.metrics import Metrics
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.authority import Authority, load_identity
 from umpc.transport.channels import bind, connect, make_server
+from umpc.transport.diagnose import split_address
 from umpc.transport.tls import grpc
 
 DASHBOARD = Path(umpc.__file__).parents[1] / "deploy/grafana/umpc.json"
@@ -134,6 +136,24 @@ def test_the_port_is_off_or_of_this_machine_alone(metrics):
             monitored(address, metrics.registry, lambda: ""),
         ):
             pass
+
+
+def test_a_page_of_the_web_reads_nothing_and_slow_callers_hold_nobody_up(metrics, monkeypatch):
+    monkeypatch.setattr(endpoint, "CALL_SECONDS", 0.2)
+    with monitored("127.0.0.1:0", metrics.registry, lambda: "") as address:
+        port = address.rpartition(":")[2]
+        for host, status in (("evil.example", 403), (f"localhost:{port}", 200), ("127.0.0.1", 200)):
+            call = Request(f"http://{address}/metrics", headers={"Host": host})
+            try:
+                found = urlopen(call, timeout=10).status
+            except HTTPError as error:
+                found = error.code
+            assert found == status, host
+        where = split_address(address)
+        with socket.create_connection(where, timeout=10) as slow:
+            slow.sendall(b"GET /healthz HTTP/1.1\r\n")
+            assert get(address, "/healthz") == (200, "ok\n"), "one caller holds up the others"
+            assert slow.recv(1) == b"", "a call has no end"
 
 
 def test_the_dashboard_asks_only_for_metrics_that_exist(metrics):

@@ -43,8 +43,11 @@ MOST_BYTES = 1 << 14
 """The limit of a request. One of a site has about 900."""
 PAUSE_SECONDS = 10
 """Longest time without a byte."""
+HEAD_SECONDS = 5
+"""Longest time until a call has begun TLS and sent its header. So silent callers of a few places do
+not hold all threads."""
 CALL_SECONDS = 20
-"""Longest time of a whole call."""
+"""Longest time of the rest of a call."""
 END_SECONDS = 0.1
 """Longest time until the listener notices that it shall end."""
 
@@ -148,12 +151,10 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def setup(self) -> None:
-        """Begin TLS, with a limit on the time of the whole call."""
+        """Begin TLS, with a limit on the time until the header is there."""
         self.request.settimeout(PAUSE_SECONDS)
         self._line = self.request.dup()
-        self._limit = threading.Timer(CALL_SECONDS, self._hang_up)
-        self._limit.daemon = True
-        self._limit.start()
+        self._limit = self._hang_up_after(HEAD_SECONDS)
         try:
             self.request = self.server.context.wrap_socket(self.request, server_side=True)
         except BaseException:
@@ -169,6 +170,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.request.close()
             self._end()
 
+    def _hang_up_after(self, seconds: float) -> threading.Timer:
+        limit = threading.Timer(seconds, self._hang_up)
+        limit.daemon = True
+        limit.start()
+        return limit
+
     def _hang_up(self) -> None:
         with contextlib.suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
@@ -179,6 +186,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a request."""
+        self._limit.cancel()
+        self._limit = self._hang_up_after(CALL_SECONDS)
         length = self.headers.get("Content-Length", "")
         size = int(length) if length.isdecimal() and len(length) < 9 else 0
         # A connection that ends with unread bytes may lose the answer.

@@ -5,8 +5,9 @@
 
 *Who may ask over the network.* Only a request that proves the one-time code of an invitation is
 recorded. The first one binds the code to its key. A request of another key with the same code is
-refused, and the record keeps when it came, so that the person who approves is warned. After the
-decision the code is forgotten: only the very request that was decided on is answered again.
+refused, and the record keeps when it came, so that the person who approves is warned. A request
+that came in time may wait for its decision longer than the code counts. After the decision the code
+is forgotten: only the very request that was decided on is answered again.
 
 Nothing here needs the authority's key.
 """
@@ -52,10 +53,11 @@ class RequestReceiver:
         name, role = request.names
         with self._register.locked():
             known = self._register.find(name, role)
+            if known is not None and self._is_same(known, request):
+                return known
             if known is not None and known.state in DECIDED and known.proven:
-                if hmac.compare_digest(known.request, request.encode()):
-                    return known
-            elif known is not None and self._proves(known, request):
+                raise _unproven(name, role)
+            if known is not None and self._proves(known, request):
                 return self._receive(request, known, needs_code=True)
         raise _unproven(name, role)
 
@@ -77,6 +79,12 @@ class RequestReceiver:
         )
         self._register.put(entry)
         return entry
+
+    def _is_same(self, known: Enrolment, request: Request) -> bool:
+        """Whether the very same request is recorded, which proved its code when it came."""
+        if not known.proven or not known.request:
+            return False
+        return hmac.compare_digest(known.request, request.encode())
 
     def _is_repeated(self, known: Enrolment, request: Request) -> bool:
         """Whether the record holds this request already. Raises: CertificateError for a rival."""

@@ -60,7 +60,8 @@ def join(
     Raises: CertificateError, ConfigError.
     """
     if invitation is not None:
-        invitation.check(now())
+        is_repeated = _has_request(folder, name, role)  # in time, perhaps, and it may still wait
+        invitation.check(None if is_repeated else now())
         _pin(folder, invitation.authority)
     if not _has_request(folder, name, role):
         authority.request(name, role, folder)

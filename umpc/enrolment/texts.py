@@ -111,14 +111,17 @@ class Invitation(Text):
     until: str
     address: str = ""
 
-    def check(self, now: datetime) -> None:
-        """Check the content. Raises: CertificateError."""
+    def check(self, now: datetime | None) -> None:
+        """Check the content. Args: now: None where its date does not count any more.
+
+        Raises: CertificateError.
+        """
         check_names(self.name, self.role)
         authority_of(self.authority)
         _check_address(self.address)
         if len(self.code) != CODE_BYTES:
             raise self._refusal("its code is too short")
-        if now > parse_time(self.until):
+        if now is not None and now > parse_time(self.until):
             raise CertificateError(
                 f"the invitation of {self.role} {self.name!r} ended at {self.until}: ask the "
                 "authority for a new one"

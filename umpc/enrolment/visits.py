@@ -2,7 +2,7 @@
 
 A code has 128 bits, so nobody guesses one. The limits keep a stranger from taking all threads of
 the listener, and make a wrong code rare enough for a person to read each line of the log. A place
-is an IPv4 address, or the first 64 bits of an IPv6 address.
+is an IPv4 address, or the first 48 bits of an IPv6 address: one connection has no more of them.
 """
 
 from __future__ import annotations
@@ -83,6 +83,6 @@ def _key(address: str) -> str:
     parsed = ip_address(address.partition("%")[0])
     if isinstance(parsed, IPv6Address):
         if parsed.ipv4_mapped is None:
-            return str(int(parsed) >> 64)
+            return str(int(parsed) >> 80)
         parsed = parsed.ipv4_mapped
     return str(parsed)

@@ -1,16 +1,20 @@
 """The local port of a process: `/metrics` for Prometheus, `/healthz` for a probe.
 
-It listens on this machine only. One thread answers one call after another, and each call has a few
-seconds, so slow callers take neither threads nor memory. A failure of this port ends no study.
+It listens on this machine only, and answers callers that name this machine: a page of the web whose
+name points here reads nothing. Each call has a few seconds in all, and few are served at once, so
+slow callers take little. A failure of this port ends no study.
 """
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from ipaddress import ip_address
+from socketserver import ThreadingMixIn
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -19,6 +23,8 @@ from umpc.errors import AddressInUse, ConfigError, UmpcError
 from umpc.transport.diagnose import split_address
 
 CALL_SECONDS = 5
+"""Longest time of a whole call."""
+MOST_AT_ONCE = 8
 DEFAULT_PORTS = {"--metrics": 9464, "--traces": 4318}
 WELL = "ok"
 
@@ -47,7 +53,7 @@ def monitored(address: str, registry: CollectorRegistry, fault: Callable[[], str
 def _bind(address: str, handler: type[BaseHTTPRequestHandler]) -> HTTPServer:
     host, port = local_address("--metrics", address)
     try:
-        return HTTPServer((host, port), handler)
+        return _Server((host, port), handler)
     except OSError:
         raise AddressInUse(
             f"--metrics {address}: another process listens there. Choose another port"
@@ -73,20 +79,76 @@ def _is_local(host: str) -> bool:
         return False
 
 
+class _Server(ThreadingMixIn, HTTPServer):
+    """One thread for each call, of which there are few."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]):
+        self._room = threading.BoundedSemaphore(MOST_AT_ONCE)
+        super().__init__(address, handler)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether there is room for one more call."""
+        return self._room.acquire(blocking=False)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve one call in its thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Write nothing for a caller that breaks off."""
+
+
+def _names_this_machine(host: str) -> bool:
+    """Whether a call's `Host` is an address of this machine, with or without a port.
+
+    A browser always sends one; a probe of HTTP/1.0 may send none.
+    """
+    name = host.rpartition(":")[0] if ":" in host else host
+    return name in ("", "localhost") or _is_local(name)
+
+
 def _handler(registry: CollectorRegistry, fault: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
+    one_by_one = threading.Lock()
+
     class Handler(BaseHTTPRequestHandler):
         """Answers GET of the two paths."""
 
-        timeout = CALL_SECONDS
         server_version = "umpc"
         sys_version = ""
 
+        def setup(self) -> None:
+            """Begin a call, with a limit on its time."""
+            super().setup()
+            self._limit = threading.Timer(CALL_SECONDS, self._hang_up)
+            self._limit.daemon = True
+            self._limit.start()
+
+        def finish(self) -> None:
+            """End a call."""
+            self._limit.cancel()
+            super().finish()
+
+        def _hang_up(self) -> None:
+            with suppress(OSError):
+                self.request.shutdown(socket.SHUT_RDWR)
+
         def do_GET(self) -> None:
             """Answer one call."""
-            if self.path == "/metrics":
-                self._answer(200, CONTENT_TYPE_LATEST, generate_latest(registry))
+            if not _names_this_machine(self.headers.get("Host", "")):
+                self._answer(403, "text/plain; charset=utf-8", b"call 127.0.0.1 by its address\n")
+            elif self.path == "/metrics":
+                with one_by_one:
+                    content = generate_latest(registry)
+                self._answer(200, CONTENT_TYPE_LATEST, content)
             elif self.path == "/healthz":
-                reason = fault()
+                with one_by_one:
+                    reason = fault()
                 text = f"{reason or WELL}\n".encode()
                 self._answer(503 if reason else 200, "text/plain; charset=utf-8", text)
             else:
