@@ -53,7 +53,7 @@ def monitored(address: str, registry: CollectorRegistry, fault: Callable[[], str
 def _bind(address: str, handler: type[BaseHTTPRequestHandler]) -> HTTPServer:
     host, port = local_address("--metrics", address)
     try:
-        return _Server((host, port), handler)
+        return _LocalServer((host, port), handler)
     except OSError:
         raise AddressInUse(
             f"--metrics {address}: another process listens there. Choose another port"
@@ -79,7 +79,7 @@ def _is_local(host: str) -> bool:
         return False
 
 
-class _Server(ThreadingMixIn, HTTPServer):
+class _LocalServer(ThreadingMixIn, HTTPServer):
     """One thread for each call, of which there are few."""
 
     daemon_threads = True

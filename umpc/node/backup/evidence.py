@@ -89,7 +89,7 @@ def charges_after(
     """
     verify(trail, key_of(key))
     lost: set[str] = set()
-    sums = _Sums()
+    sums = _ProvenSums()
     for row in rows(trail):
         if row["event"] == "charge" and _is_lost(row["study"], lost, content):
             lost.add(row["study"])
@@ -101,7 +101,7 @@ def charges_after(
     return sums.number, *sums.now
 
 
-class _Sums:
+class _ProvenSums:
     """The ε and δ that a trail shows, row by row. number: of the rows that show some."""
 
     def __init__(self) -> None:
