@@ -56,10 +56,12 @@ class RequestReceiver:
                 if hmac.compare_digest(known.request, request.encode()):
                     return known
             elif known is not None and self._proves(known, request):
-                return self._receive(request, known, needs_code=True)
+                return self._receive(request, known, needs_code=True, online=True)
         raise _unproven(name, role)
 
-    def _receive(self, request: Request, known: Enrolment | None, needs_code: bool) -> Enrolment:
+    def _receive(
+        self, request: Request, known: Enrolment | None, needs_code: bool, online: bool = False
+    ) -> Enrolment:
         name, role = request.names
         if known is not None and self._is_repeated(known, request):
             return known
@@ -74,6 +76,7 @@ class RequestReceiver:
             proven=proven,
             address=request.address,
             admission="",
+            online=online,
         )
         self._register.put(entry)
         return entry
