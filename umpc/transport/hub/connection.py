@@ -46,7 +46,7 @@ SILENT_SECONDS = 20
 """Seconds without any sign of life from the hub, after which the link dials again."""
 DIAL_SECONDS = 5
 TELL_SECONDS = 3.0
-"""Seconds without a connection after which the log says that the hub is still dialled."""
+"""Seconds without a connection after which the log says that the hub is still dialled, and why."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 """Seconds between two attempts to reach the hub: the first, the longest."""
 FAREWELL_SECONDS = 5.0
@@ -130,7 +130,7 @@ class HubConnection:
             late = waited > seconds and (self.why is not None or waited > LATE_SECONDS)
             if hopeless or late:
                 raise self.why or self._silence()
-            if waited > TELL_SECONDS:
+            if waited > (2 * DIAL_SECONDS if self.why is None else TELL_SECONDS):
                 self._tell()
             with suppress(TimeoutError):
                 async with asyncio.timeout(FIRST_PAUSE):
