@@ -13,7 +13,9 @@ from tests.support.ledgers import OpenLedger, pay
 from umpc.cli.main import umpc
 from umpc.errors import ConfigError, LedgerError
 from umpc.node.budget.anchor import read_anchor
+from umpc.node.budget.budget_account import BudgetCost
 from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.prepared_costs import PreparedCost, prepared_beside, write_prepared
 from umpc.node.config_section import IDENTITY_FILES
 
 A, B, C = (bytes([i]) * 32 for i in (0xA1, 0xB2, 0xC3))
@@ -119,6 +121,22 @@ def test_show_as_a_table(config):
     with node(config) as ledger:
         ledger.drop(B)
     assert "held until" not in run(config, "show")
+
+
+def test_a_prepared_study_is_shown_with_what_it_reserves(config):
+    with node(config) as ledger:
+        worked(ledger)
+    cost = PreparedCost(b"p" * 32, "ahead", BudgetCost(Fraction(1), Fraction(0)), 4e9)
+    write_prepared(prepared_beside(config.parent / "ledger"), [cost])
+    shown = json.loads(run(config, "show", "--format", "json"))
+    assert shown["epsilon"] == {"total": "5", "spent": "5/6", "reserved": "3", "left": "7/6"}
+    last = shown["studies"][-1]
+    assert (last["when"], last["name"], last["state"]) == (
+        "2096-10-02T07:06:40+00:00",
+        "ahead",
+        "prepared until then",
+    )
+    assert "8.99e-10" in run(config, "show")
 
 
 def test_a_ledger_of_an_earlier_version_is_shown_with_its_reservations(config):

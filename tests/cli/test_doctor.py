@@ -21,7 +21,9 @@ from umpc.cli.doctor_network import NamedPeer, check_network
 from umpc.cli.main import umpc
 from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.trail import AuditTrail
+from umpc.node.budget.budget_account import BudgetCost
 from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.prepared_costs import PreparedCost, prepared_beside, write_prepared
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.authority import Authority, load_identity
@@ -171,6 +173,15 @@ def test_each_fault_of_the_disk_is_red(site, monkeypatch):
         access = os.access
         patch.setattr(os, "access", lambda path, mode: mode == os.R_OK and access(path, mode))
         the_one(site.red(), 32, "may not write", "correct owner and mode")
+
+
+def test_a_prepared_study_and_long_amounts_are_shown_in_few_characters(site):
+    site.spend(Fraction(1, 3) + Fraction(1, 10**30))
+    cost = PreparedCost(b"p" * 32, "tau", BudgetCost(Fraction(2), Fraction(0)), 1e12)
+    write_prepared(prepared_beside(site.ledger), [cost])
+    _, output = site.doctor()
+    assert "epsilon 2.66666 left of 5 (0 spent, 2.33334 reserved), delta " in output
+    assert "; reserved for studies prepared ahead: 1\n" in output
 
 
 def test_each_fault_of_the_ledger_is_red(site):

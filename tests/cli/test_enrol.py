@@ -11,6 +11,9 @@ from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from umpc.cli.main import umpc
+from umpc.enrolment.receiving import RequestReceiver
+from umpc.enrolment.register import Register
+from umpc.enrolment.texts import Request
 from umpc.errors import CertificateError, ConfigError
 from umpc.node.config import load_node_config
 from umpc.transport.authority import load_identity, load_key
@@ -67,6 +70,36 @@ def test_two_administrators_enrol_a_node(authority, tmp_path):
     assert "stays as it is" in told and (site / "node.toml").read_text() == before
     run("ca", "revoke", "--authority", authority, "north")
     assert run("ca", "list", "--authority", authority)[0].splitlines()[1].startswith("revoked")
+
+
+def test_other_roles_finish_without_naming_their_role_and_a_lost_admission_is_printed_again(
+    authority, tmp_path
+):
+    own, here = ("--folder", tmp_path / "s"), ("--authority", authority)
+    invitation, _ = run("enrol", "invite", "a", "--role", "dealer", *here)
+    request, _ = run("enrol", "join", invitation, *own)
+    admission, _ = run("enrol", "approve", request, *here, answer="y\n")
+    again, told = run("enrol", "approve", request, *here)
+    assert again == admission and "was admitted before, and nothing is signed now" in told
+    assert "dealer" in run("enrol", "finish", again, *own)[0]
+    assert load_identity(tmp_path / "s/dealer", "dealer").name == "a"
+    with pytest.raises(CertificateError, match=r"site/key\.pem is missing: run .*umpc enrol join"):
+        run("enrol", "finish", again, *own, "--role", "node")
+    run("ca", "revoke", *here, "a", "--role", "dealer")
+    with pytest.raises(CertificateError, match="invite the site again"):
+        run("enrol", "approve", request, *here)
+
+
+def test_no_text_is_to_be_sent_to_a_site_that_waits_on_the_line(authority, tmp_path):
+    here = ("--authority", authority)
+    invitation, _ = run("enrol", "invite", "north", *here, "--address", "a.org:7101")
+    request, _ = run("enrol", "join", invitation, "--folder", tmp_path / "s", "--offline")
+    asked = Request.decode(request)
+    RequestReceiver(Register(authority / "enrolments")).answer(asked)
+    text, told = run("enrol", "approve", "north", *here, answer="y\n")
+    assert text == "" and "'north' waits for this, and fetches it by itself" in told
+    answer = RequestReceiver(Register(authority / "enrolments")).answer(asked)
+    assert run("enrol", "approve", request, *here)[0].strip() == answer.admission
 
 
 def test_a_mistake_is_found_before_anything_is_written(authority, tmp_path):

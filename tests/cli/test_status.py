@@ -12,7 +12,9 @@ from tests.support.studies import KENDALL, make_study
 from umpc.cli.main import umpc
 from umpc.errors import ApprovalPending
 from umpc.node.approvals import Approvals, approvals_beside
+from umpc.node.budget.budget_account import BudgetCost
 from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.prepared_costs import PreparedCost, prepared_beside, write_prepared
 from umpc.node.reading_progress import reading_beside
 from umpc.transport.authority import Authority
 
@@ -121,6 +123,26 @@ def test_a_held_study_is_shown(site):
         code, shown, _ = site.status()
     assert code == 0 and shown["held"].startswith("study 'tau'")
     assert shown["epsilon"] == "4 left of 5 (0 spent, 1 reserved)"
+
+
+def test_long_amounts_are_rounded_so_that_no_more_is_left(site):
+    delta = Fraction(2, 3) * Fraction(1, 1 << 33)
+    with Ledger(site.ledger, "t", Fraction(5), Fraction(1, 10**9)) as ledger:
+        ledger.reserve(b"s" * 32, Fraction(1, 3) + Fraction(1, 10**9), delta)
+        ledger.charge(b"s" * 32, ledger.hold(b"s" * 32, b"attempt", b"share").attempt)
+        _, shown, _ = site.status()
+    assert shown["delta"] == "9.22389e-10 left of 1e-09 (7.76103e-11 spent, 0 reserved)"
+    assert shown["epsilon"] == "4.66666 left of 5 (0.333334 spent, 0 reserved)"
+
+
+def test_a_prepared_study_is_shown_with_what_it_reserves(site):
+    with Ledger(site.ledger, "t", Fraction(5), Fraction(0)):
+        assert site.status()[1]["prepared"] == "no study"
+        cost = PreparedCost(b"p" * 32, "tau", BudgetCost(Fraction(2), Fraction(0)), 1e12)
+        write_prepared(prepared_beside(site.ledger), [cost])
+        code, shown, _ = site.status()
+    assert code == 0 and shown["prepared"] == f"study 'tau', hash {'70' * 8}"
+    assert shown["epsilon"] == "3 left of 5 (0 spent, 2 reserved)"
 
 
 def test_another_name_than_the_certificates_is_said(site):

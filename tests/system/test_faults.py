@@ -87,6 +87,22 @@ def test_nodes_end_a_study_whose_coordinator_fails(lab, number):
     assert here.spent("node-2") == 0
 
 
+def test_a_process_that_is_stopped_says_so_and_blames_nobody(lab):
+    here = lab(2, {"node-1": {"UMPC_FAILPOINT": "before-evaluate:stop"}}).start()
+    coordinator = here.coordinate(here.study_file())
+    try:
+        here.wait_for_log("node-2", "accepted")
+        time.sleep(0.5)
+        here.served["node-2"].process.terminate()
+        log = here.wait_for_log("node-2", "ended in step", SURVIVE_SECONDS)
+        assert "StudyAborted: this process was stopped while the study ran; start it again" in log
+    finally:
+        coordinator.kill()
+        coordinator.communicate()
+    here.stop()
+    assert here.spent("node-2") == 0
+
+
 @pytest.mark.parametrize("point", ["before-charge", "after-charge"])
 def test_a_node_that_dies_at_the_release_leaves_no_result(lab, point):
     here = lab(2, {"node-2": {"UMPC_FAILPOINT": f"{point}:kill"}}).start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -89,3 +90,19 @@ def test_a_hub_that_is_killed_at_any_moment_changes_no_study(behind):
         assert abs(found.estimate - expected.estimate) < 1e-6, moment
         died += len(killed)
     assert died >= 15, "most of the hubs died before the study's end"
+
+
+def test_a_node_behind_a_hub_that_is_stopped_says_so_and_blames_nobody(tmp_path):
+    lab = Lab(tmp_path, 2, {"node-1": {"UMPC_FAILPOINT": "before-evaluate:stop"}})
+    try:
+        lab.served["hub"] = lab.deployment.start_hub()
+        lab.start(BUDGET, RULES)
+        coordinator = lab.coordinate(lab.study_file(**ALL))
+        lab.wait_for_log("node-2", "accepted")
+        time.sleep(0.5)
+        lab.served["node-2"].process.terminate()
+        log = lab.wait_for_log("node-2", "ended in step")
+        assert "StudyAborted: this process was stopped while the study ran; start it again" in log
+        stop([coordinator])
+    finally:
+        lab.stop()

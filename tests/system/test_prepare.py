@@ -25,6 +25,7 @@ from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.deployment.processes import stop
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable, PolicyRefused, PreparationError
+from umpc.node.budget.prepared_costs import reserve_prepared
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.study.report import Report
 from umpc.transport import stream
@@ -64,9 +65,15 @@ def waiting_files(lab: Lab, name: str) -> list[int]:
 
 
 def files(lab: Lab) -> set[str]:
-    """Return all named files, without the coordinator's own and the counts of sets of fields."""
+    """Return all named files, but the coordinator's own, counts of fields, and what is reserved."""
     found = {path.name for path in lab.folder.iterdir()} - {"study.toml"}
-    return {name for name in found if not name.endswith(".fieldsets")}
+    return {name for name in found if not name.endswith((".fieldsets", ".prepared"))}
+
+
+def reserved(lab: Lab, name: str) -> float:
+    """Return the ε that the commands of a site show as reserved for prepared studies."""
+    found = reserve_prepared(beside(lab, name).account, lab.folder / f"{name}-ledger.sqlite")
+    return float(sum(each.cost.epsilon for each in found))
 
 
 def nothing_waits(lab: Lab, names: list[str] | None = None) -> None:
@@ -75,6 +82,7 @@ def nothing_waits(lab: Lab, names: list[str] | None = None) -> None:
             f"{name} holds an attempt"
         )
         assert wait_until(lambda name=name: not waiting_files(lab, name)), f"{name} keeps files"
+        assert reserved(lab, name) == 0
 
 
 def spent(lab: Lab, name: str):
@@ -160,6 +168,7 @@ def test_prepared_again_the_earlier_one_is_dropped(here):
     before = {name: spent(here, name) for name in here.names}
     first, second = prepare(here, name="twice"), prepare(here, name="twice")
     for name in here.names:
+        assert reserved(here, name) == 0.01
         assert waiting_files(here, name) == [second.bytes_by_node[name]]
     assert first.bytes_by_node.keys() == second.bytes_by_node.keys()
     assert run(here, name="twice").prepared

@@ -99,8 +99,7 @@ def enrol(place: Place, authority: Place, digits: str, changes: dict[str, str]) 
     assert f"fingerprint  {read}" in shown
     authority.carries(f"{place.name}.admission", place)
     example = re.search(r'--fingerprint "(.*)"', BLOCKS["finish"])[1]
-    role = {} if place.role == "node" else {"enrol finish": f"enrol finish --role {place.role}"}
-    place.types("finish", **{example: digits}, **role)
+    place.types("finish", **{example: digits})
 
 
 def test_three_sites_reach_their_first_study_by_the_page_alone(places):

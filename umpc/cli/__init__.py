@@ -21,6 +21,7 @@
 | `hub.py` | `umpc hub`: the relay that lets all other processes dial out |
 | `monitor.py` | a server's metrics and health, if its administrator wants them |
 | `memory.py` | how a process takes memory from the system |
+| `amounts.py` | amounts of ε and δ in a few characters, for people |
 | `status.py` | `umpc node status`: certificate, budget and studies that wait, from a site's files |
 | `backup.py` | `umpc node backup` and `restore`: a site's files in one archive, and back |
 | `doctor.py` | `umpc node doctor`: all checks of a site, one line each |

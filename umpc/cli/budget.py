@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime
+from decimal import ROUND_FLOOR
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 import click
 
+from umpc.cli.amounts import AMOUNTS, short_amount, short_part
 from umpc.cli.dataset_option import CONFIG, DATASET
 
 if TYPE_CHECKING:
@@ -25,12 +27,12 @@ if TYPE_CHECKING:
     from umpc.node.budget.held_attempts import HeldAttempt
     from umpc.node.budget.ledger_place import Place
     from umpc.node.budget.ledger_reading import Snapshot
+    from umpc.node.budget.prepared_costs import PreparedCost
     from umpc.node.config import NodeConfig
     from umpc.node.table.fingerprint import Fingerprint
 
 DIGITS = 16
 """Hexadecimal digits of a hash that the table shows."""
-AMOUNTS = ("total", "spent", "reserved", "left")
 STATES = {
     "reserve": "reserved",
     "delta": "reserved",
@@ -59,8 +61,9 @@ def budget() -> None:
     shows if somebody has put an older copy of the ledger back.
 
     A held attempt is finished and not yet released. It reserves its cost until it is charged or
-    dropped, or the time of hold_hours in node.toml is up. A study that is still running, or that is
-    prepared ahead, reserves in the node's memory, and no command shows that.
+    dropped, or the time of hold_hours in node.toml is up. A study that is prepared ahead reserves
+    its cost until it runs, or its time is up. A study that is running reserves in the node's
+    memory, and only the node's metrics show that.
 
     \b
     umpc budget show --config node.toml
@@ -81,15 +84,20 @@ def budget() -> None:
     help="A table for people, or one JSON object for programs.",
 )
 def show(config: Path, dataset: str | None, style: str) -> None:
-    """Show how much budget is spent, held and left, and each study."""
+    """Show how much budget is spent, held, reserved by prepared studies and left, and each study.
+
+    Long amounts are rounded for people: what is left down, and what is gone up. JSON is exact.
+    """
     from umpc.node.budget.ledger_reading import read_beside
+    from umpc.node.budget.prepared_costs import reserve_prepared
 
     loaded, place = _place(config, dataset)
     snapshot = read_beside(place, composition=loaded.composition)
+    prepared = reserve_prepared(snapshot.account, loaded.ledger)
     if style == "json":
-        click.echo(json.dumps(_as_dict(snapshot, place)))
+        click.echo(json.dumps(_as_dict(snapshot, place, prepared)))
     else:
-        _print(snapshot, place)
+        _print(snapshot, place, prepared)
 
 
 @budget.command()
@@ -171,24 +179,41 @@ class StudyEntry(TypedDict):
     state: str
 
 
-def studies(rows: list[Row], held: list[HeldAttempt]) -> list[StudyEntry]:
+def studies(
+    rows: list[Row], held: list[HeldAttempt], prepared: list[PreparedCost]
+) -> list[StudyEntry]:
     """One entry for each study: its cost, or what it would have cost, and its state.
 
-    The order is that of each study's last row; held attempts follow.
+    The order is that of each study's last row; held attempts follow, then prepared studies.
     """
     found: dict[bytes, StudyEntry] = {}
     for row in rows:
         if row.kind in STATES:
             before = found.pop(row.study, None)
             found[row.study] = _entry(row, before if row.kind != "reserve" else None)
-    return [*found.values(), *map(_held_entry, held)]
+    return [*found.values(), *map(_held_entry, held), *map(_prepared_entry, prepared)]
+
+
+def _prepared_entry(prepared: PreparedCost) -> StudyEntry:
+    """The entry of a study that is prepared ahead; it shows until when."""
+    return {
+        "when": _time_text(prepared.until),
+        "hash": prepared.study.hex(),
+        "name": prepared.name,
+        "epsilon": prepared.cost.epsilon,
+        "delta": prepared.cost.delta,
+        "state": "prepared until then",
+    }
+
+
+def _time_text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _held_entry(held: HeldAttempt) -> StudyEntry:
     """The entry of an attempt that is held; it shows until when."""
-    until = datetime.fromtimestamp(held.until, UTC).isoformat(timespec="seconds")
     return {
-        "when": until,
+        "when": _time_text(held.until),
         "hash": held.study.hex(),
         "name": held.name,
         "epsilon": held.epsilon,
@@ -215,7 +240,7 @@ def _entry(row: Row, before: StudyEntry | None) -> StudyEntry:
 # --- for programs ---
 
 
-def _as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
+def _as_dict(snapshot: Snapshot, place: Place, prepared: list[PreparedCost]) -> dict[str, object]:
     """The ledger as JSON. Amounts are exact: texts such as "1/3".
 
     A study's mechanism is text as in `umpc/dp/event_text.py`, and empty where none is known.
@@ -247,7 +272,7 @@ def _as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
                 "mechanism": mechanisms.get(study["hash"], ""),
                 "data": _data(snapshot.cohorts.get(bytes.fromhex(study["hash"]))),
             }
-            for study in studies(snapshot.rows, snapshot.held)
+            for study in studies(snapshot.rows, snapshot.held, prepared)
         ],
     }
 
@@ -292,20 +317,20 @@ def _exact(study: StudyEntry) -> dict[str, str | None]:
 # --- for people ---
 
 
-def _print(snapshot: Snapshot, place: Place) -> None:
+def _print(snapshot: Snapshot, place: Place, prepared: list[PreparedCost]) -> None:
     from rich.console import Console
 
     console = Console(width=None if sys.stdout.isatty() else 110)
     console.print(_sums(snapshot.account))
     if composed := _composed(snapshot.account):
         console.print(composed, soft_wrap=True, markup=False, highlight=False)
-    table = _studies(snapshot)
+    table = _studies(snapshot, prepared)
     console.print(table if table.row_count else "no study was asked for yet")
     state = f"its anchor {place.anchor} {snapshot.fault or 'agrees'}"
     damaged = [f"the held attempt of {study.hex()} is wrong" for study in snapshot.damaged]
     since = [
-        f"{row.at}: {row.note}; since then epsilon {_short(row.epsilon)} and delta "
-        f"{_short(row.delta)} count as spent"
+        f"{row.at}: {row.note}; since then epsilon {short_amount(row.epsilon)} and delta "
+        f"{short_amount(row.delta)} count as spent"
         for row in restores(snapshot)
     ]
     for line in (*since, f"ledger {place.ledger}, {snapshot.head}", state, *damaged):
@@ -322,7 +347,7 @@ def _sums(account: Account) -> Table:
     for head in AMOUNTS:
         table.add_column(head, justify="right")
     for name, balance in (("epsilon", account.epsilon()), ("delta", account.delta())):
-        table.add_row(name, *(_short(getattr(balance, amount)) for amount in AMOUNTS))
+        table.add_row(name, *(short_part(balance, amount) for amount in AMOUNTS))
     return table
 
 
@@ -333,14 +358,14 @@ def _composed(account: Account) -> str:
     composition = account.composition
     if composition.name == BASIC:
         return ""
-    largest = _short(account.largest_epsilon())
+    largest = short_amount(account.largest_epsilon(), ROUND_FLOOR)
     return (
         f"composed by {composition}, which is beside the delta above: a study costs less than its "
         f"own epsilon. The next may ask for epsilon {largest}, with a pure mechanism"
     )
 
 
-def _studies(snapshot: Snapshot) -> Table:
+def _studies(snapshot: Snapshot, prepared: list[PreparedCost]) -> Table:
     """One line for each study."""
     from rich.markup import escape
     from rich.table import Table
@@ -349,13 +374,13 @@ def _studies(snapshot: Snapshot) -> Table:
     for head in ("when", "hash", "name", "epsilon", "delta", "state", "data"):
         table.add_column(head)
     groups = same_data(snapshot.cohorts)
-    for study in studies(snapshot.rows, snapshot.held):
+    for study in studies(snapshot.rows, snapshot.held, prepared):
         table.add_row(
             study["when"],
             study["hash"][:DIGITS],
             escape(study["name"]),
-            _short(study["epsilon"]),
-            _short(study["delta"]),
+            short_amount(study["epsilon"]),
+            short_amount(study["delta"]),
             study["state"],
             groups.get(bytes.fromhex(study["hash"]), ""),
         )
@@ -386,10 +411,3 @@ def same_data(cohorts: dict[bytes, Fingerprint]) -> dict[bytes, str]:
             found[study] += f", changed since data {number}"
         last[cohort.selection] = cohort, place + 1
     return found
-
-
-def _short(amount: Fraction | None) -> str:
-    """An amount as an exact fraction if that is short, else as a decimal number."""
-    if amount is None:
-        return "not yet known"
-    return str(amount) if len(str(amount)) <= 8 else f"{float(amount):.6g}"

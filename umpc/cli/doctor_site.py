@@ -15,9 +15,10 @@ from itertools import combinations
 from pathlib import Path
 
 from umpc import __version__
+from umpc.cli.amounts import balance_text
 from umpc.cli.budget import read_verified
 from umpc.cli.doctor_finding import Finding, neutral
-from umpc.cli.status import balance_text, dates_text, list_text
+from umpc.cli.status import dates_text, list_text
 from umpc.errors import (
     CertificateError,
     ConfigError,
@@ -31,6 +32,7 @@ from umpc.node.audit.reading import compare, verify
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.prepared_costs import reserve_prepared
 from umpc.node.config import NodeConfig
 from umpc.node.dataset_files import is_same_database, shared_content
 from umpc.node.table.source import TableSite
@@ -160,7 +162,10 @@ def check_ledger(config: NodeConfig) -> Iterator[Finding]:
         raise place.of_other_data(config.dataset, account.dataset)
     yield Finding("ledger", f"{place.ledger}: verified with its anchor, {snapshot.head}")
     yield from _private(place.key)
+    prepared = reserve_prepared(account, config.ledger)
     left = f"epsilon {balance_text(account.epsilon())}, delta {balance_text(account.delta())}"
+    if prepared:
+        left += f"; reserved for studies prepared ahead: {len(prepared)}"
     if account.total.epsilon != config.epsilon:
         left += f"; {config.file.name} gives epsilon {config.epsilon} from the next start on"
     elif not account.largest_epsilon():

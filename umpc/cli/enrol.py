@@ -194,6 +194,9 @@ def approve(text: str, authority: Path, role: str | None, fingerprint: str, days
     of a request that waits. The command shows the request's fingerprint and asks whether the site
     reads the same digits. With --fingerprint it compares them itself.
 
+    It prints no admission where NAME's request came over the network: the site fetches it. A
+    request that an invitation proved and that was admitted before gets its admission again.
+
     \b
     Example:
       umpc enrol approve north.request > north.admission
@@ -206,13 +209,21 @@ def approve(text: str, authority: Path, role: str | None, fingerprint: str, days
     if content is None:
         waiting = office.waiting(text, role)
     else:
-        waiting = office.view(office.receive(Request.decode(content)))
+        request = Request.decode(content)
+        if former := office.former_admission(request):
+            _say("this request was admitted before, and nothing is signed now. Its admission:")
+            click.echo(former.encode())
+            return
+        waiting = office.view(office.receive(request))
     _show(waiting)
     if not fingerprint:
         question = "Does the site's administrator read the same fingerprint?"
         click.confirm(question, abort=True, err=True)
         fingerprint = waiting.fingerprint
     admission = office.approve(waiting, fingerprint, days=days)
+    if content is None and waiting.enrolment.online:
+        _say(f"admitted: {waiting.enrolment.name!r} waits for this, and fetches it by itself")
+        return
     _say(f"send this text to {waiting.enrolment.name!r}, who runs `umpc enrol finish` with it:")
     click.echo(admission.encode())
 
@@ -248,9 +259,9 @@ def _show(waiting: Waiting) -> None:
 @enrol.command()
 @click.argument("text", metavar="ADMISSION")
 @SITE
-@click.option("--role", type=ROLE, default="node", show_default=True, help="Of the process.")
+@click.option("--role", type=ROLE, help="Of the process.  [default: that of the admission]")
 @FINGERPRINT
-def finish(text: str, folder: Path, role: str, fingerprint: str) -> None:
+def finish(text: str, folder: Path, role: str | None, fingerprint: str) -> None:
     """Check the authority's ADMISSION, and write this site's certificate.
 
     A site that joined without an invitation gives the authority's fingerprint, which `umpc ca show`
@@ -263,8 +274,9 @@ def finish(text: str, folder: Path, role: str, fingerprint: str) -> None:
     from umpc.cli.enrol_files import identity_folder, read_text
     from umpc.enrolment.texts import AdmissionText
 
-    own = identity_folder(folder, role)
-    _finish(folder, own, AdmissionText.decode(read_text(text)), fingerprint)
+    admission = AdmissionText.decode(read_text(text))
+    own = identity_folder(folder, role or admission.names[1])
+    _finish(folder, own, admission, fingerprint)
 
 
 def _finish(folder: Path, own: Path, admission: AdmissionText, expected: str = "") -> None:

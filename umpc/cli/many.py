@@ -76,6 +76,7 @@ async def _serve_all(
 ) -> None:
     from umpc.failpoints import describe
     from umpc.node.light_server import ALLOWED
+    from umpc.transport.own_end import begin_end
 
     done = asyncio.Event()
     counted = _Studies(len(sites), studies, done)
@@ -101,6 +102,7 @@ async def _serve_all(
         print(describe(), file=sys.stderr, flush=True)
     print("\n".join(lines), flush=True)
     await done.wait()
+    begin_end()
     watch.cancel()
     for _, health in servers:
         await health.ending()

@@ -141,6 +141,7 @@ def _budgets(config: Path) -> tuple[BudgetShares, ...]:
     from umpc.approval_page.contents import BudgetShares
     from umpc.node.budget.ledger_place import Place
     from umpc.node.budget.ledger_reading import read_beside
+    from umpc.node.budget.prepared_costs import reserve_prepared
     from umpc.node.config import load_datasets
 
     shares = []
@@ -150,6 +151,7 @@ def _budgets(config: Path) -> tuple[BudgetShares, ...]:
         if not place.ledger.exists():
             continue
         account = read_beside(place, composition=each.composition).account
+        reserve_prepared(account, each.ledger)
         of_which = f", {each.dataset}" if len(datasets) > 1 else ""
         for name, found in (("epsilon", account.epsilon()), ("delta", account.delta())):
             amounts = (found.total, found.spent, found.reserved, found.left)

@@ -44,6 +44,7 @@ async def serve(
     from umpc import failpoints
     from umpc.node import told_order
     from umpc.transport.expiry import keep_watch
+    from umpc.transport.own_end import begin_end
 
     done = asyncio.Event()
     collector = Collector()
@@ -71,6 +72,7 @@ async def serve(
     with monitor.served():
         print(f"ready: {identity.role} {identity.name} on {address}", flush=True)
         await done.wait()
+    begin_end()
     await health.ending()
     watch.cancel()
     await server.stop(grace=1)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.amounts import balance_text
 from umpc.errors import UmpcError
 
 if TYPE_CHECKING:
     from cryptography import x509
 
-    from umpc.node.budget.budget_account import Balance
     from umpc.node.config import NodeConfig
     from umpc.transport.revoked import Revoked
 
@@ -142,6 +142,7 @@ def list_text(revoked: Revoked | None) -> str:
 def _budget(config: NodeConfig, show: Sheet) -> None:
     from umpc.node.budget.ledger_place import Place
     from umpc.node.budget.ledger_reading import read_beside
+    from umpc.node.budget.prepared_costs import reserve_prepared
 
     place = Place.of(config.ledger, config.anchor)
     if not place.ledger.exists():
@@ -150,21 +151,15 @@ def _budget(config: NodeConfig, show: Sheet) -> None:
         )
         return
     snapshot = read_beside(place, composition=config.composition)
+    prepared = reserve_prepared(snapshot.account, config.ledger)
     show.line("epsilon", balance_text(snapshot.account.epsilon()))
     show.line("delta", balance_text(snapshot.account.delta()))
     _some(show, "held", [(each.study.hex(), each.name) for each in snapshot.held])
+    _some(show, "prepared", [(each.study.hex(), each.name) for each in prepared])
     for study in snapshot.damaged:
         show.must(f"ledger {place.ledger}: the held attempt of {study.hex()[:16]} is wrong")
     if snapshot.fault:
         show.must(place.astray(snapshot.fault).message)
-
-
-def balance_text(balance: Balance) -> str:
-    """Return a balance of epsilon or delta in words."""
-    return (
-        f"{balance.left} left of {balance.total} ({balance.spent} spent, "
-        f"{balance.reserved} reserved)"
-    )
 
 
 def _studies(config: NodeConfig, show: Sheet) -> None:

@@ -37,6 +37,7 @@ from umpc.study.attempt import check_openings
 from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
+from umpc.transport.own_end import of_own_end
 from umpc.transport.services import AnyContext, rpc
 from umpc.transport.status import blame_of, lost, status_of
 from umpc.transport.tls import peer_of
@@ -114,7 +115,7 @@ class DealerServer(rpc.DealerServicer):
             await context.abort(*status_of(error), blame_of(error))
         finally:
             if run is not None and not complete:
-                run.fail(lost(caller, "prepare"))
+                run.fail(of_own_end(lost(caller, "prepare")))
 
     async def Tell(
         self, requests: AsyncIterator[pb.DealPiece], context: AnyContext

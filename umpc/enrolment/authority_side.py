@@ -88,6 +88,24 @@ class EnrolmentOffice:
         """Record a request, which then waits for a person. See `RequestReceiver.receive`."""
         return RequestReceiver(self.register, self._now).receive(request, needs_code=needs_code)
 
+    def former_admission(self, request: Request) -> AdmissionText | None:
+        """Return the admission that was made for this very request, while it is of use, or None.
+
+        Such a request has used its invitation up. One without an invitation asks for a new
+        certificate each time, so it has none here. Raises: CertificateError.
+        """
+        known = self.register.find(*request.names)
+        if not request.proof or known is None or known.state != ADMITTED:
+            return None
+        if known.request != request.encode():
+            return None
+        admission = AdmissionText.decode(known.admission)
+        pem = pem_of(admission.cert, "CERTIFICATE")
+        cert = parse_certificate(pem, "the certificate of the admission")
+        revoked = self.authority.revoked()
+        is_revoked = revoked is not None and cert.serial_number in revoked
+        return admission if not is_revoked and cert.not_valid_after_utc > self._now() else None
+
     def waiting(self, name: str, role: str | None = None) -> Waiting:
         """Return the request of a name that waits. Raises: ConfigError if there is none."""
         found = [

@@ -58,10 +58,12 @@ class RequestReceiver:
             if known is not None and known.state in DECIDED and known.proven:
                 raise _unproven(name, role)
             if known is not None and self._proves(known, request):
-                return self._receive(request, known, needs_code=True)
+                return self._receive(request, known, needs_code=True, online=True)
         raise _unproven(name, role)
 
-    def _receive(self, request: Request, known: Enrolment | None, needs_code: bool) -> Enrolment:
+    def _receive(
+        self, request: Request, known: Enrolment | None, needs_code: bool, online: bool = False
+    ) -> Enrolment:
         name, role = request.names
         if known is not None and self._is_repeated(known, request):
             return known
@@ -76,6 +78,7 @@ class RequestReceiver:
             proven=proven,
             address=request.address,
             admission="",
+            online=online,
         )
         self._register.put(entry)
         return entry

@@ -36,6 +36,7 @@ class Enrolment:
     until: the invitation's end. request: the text of its request. proven: the request proved the
     code. address: where others reach the process, as it says itself. admission: the text of the
     answer. at: the last change, in UTC. rival: when a request of another key proved the same code.
+    online: the request came over the network, so the site fetches its answer itself.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Enrolment:
     address: str = ""
     admission: str = ""
     rival: str = ""
+    online: bool = False
 
     def changed(self, **changes: object) -> Enrolment:
         """Return this enrolment with other values."""

@@ -179,6 +179,12 @@ class AdmissionText(Text):
     authority: bytes
     revoked: bytes = b""
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """The certificate's name and role, which nothing has verified. Raises: CertificateError."""
+        pem = pem_of(self.cert, "CERTIFICATE")
+        return names_of(parse_certificate(pem, "the certificate of the admission"))
+
 
 def fingerprint_of(request: x509.CertificateSigningRequest) -> str:
     """Return the digits of a request: of its name, its role and its key, in groups of four.

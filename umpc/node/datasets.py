@@ -22,6 +22,7 @@ from umpc.node.attempts.prepared_attempts import PreparedAttempts
 from umpc.node.audit import study_rows
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.prepared_costs import prepared_beside
 from umpc.node.config import NodeConfig
 from umpc.study.document import Study
 from umpc.study.former import former_hashes
@@ -96,7 +97,12 @@ def open_dataset(config: NodeConfig, ledger: Ledger) -> Dataset:
             record=audit.append,
             charged=lambda: ledger.releases,
         ),
-        parking=PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds),
+        parking=PreparedAttempts(
+            ledger,
+            config.most_prepared,
+            config.prepared_seconds,
+            file=prepared_beside(config.ledger),
+        ),
     )
 
 

@@ -163,7 +163,7 @@ class _Gathered:
         self._people = PeopleSoFar()
         self._parts: dict[str, list[NDArray[Any]]] = {schema.name: [] for schema in fields}
         self._misfits = {schema.name: MisfitFinder(schema, source) for schema in fields}
-        self._cohort = CohortHash([schema.name for schema in fields])
+        self._cohort = CohortHash(fields)
 
     def add(self, batch: Batch) -> None:
         """Add the complete records of a batch that the study asks for."""
@@ -186,7 +186,7 @@ class _Gathered:
             name = schema.name
             self._misfits[name].add(found[name], values[name].marks, rows + first)
             self._parts[name].append(found[name].units.astype(narrowest(schema)))
-        self._cohort.add({name: each.numbers for name, each in values.items()}, len(rows))
+        self._cohort.add(values, len(rows))
         self._count += len(rows)
 
     def _kept(self, batch: Batch, rows: Places, found: dict[str, FieldUnits]) -> Places:

@@ -62,6 +62,7 @@ from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import credentials_of
 from umpc.transport.kept import KeptConnections
+from umpc.transport.own_end import of_own_end
 from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import lost, status_of
 from umpc.transport.tls import grpc, peer_of
@@ -218,6 +219,8 @@ class NodeServer(rpc.NodeServicer):
 
     def _conclude(self, run: StudyRun, error: UmpcError | None) -> None:
         """Drop, log and report at the end of a run."""
+        if error is not None and not run.aborted:
+            error = of_own_end(error)
         run.watch.end(run.proposed.hash if run.proposed else None, error)
         if run.parked is not None and run.aborted:
             run.site.parking.drop(run.parked, "was given up by the coordinator")

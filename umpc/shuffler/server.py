@@ -39,6 +39,7 @@ from umpc.transport.authority import Identity
 from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.credentials import verifier_of_members
 from umpc.transport.dialling import connect
+from umpc.transport.own_end import of_own_end
 from umpc.transport.patience import time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc, shuffler_stub
 from umpc.transport.status import blame_of, error_of, lost, status_of
@@ -120,7 +121,7 @@ class ShufflerServer(rpc.ShufflerServicer):
             await context.abort(*status_of(failure))
         finally:
             if run is not None and (session is None or caller in session.missing):
-                run.fail(lost(caller, "prepare" if session is None else "release"))
+                run.fail(of_own_end(lost(caller, "prepare" if session is None else "release")))
 
     async def _introduced(self, caller: str, context: DeliverContext) -> Attempt:
         """Return the attempt for which a node wants to deliver."""
@@ -261,7 +262,7 @@ class ShufflerServer(rpc.ShufflerServicer):
             await context.abort(*status_of(_fault(error)))
         finally:
             if run is not None:
-                run.fail(lost(caller, "release"))
+                run.fail(of_own_end(lost(caller, "release")))
 
     # ---- runs --------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ Certificates hold the name and the role of a process.
 | `received.py` | bytes received so far, as the kernel counts them |
 | `patience.py` | time limits that count only time in which this process ran |
 | `status.py` | errors as gRPC statuses, and back |
+| `own_end.py` | whether this process is being stopped, so that no peer is blamed for it |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
 | `stream_ends.py` | the heartbeat beside a stream's call, and the server's end of one |
 | `call_end.py` | the client's end of a gRPC call, which keeps the peer's own status |

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -26,6 +28,8 @@ from umpc.errors import (
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttempts
 from umpc.node.attempts.spool import Spool
+from umpc.node.budget.budget_account import BudgetCost
+from umpc.node.budget.prepared_costs import PreparedCost
 from umpc.study.parts import Participant
 
 HOUR = 3600
@@ -174,11 +178,14 @@ def changed_addresses(study):
 
 
 class Clock:
-    """Time, timers, and a ledger that only cancels."""
+    """Time, timers, and a ledger that cancels, and knows what is reserved."""
 
-    def __init__(self, most: int = 2):
+    def __init__(self, most: int = 2, file: Path | None = None):
         self.now, self.cancelled, self.timers = 0.0, [], []
-        self.parking = PreparedAttempts(self, most, HOUR, lambda: self.now, self.later)
+        self.parking = PreparedAttempts(self, most, HOUR, lambda: self.now, self.later, file)
+
+    def reservation(self, study: bytes) -> tuple[str, BudgetCost]:
+        return study.decode(), BudgetCost(Fraction(study[0]), None)
 
     def cancel(self, study: bytes) -> None:
         self.cancelled.append(study)
@@ -226,6 +233,28 @@ def test_its_time_is_up_also_where_timers_slept(timers):
     clock.pass_time(1, timers)
     assert clock.parking.take(b"a") is None
     assert (clock.cancelled, a.closed, len(clock.parking)) == ([b"a"], [1], 0)
+
+
+def test_the_sites_commands_read_what_waits(tmp_path):
+    file = tmp_path / "ledger.prepared"
+    file.write_text("left by a process that was killed")
+    clock = Clock(file=file)
+    assert not file.exists()
+    clock.parking.put(entry(b"a"))
+    clock.pass_time(HOUR / 2)
+    clock.parking.put(entry(b"b"))
+    found = [PreparedCost.decode(line) for line in file.read_text().splitlines()]
+    assert [(each.name, each.cost.epsilon, each.until) for each in found] == [
+        ("a", ord("a"), HOUR),
+        ("b", ord("b"), 1.5 * HOUR),
+    ]
+    clock.pass_time(HOUR / 2)
+    assert [PreparedCost.decode(line).name for line in file.read_text().splitlines()] == ["b"]
+    clock.parking.take(b"b")
+    assert not file.exists()
+    clock.parking.put(entry(b"c"))
+    clock.parking.close()
+    assert not file.exists()
 
 
 def test_an_earlier_one_of_a_study_does_not_end_a_later_one():

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from tests.support.ledgers import A, B, D, opened
+from tests.support.site_tables import let_duckdb_read_all
 from umpc.cli.budget import same_data
 from umpc.errors import EncodingError
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
 from umpc.node.records import TableSource, load_records
-from umpc.node.table.fingerprint import Cohort, CohortHash, Fingerprint, count_range
+from umpc.node.table.batch import Values
+from umpc.node.table.fingerprint import WORDS, Cohort, CohortHash, Fingerprint, count_range
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.schema import FieldSchema, Schema
 
@@ -22,10 +24,24 @@ pytestmark = pytest.mark.usefixtures("either_reader")
 
 
 def cohort(**columns: list[float]) -> Cohort:
-    found = CohortHash(tuple(columns))
-    values = {name: np.array(column, np.float64) for name, column in columns.items()}
-    found.add(values, len(next(iter(columns.values()))))
+    found = CohortHash([number(name) for name in columns])
+    marks = np.zeros(len(next(iter(columns.values()))), np.uint8)
+    values = {name: Values(np.array(column, np.float64), marks) for name, column in columns.items()}
+    found.add(values, len(marks))
     return found.cohort()
+
+
+def number(name: str) -> FieldSchema:
+    return FieldSchema(name, Fraction(0), Fraction(120), Fraction(1))
+
+
+def words(name: str, *categories: str) -> FieldSchema:
+    return FieldSchema(name, Fraction(0), Fraction(len(categories) - 1), Fraction(1), categories)
+
+
+def read(tmp_path, text: str, *fields: FieldSchema) -> Cohort:
+    (tmp_path / "table.csv").write_text(text)
+    return load_records(TableSource(tmp_path / "table.csv"), fields, node="a").cohort
 
 
 def keyed(data: bytes) -> bytes:
@@ -67,6 +83,50 @@ def test_bounds_and_resolution_of_a_study_do_not_change_it(tmp_path):
     found = [load_records(TableSource(path), [each], node="a") for each in fields]
     assert found[0].columns["age"].tolist() != found[1].columns["age"].tolist()
     assert found[0].cohort == found[1].cohort
+
+
+LISTS = (("dead", "alive"), ("alive", "dead"), ("alive", "gone"), ("none",))
+
+
+@pytest.mark.parametrize("categories", LISTS)
+def test_the_list_of_categories_does_not_change_it(tmp_path, categories):
+    text = "age,state\n40,alive\n50, dead\n60,gone\n70,alive\n80,\n"
+    one = read(tmp_path, text, number("age"), words("state", "alive", "dead", "gone"))
+    other = read(tmp_path, text, words("state", *categories), number("age"))
+    assert one == other, "the words are the same, whatever a study lists"
+    assert not other.fingerprint(keyed).has_changed(one.fingerprint(keyed))
+
+
+def test_every_other_word_changes_it_also_one_that_no_category_is(tmp_path):
+    field = words("state", "alive", "dead")
+    texts = ("alive\ndead", "dead\ndead", "gone\ndead", "lost\ndead", "Gone\ndead", "é\ndead")
+    found = [read(tmp_path, f"state\n{text}\n", field).fingerprint(keyed) for text in texts]
+    assert len({each.whole for each in found}) == len(texts)
+    assert all(each.has_changed(found[0]) for each in found[1:])
+
+
+def test_both_readers_give_the_same_words_the_same_hash(tmp_path, monkeypatch):
+    text = "state\n" + "alive\n gone\né\n" * 5
+    one = read(tmp_path, text, words("state", "alive", "dead"))
+    let_duckdb_read_all(monkeypatch)
+    assert read(tmp_path, text, words("state", "alive", "dead")) == one
+
+
+def test_words_are_compared_neither_with_numbers_nor_with_hashes_of_earlier_versions(tmp_path):
+    text = "age,sex\n40,0\n50,1\n"
+    of_words = read(tmp_path, text, number("age"), words("sex", "0", "1")).fingerprint(keyed)
+    of_numbers = read(tmp_path, text, number("age"), number("sex")).fingerprint(keyed)
+    assert of_words.fields["sex"].startswith(WORDS)
+    assert not of_words.has_changed(of_numbers) and not of_numbers.has_changed(of_words)
+    assert of_words.differing(of_numbers) == of_numbers.differing(of_words) == ()
+    assert set(same_data({b"1": of_words, b"2": of_numbers}).values()) == {"data 1: 2 to 3 records"}
+
+
+def test_hashes_of_numbers_are_those_of_earlier_versions(tmp_path):
+    found = read(tmp_path, "age\n40\n50\n", number("age"))
+    assert found.whole.hex()[:16] == "a8ee45d86b8f2e84"
+    assert found.fields["age"].hex()[:16] == "755dfb0bd2facbcb"
+    assert found.selection.hex()[:16] == "602d826452a4b245"
 
 
 def test_the_number_of_records_is_told_as_a_range():

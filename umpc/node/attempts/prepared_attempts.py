@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 
 from umpc.errors import (
     LedgerError,
@@ -26,6 +27,7 @@ from umpc.mpc.chunks import Chunk
 from umpc.node.attempts.next_channels import Chain
 from umpc.node.attempts.spool import Spool
 from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.prepared_costs import PreparedCost, write_prepared
 from umpc.protocols.base.node import NodeSide
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
@@ -127,6 +129,7 @@ class PreparedAttempts:
     Args:
         most: how many attempts may wait at once. seconds: how long each may wait.
         clock, later: those of the event loop, or of a test.
+        file: where the site's commands read what waits (`prepared_costs.py`); None for nowhere.
     """
 
     def __init__(
@@ -136,6 +139,7 @@ class PreparedAttempts:
         seconds: float,
         clock: Callable[[], float] = time.time,
         later: Callable[[float, Callable[[], None]], asyncio.TimerHandle] | None = None,
+        file: Path | None = None,
     ):
         self.seconds = seconds
         self._ledger, self._most, self._clock = ledger, most, clock
@@ -143,6 +147,8 @@ class PreparedAttempts:
             lambda delay, act: asyncio.get_running_loop().call_later(delay, act)
         )
         self._places: dict[bytes, _Place] = {}
+        self._file = file
+        self._tell()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -173,6 +179,7 @@ class PreparedAttempts:
             raise LocalProtocolError("the study is prepared already")
         timer = self._later(self.seconds, lambda: self.drop(parked, "was not run in time"))
         self._places[parked.study_hash] = _Place(parked, self._clock() + self.seconds, timer)
+        self._tell()
 
     def take(self, study_hash: bytes) -> PreparedAttempt | None:
         """Take the attempt that waits for this study; the taker closes it and its reservation."""
@@ -184,6 +191,7 @@ class PreparedAttempts:
         if place is not None:
             del self._places[study_hash]
             place.timer.cancel()
+            self._tell()
             return place.parked
         return None
 
@@ -194,6 +202,7 @@ class PreparedAttempts:
             return
         del self._places[parked.study_hash]
         place.timer.cancel()
+        self._tell()
         parked.close()
         study = parked.side.study
         log.info(
@@ -211,3 +220,14 @@ class PreparedAttempts:
         """The process ends."""
         for place in list(self._places.values()):
             self.drop(place.parked, "ends with the node")
+
+    def _tell(self) -> None:
+        """Write what waits into the file for the site's commands."""
+        if self._file is None:
+            return
+        costs = []
+        for study, place in self._places.items():
+            if found := self._ledger.reservation(study):
+                name, cost = found
+                costs.append(PreparedCost(study, name, cost, place.until))
+        write_prepared(self._file, costs)

@@ -7,6 +7,7 @@
 | `ledger_store.py` | the ledger's file while a process holds it: opened, written, recovered |
 | `held_attempts.py` | finished attempts that wait for their charge |
 | `charge_events.py` | the mechanisms of studies on disk, for compositions closer than basic |
+| `prepared_costs.py` | what studies prepared ahead reserve, in a file for the site's commands |
 | `cohort_records.py` | the fingerprints of studies' records on disk, for the administrator |
 | `budget_account.py` | the ledger's rows: the balances they add up to, and their keyed hashes |
 | `budget_limits.py` | the ε and δ that a ledger accepts, and its refusal |

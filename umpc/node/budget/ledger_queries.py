@@ -14,7 +14,7 @@ from umpc.node.budget import cohort_records
 from umpc.node.budget import held_attempts as holds
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget.anchor import disagreement, read_anchor
-from umpc.node.budget.budget_account import ATTEMPT_BYTES, Balance, Row
+from umpc.node.budget.budget_account import ATTEMPT_BYTES, Balance, BudgetCost, Row
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.budget.ledger_store import LedgerStore
 from umpc.node.table.fingerprint import Fingerprint
@@ -69,6 +69,12 @@ class LedgerQueries(LedgerStore):
                     raise self._place.damaged(f"the held attempt of {study.hex()[:16]} is wrong")
                 return held
             return None
+
+    def reservation(self, study: bytes) -> tuple[str, BudgetCost] | None:
+        """Return the name of a study and what is reserved for it, or None where nothing is."""
+        with self._lock:
+            cost = self._account.open.get(study)
+            return None if cost is None else (self._names.get(study, ""), cost)
 
     def holds(self, study: bytes) -> bool:
         """Return whether an attempt is held for a study."""

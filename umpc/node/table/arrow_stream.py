@@ -18,10 +18,13 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from umpc.node.table.batch import DIGEST_BYTES
+
 KINDS: dict[bytes, np.dtype[Any]] = {
     b"g": np.dtype(np.float64),
     b"C": np.dtype(np.uint8),
     b"u": np.dtype(object),
+    b"z": np.dtype(f"S{DIGEST_BYTES}"),
 }
 """Arrow's formats that a query may have → what a column of them becomes."""
 
@@ -81,8 +84,8 @@ _pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 def batches(relation: duckdb.DuckDBPyRelation) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield the rows of a query as columns: name → array of the batch's own.
 
-    Args: relation: columns of DOUBLE, UTINYINT and VARCHAR, in which no value is NULL, but texts
-    may be, which are then empty.
+    Args: relation: columns of DOUBLE, UTINYINT, VARCHAR, and BLOB of DIGEST_BYTES each, in which
+    no value is NULL, but texts may be, which are then empty.
     Raises: duckdb.Error where the query fails, also in the middle.
     """
     capsule = relation.__arrow_c_stream__()  # owns the stream
@@ -128,6 +131,8 @@ def _copied(column: _Array, kind: np.dtype[Any]) -> NDArray[Any]:
         return np.empty(0, kind)
     if kind.hasobject:
         return _texts(column)
+    if kind.char == "S":
+        return _digests(column, kind)
     values = _view(column.buffers[1], (start + rows) * kind.itemsize).view(kind)
     return values[start:].copy()
 
@@ -140,6 +145,13 @@ def _texts(column: _Array) -> NDArray[np.object_]:
     found = np.empty(rows, object)
     found[:] = [data[low:high].decode() for low, high in pairwise(offsets)]
     return found
+
+
+def _digests(column: _Array, kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return a column of bytes, all of one length, so that their offsets say nothing more."""
+    rows, start = column.length, column.offset
+    first = _view(column.buffers[1], (start + 1) * 4).view(np.int32)[start]
+    return _view(column.buffers[2] + int(first), rows * kind.itemsize).view(kind).copy()
 
 
 def _view(address: int, size: int) -> NDArray[np.uint8]:

@@ -34,7 +34,7 @@ def read_batches(
         parameters = {**table.parameters, **labels, **_words(source)}
         for found in batches(connection.sql(query, params=parameters)):
             values = {
-                schema.name: Values(found[f"v{i}"], found[f"m{i}"])
+                schema.name: Values(found[f"v{i}"], found[f"m{i}"], found.get(f"d{i}"))
                 for i, schema in enumerate(fields)
             }
             nobody = np.empty(0, dtype=object)
@@ -69,6 +69,9 @@ def _batch_query(
         mark = f"CASE WHEN v{i} IS NULL THEN list_position($marks, t{i}) END"
         mark = "0::UTINYINT" if column.raw else f"coalesce({mark}, 0)::UTINYINT"
         third += [f"coalesce(v{i}, 'nan'::DOUBLE) AS v{i}", f"{mark} AS m{i}"]
+        if schema.categories:
+            # of every word, so that a clock does not see how many words a study lists
+            third += [f"encode(md5(coalesce(t{i}, ''))) AS d{i}"]
     known = ["true", *(f"k{i}" for i in range(len(fields)))]
     if person is not None:
         first += [f"{person.text} AS person", f"{person.known or 'NULL::BOOLEAN'} AS here"]

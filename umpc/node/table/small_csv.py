@@ -18,7 +18,7 @@ from io import StringIO
 
 import numpy as np
 
-from umpc.node.table.batch import Batch, Values
+from umpc.node.table.batch import Batch, Values, digests_of
 from umpc.node.table.header import csv_header, place_of
 from umpc.node.table.number_format import NumberFormat
 from umpc.node.table.plain_text import UNREADABLE, open_text
@@ -115,6 +115,7 @@ def _values(texts: Texts, schema: FieldSchema, source: TableSource) -> Values:
             [of_marks.get(text or "", 0) if number is None else 0 for number, text in pairs],
             np.uint8,
         ),
+        digests_of(text or "" for text in texts) if schema.categories else None,
     )
 
 

@@ -45,6 +45,8 @@ PULSE_TICKS = 5
 SILENT_SECONDS = 20
 """Seconds without any sign of life from the hub, after which the link dials again."""
 DIAL_SECONDS = 5
+TELL_SECONDS = 3.0
+"""Seconds without a connection after which the log says that the hub is still dialled, and why."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 """Seconds between two attempts to reach the hub: the first, the longest."""
 FAREWELL_SECONDS = 5.0
@@ -101,6 +103,7 @@ class HubConnection:
         self._quiet_ticks = 0
         self._call: Call[pb.HubFrame, pb.HubFrame] | None = None
         self._is_leaving = False
+        self._has_told = False
         self._tasks = [asyncio.create_task(self._stay()), asyncio.create_task(self._tick())]
 
     @property
@@ -113,7 +116,8 @@ class HubConnection:
     async def joined(self, seconds: float) -> None:
         """Wait until the hub has let this process in.
 
-        After `seconds`, an attempt that has not failed is still waited for: a machine is busy.
+        After `seconds`, an attempt that has not failed is still waited for: a machine is busy. One
+        line of the log says what is waited for.
 
         Raises: PeerUnavailable, AddressInUse or what else the last attempt met; a CertificateError
             or ConfigError at once, since waiting does not mend it.
@@ -126,9 +130,19 @@ class HubConnection:
             late = waited > seconds and (self.why is not None or waited > LATE_SECONDS)
             if hopeless or late:
                 raise self.why or self._silence()
+            if waited > (2 * DIAL_SECONDS if self.why is None else TELL_SECONDS):
+                self._tell()
             with suppress(TimeoutError):
                 async with asyncio.timeout(FIRST_PAUSE):
                     await self._joined.wait()
+
+    def _tell(self) -> None:
+        """Say once that the hub is still dialled, and why the last attempt failed."""
+        if self._has_told:
+            return
+        self._has_told = True
+        reason = self.why.message if self.why is not None else "it has not answered so far"
+        log.info("still dialling hub %r at %s: %s", self.hub.name, self.hub.address, reason)
 
     def _silence(self) -> PeerUnavailable:
         return PeerUnavailable(
