@@ -19,7 +19,7 @@ from umpc.errors import ConfigError, EmptyTable, NotNumeric
 from umpc.node.config import NodeConfig, choose_dataset, load_datasets
 from umpc.node.table.reading import read_texts
 from umpc.node.table.resolution import Resolution, count_merged, find_resolution, is_held
-from umpc.node.table.source import OwnTable, TableSource
+from umpc.node.table.source import OwnersTable, TableSource
 from umpc.node.table.spelling import Spelling
 from umpc.study.parts import exact
 
@@ -36,7 +36,7 @@ def compare_table(study: Path, table: Path) -> Iterator[tuple[str, str]]:
     """
     entries = load_field_entries(study)
     source = _source(study, table)
-    site = OwnTable("", source.path)
+    site = OwnersTable("", source.path)
     columns = read_texts(source, [entry.name for entry in entries], site)
     if entries and not columns[entries[0].name]:
         raise site.error(

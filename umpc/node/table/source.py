@@ -123,7 +123,7 @@ class TableSite:
 
 
 @dataclass(frozen=True)
-class OwnTable(TableSite):
+class OwnersTable(TableSite):
     """A table that its own owner looks at by a command: there is no node, and no log.
 
     Errors name the file and show their detail, which only this owner reads.
