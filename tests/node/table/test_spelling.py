@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.site_tables import parquet
 from umpc.node.table.number_format import PLAIN, NumberFormat
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.spelling import FORMATS, Spelling
@@ -22,6 +23,7 @@ COMMA = NumberFormat(",")
     [
         ({"115,1": 200, "63": 23}, PLAIN, "200 value(s), such as '115,1', have a decimal comma"),
         ({"1.5": 2, "7": 1}, COMMA, "such as '1.5', have a decimal point: write decimal = \".\""),
+        ({"1.5": 1}, NumberFormat(",", "."), 'have a decimal point: write decimal = "." and no'),
         ({"1.234.567": 2}, COMMA, 'have thousands separators: write thousands = "."'),
         ({"1\u202f234": 2}, PLAIN, 'have thousands separators: write thousands = " "'),
         ({"1,5": 1, "2.5": 4}, PLAIN, "such as '2.5', do not: write all of them in one way"),
@@ -53,9 +55,28 @@ def test_a_column_of_words_is_none_of_numbers(texts):
     assert not Spelling(texts, PLAIN).is_of_numbers
 
 
+def test_numbers_by_their_type_count_too():
+    assert not Spelling({"NA": 2}, PLAIN).is_of_numbers
+    assert Spelling({"NA": 2}, PLAIN, typed=3).is_of_numbers
+
+
 def test_a_column_of_numbers_has_no_advice():
     spelling = Spelling({"1.5": 1, "-inf": 1, "1e5": 1}, PLAIN)
     assert spelling.is_of_numbers and list(spelling.advice()) == []
+
+
+def test_numbers_by_their_type_need_no_format(tmp_path):
+    """A FLOAT column's text has a point, whatever [data] says of the texts of others."""
+    query = (
+        "SELECT 2.5::FLOAT AS f, 1.5::DECIMAL(20, 2) AS d, '115,1' AS crp, DATE '2020-01-01' AS b"
+    )
+    path = parquet(tmp_path, query)
+    survey = survey_table(TableSource(path), None, TableSite("a", path))
+    kinds = [str(survey.kinds[name]) for name in ("f", "d", "crp", "b")]
+    assert kinds == ["numbers", "numbers", "words", "words"]
+    (told,) = survey.spelling("crp").advice()
+    assert told.endswith('have a decimal comma: write decimal = "," under [data]')
+    assert not survey.spelling("b").is_of_numbers
 
 
 PIECES = st.sampled_from([*"019", ".", ",", "'", " ", "\u00a0", "_", "-", "+", "e", "a", "mg", "€"])

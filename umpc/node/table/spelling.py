@@ -26,9 +26,10 @@ FORMATS = tuple(
 )
 """Every format that [data] can name; those without a thousands separator come first."""
 
-WITH_UNIT = "([^0-9A-Za-z.,+-]{0,3})([+-]?[0-9](?s:.*[0-9])?)([ \\x{a0}]?[^0-9\\s.,]{0,8})"
-"""The regular expression of a sign such as < or €, a number, and a unit, as RE2 reads it."""
-_WITH_UNIT = re.compile(WITH_UNIT.replace("\\x{a0}", "\\xa0"))
+_NUMBER = "[+-]?[.,]?[0-9]+(?:[.,'\u2019 \u00a0\u202f_][0-9]{3})*(?:[.,][0-9]*)?"
+WITH_UNIT = f"([^0-9A-Za-z.,+-]{{0,3}})({_NUMBER})([ \u00a0]?[^0-9 \t\r\n.,]{{0,8}})"
+"""The regular expression of a sign such as < or €, a number, and a unit; for `re` and for RE2."""
+_WITH_UNIT = re.compile(WITH_UNIT)
 MOST_UNITS = 3
 """A column with more units than these holds codes, such as the numbers of houses."""
 
@@ -46,12 +47,14 @@ class Spelling:
         format: the format of numbers under [data].
         missing: the words under [data] that stand for no value.
         elsewhere: numbers of the table's other columns; [data] has one format for all.
+        typed: how many more values are numbers by their type, whatever the format is.
     """
 
     texts: Counts
     format: NumberFormat
     missing: Sequence[str] = ()
     elsewhere: Counts = field(default_factory=dict)
+    typed: int = 0
 
     @cached_property
     def words(self) -> Counts:
@@ -68,7 +71,8 @@ class Spelling:
         """The formats in which most of the words are numbers, and least is changed."""
         found = [each for each in FORMATS if each != self.format and self._read_by(each)]
         best = min(map(self._rank, found), default=None)
-        return tuple(each for each in found if self._rank(each) == best)
+        equal = [each for each in found if self._rank(each) == best]
+        return tuple({each.decimal: each for each in reversed(equal)}.values())[::-1]
 
     @cached_property
     def in_another_format(self) -> Counts:
@@ -77,11 +81,10 @@ class Spelling:
 
     @cached_property
     def with_unit(self) -> Counts:
-        """The words that are a number in any format, and a few units."""
+        """The words that are a number in any format and a unit, of which there are few."""
         found, units = {}, Counter[tuple[str, str]]()
         for text in self.words.keys() - self.in_another_format.keys():
-            parts = _WITH_UNIT.fullmatch(text)
-            if parts and any(each.plain(parts[2]) for each in FORMATS):
+            if parts := _WITH_UNIT.fullmatch(text):
                 found[text] = self.words[text]
                 units[parts[1], parts[3]] += 1
         return found if len(units) <= MOST_UNITS else {}
@@ -89,8 +92,13 @@ class Spelling:
     @property
     def is_of_numbers(self) -> bool:
         """Whether more than half of the values, without marks, are meant as numbers."""
-        total = _total(self.texts) - _total(self.marks)
-        meant = _total(self.numbers) + _total(self.in_another_format) + _total(self.with_unit)
+        total = self.typed + _total(self.texts) - _total(self.marks)
+        meant = (
+            self.typed
+            + _total(self.numbers)
+            + _total(self.in_another_format)
+            + _total(self.with_unit)
+        )
         return total < 2 * meant
 
     @cached_property

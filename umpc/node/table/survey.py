@@ -12,13 +12,16 @@ from umpc.node.table.spelling import FORMATS, WITH_UNIT, Spelling
 
 MOST_COLUMNS = 100
 """Columns of a file that are looked at where nobody names some."""
+TYPED = "n typed"
+"""The way of a number that is one by its type, and not by its text."""
 
 
 @dataclass(frozen=True)
 class ColumnKind:
     """The numbers of values of one column: those that are not missing, numbers, whole numbers.
 
-    `texts` has a value for each way of writing them, and how many values are written so.
+    `texts` has a value for each way of writing them, and how many values are written so. Values
+    that are numbers by their type are not in it.
     """
 
     values: int
@@ -57,7 +60,8 @@ class Survey:
                 numbers = Spelling(kind.texts, kind.format).numbers
                 elsewhere |= {text: elsewhere.get(text, 0) + n for text, n in numbers.items()}
         kind = self.kinds[name]
-        return Spelling(kind.texts, kind.format, self.missing, elsewhere)
+        typed = kind.values - sum(kind.texts.values())
+        return Spelling(kind.texts, kind.format, self.missing, elsewhere, typed)
 
 
 def survey_table(source: TableSource, names: Sequence[str] | None, site: TableSite) -> Survey:
@@ -116,10 +120,6 @@ def _kind(column: Column, found: Iterable[tuple[str, str, int, int]]) -> ColumnK
     return ColumnKind(values, numbers, wholes, texts, column.numbers)
 
 
-TYPED = "n typed"
-"""The way of a number that is one by its type, and not by its text."""
-
-
 def _query(columns: Sequence[Column], relation: str, source: TableSource) -> str:
     """Return the statement that counts the values of each column by the way they are written.
 
@@ -130,7 +130,10 @@ def _query(columns: Sequence[Column], relation: str, source: TableSource) -> str
         raw = column.raw or column.typed or "NULL::DOUBLE"
         texts.append(column.text)
         numbers.append(f"({column.number})::DOUBLE")
-        types.append(f"coalesce({raw} IS NOT NULL AND NOT isnan({raw}), false)")
+        is_typed = f"{raw} IS NOT NULL AND NOT isnan({raw})"
+        if not column.is_text:
+            is_typed = f"({column.number}) IS NOT NULL"
+        types.append(f"coalesce({is_typed}, false)")
         places.append(str(place))
     rows = (
         f"SELECT unnest([{', '.join(places)}]) AS place, unnest([{', '.join(texts)}]) AS text, "
@@ -148,14 +151,17 @@ def _way(source: TableSource) -> str:
         f"CASE WHEN regexp_full_match(text, {quoted(each.pattern)}) THEN '1' ELSE '0' END"
         for each in FORMATS
     )
+    none = quoted("0" * len(FORMATS))
     marks = ", ".join(map(quoted, source.unlisted_marks()))
+    has_unit = f"regexp_full_match(text, {quoted(WITH_UNIT)})"
+    sign, unit = (f"regexp_extract(text, {quoted(WITH_UNIT)}, {group})" for group in (1, 3))
     return (
         "CASE WHEN text IS NULL OR list_contains($missing, text) THEN '' "
         f"WHEN typed THEN {quoted(TYPED)} "
         "WHEN number IS NOT NULL AND NOT regexp_matches(text, '[^0-9+-]') THEN 'n' "
         f"WHEN number IS NOT NULL THEN 'n' || {formats} "
         f"WHEN text IN ({marks}) THEN 'm' || text "
-        f"WHEN NOT regexp_full_match(text, {quoted(WITH_UNIT)}) THEN 'w' "
-        f"ELSE 'f' || {formats} || ' ' || regexp_extract(text, {quoted(WITH_UNIT)}, 1) "
-        f"|| ' ' || regexp_extract(text, {quoted(WITH_UNIT)}, 3) END"
+        "WHEN NOT regexp_matches(text, '[0-9]') THEN 'w' "
+        f"WHEN {has_unit} THEN 'u' || {formats} || ' ' || {sign} || ' ' || {unit} "
+        f"WHEN {formats} = {none} THEN 'w' ELSE 'f' || {formats} END"
     )
