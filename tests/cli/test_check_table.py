@@ -8,7 +8,14 @@ import pytest
 from click.testing import CliRunner
 
 from umpc.cli.main import umpc
-from umpc.errors import DataError, StudyError
+from umpc.errors import (
+    ConfigError,
+    DataError,
+    EmptyTable,
+    NotNumeric,
+    StudyError,
+    UnknownField,
+)
 
 STUDY = """
 name = "s"
@@ -77,8 +84,10 @@ def test_bounds_words_and_marks(tmp_path):
     (tmp_path / "id").mkdir()
     ended = check(tmp_path, "age,balance\n130,1\n?,2\nforty,3\n,4\n")
     (line, _) = ended.output.splitlines()
-    assert "2 value(s) are no numbers, such as '?', 'forty'; for marks of missing values" in line
+    assert "2 of 3 value(s) are no numbers as they are written, and count as the lower" in line
+    assert "1 value(s), such as '?', often stand for a missing value" in line
     assert 'missing = ["", "nan", "NaN", "?"] under [data]' in line
+    assert "1 value(s), such as 'forty', are words: correct the table" in line
     assert "1 value(s) lie outside the study's 0 to 99 and count as the nearer bound" in line
 
 
@@ -109,6 +118,41 @@ epsilon = 1
     assert "field 'balance': 1.5 to 1.5; the study's resolution = 0.1 holds" in ended.output
 
 
-def test_a_table_that_cannot_be_read_is_refused(tmp_path):
-    ended = check(tmp_path, "age,balance\n1\n")
-    assert isinstance(ended.exception, DataError) or ended.exit_code == DataError.exit_code
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("age;balance\n30;1,5\n31;2\n32;-1,5\n", 'a decimal comma: write decimal = "," under'),
+        ("age;balance\n30;1 mg\n31;2 mg\n", "hold other characters beside the number: remove"),
+        ("age;balance\n30;x\n31;y\n", "2 value(s), such as 'x', are words: correct the table"),
+    ],
+)
+def test_a_field_that_is_mostly_no_numbers_says_why_and_fails(tmp_path, table, words):
+    ended = check(tmp_path, table)
+    assert ended.output.startswith("field 'age': 3") and words in ended.output
+    assert isinstance(ended.exception, NotNumeric)
+    assert "numbers were expected in 'balance', and most values are no" in str(ended.exception)
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "words"),
+    [
+        ("age,balance\n1\n", DataError, "Expected Number of Columns: 2 Found: 1"),
+        ("age,balance\n", EmptyTable, "at least one row with a value in each field"),
+        ("age,balance\n1,\n", EmptyTable, "at least one row with a value in each field"),
+        ("", EmptyTable, "the data file is empty"),
+        ("age,balances\n1,2\n", UnknownField, "did the study mean 'balances'?"),
+        (None, ConfigError, "there is no such file. Correct the path"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused_without_a_node(tmp_path, table, error, words):
+    ended = check(tmp_path, table or "")
+    if table is None:
+        (tmp_path / "t.csv").unlink()
+        arguments = ["--table", str(tmp_path / "t.csv")]
+        ended = CliRunner().invoke(
+            umpc, ["study", "check", str(tmp_path / "study.toml"), *arguments]
+        )
+    assert type(ended.exception) is error, ended.exception
+    told = ended.exception.message
+    assert words in told and str(tmp_path / "t.csv") in told
+    assert "node '" not in told and "log" not in told and not ended.exception.detail

@@ -51,8 +51,10 @@ def test_two_administrators_enrol_a_node(authority, tmp_path):
     assert listed.splitlines()[1].startswith("invited  node  north")
 
     from_file = ("enrol", "approve", tmp_path / "request", "--authority", authority)
-    with pytest.raises(click.exceptions.Abort):  # not the same digits: nothing is signed
+    with pytest.raises(CertificateError, match=r"'north' was not approved.* Nothing was signed"):
         run(*from_file, answer="n\n")
+    with pytest.raises(click.UsageError, match=r"y or n was expected .* give --fingerprint"):
+        run(*from_file, answer="")
     assert "asked" in run("ca", "list", "--authority", authority)[0]
     admission, shown = run("enrol", "approve", "north", "--authority", authority, answer="y\n")
     assert read in shown and "proven by its one-time code" in shown and "n.org:7100" in shown

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from umpc.cli import main as root
-from umpc.errors import StudyError
+from umpc.cli.study import _contact
+from umpc.coordinator.contact import Contact
+from umpc.errors import ApprovalPending, PeerUnavailable, PolicyRefused, StudyError
 
 
 def ended(monkeypatch, capsys, *arguments: str) -> tuple[int, str, list[str]]:
@@ -34,9 +37,36 @@ def test_a_failure_is_a_line_and_with_json_also_an_object(monkeypatch, capsys, t
     }
 
 
+def test_the_last_line_begins_alike_for_a_wrong_option_and_after_ctrl_c(monkeypatch, capsys):
+    code, _, lines = ended(monkeypatch, capsys, "study", "run")
+    assert (code, lines[-1]) == (2, "error: Missing argument 'FILE'.")
+    assert lines[0].startswith("Usage: umpc study run")
+
+    def interrupt(standalone_mode):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(root, "umpc", interrupt)
+    assert ended(monkeypatch, capsys) == (root.INTERRUPTED, "", ["error: interrupted"])
+
+
 def test_a_wrong_option_is_an_object_too(monkeypatch, capsys):
     code, _, lines = ended(monkeypatch, capsys, "plan", "--format", "json", "--no-such")
     assert code == 2 and json.loads(lines[-1])["error"] == "NoSuchOption"
+
+
+@pytest.mark.parametrize(
+    ("answers", "raised"),
+    [
+        (["0.2.0", ApprovalPending("west waits")], ApprovalPending),
+        ([ApprovalPending("west waits"), PeerUnavailable("south is away")], PeerUnavailable),
+        ([PolicyRefused("west rejected it"), ApprovalPending("south waits")], PolicyRefused),
+    ],
+)
+def test_a_site_that_has_yet_to_accept_is_the_reason_of_a_check_only_alone(answers, raised):
+    """Then the exit code is 35, as that of the run."""
+    contacts = [Contact("coordinator", f"site-{i}", each) for i, each in enumerate(answers)]
+    with pytest.raises(raised):
+        _contact(SimpleNamespace(contact=lambda: (contacts[:1], contacts[1:])))
 
 
 def test_what_a_demo_runs_tells_its_person_only(monkeypatch, capsys, tmp_path):

@@ -19,9 +19,11 @@ from tests.support.signed import opened, prepared
 from umpc.coordinator import conductor
 from umpc.coordinator.client import silent
 from umpc.coordinator.conductor import ANSWER_SECONDS, Conductor, expect_nothing
+from umpc.coordinator.links import UNCHARGED
 from umpc.coordinator.losses import Losses
-from umpc.errors import PeerLost, RemoteProtocolError, UmpcError
+from umpc.errors import PeerLost, RemoteProtocolError, TooFewRecords, UmpcError
 from umpc.proto import codec
+from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.study import messages as m
 from umpc.study.frames import Frame
 
@@ -81,6 +83,16 @@ def test_nodes_that_have_yet_to_meet_get_the_time_of_both_steps():
     agreed, _ = conduct(changed(1, waiting=None))
     assert list(agreed) == ["propose", "agree", "prepare", "evaluate"]
     assert {seconds for _, seconds in agreed.values()} == {STEP + ANSWER_SECONDS}
+
+
+def test_a_run_of_too_few_records_says_that_it_charged_nothing(monkeypatch):
+    def refuse(side, found):
+        raise TooFewRecords("no record has the second class")
+
+    monkeypatch.setattr(CoordinatorSide, "agree", refuse)
+    asked, error = conduct(changed(1, waiting=None))
+    assert list(asked) == ["propose"] and isinstance(error, TooFewRecords)
+    assert error.message == f"no record has the second class. {UNCHARGED}."
 
 
 def test_a_study_with_shufflers_is_agreed_on_again():

@@ -11,7 +11,7 @@ import pytest
 from tests.support.studies import make_study
 from umpc.errors import ApprovalPending, PeerUnavailable, PolicyRefused, StudyError, VersionMismatch
 from umpc.node import contact as module
-from umpc.node.approvals import ACCEPTED, Approvals
+from umpc.node.approvals import ACCEPTED, REJECTED, Approvals
 from umpc.node.contact import ContactCheck, called_by
 from umpc.node.policy import ANYTHING
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -87,7 +87,7 @@ def test_each_answer_comes_with_its_reason(tmp_path, monkeypatch):
     [
         ("other", {}, StudyError, "coordinator is 'coordinator', and 'other' asked"),
         ("coordinator", {"min_nodes": 4}, PolicyRefused, "min_nodes"),
-        ("coordinator", {"approval": True}, PolicyRefused, "calls nobody for a study that its"),
+        ("coordinator", {"approval": True}, ApprovalPending, "calls nobody for a study that its"),
     ],
 )
 def test_nobody_is_called_against_the_sites_rules(
@@ -100,6 +100,18 @@ def test_nobody_is_called_against_the_sites_rules(
     with pytest.raises(error, match=words):
         asyncio.run(check.answer(request, caller))
     assert called == []
+
+
+def test_a_rejected_study_is_refused_with_its_reason(tmp_path, monkeypatch):
+    approvals = Approvals(tmp_path / "approvals")
+    with pytest.raises(ApprovalPending):
+        approvals.require(STUDY, "node-0")
+    approvals.decide(STUDY.hash.hex(), REJECTED, "not this year")
+    for rules in ({"approval": True}, {}):
+        with pytest.raises(
+            PolicyRefused, match=r"node-0's administrator rejected.*: not this year"
+        ):
+            ask(tmp_path, monkeypatch, **rules)
 
 
 def test_after_a_persons_approval_a_node_calls(tmp_path, monkeypatch):

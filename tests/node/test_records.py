@@ -323,8 +323,10 @@ def test_an_unknown_category_counts_as_the_last_one(tmp_path, word):
     assert columns(records) == {"colour": [0, 2]}
     (line,) = map(str, records.misfits)
     assert (
-        "words of 3 categories were expected; values that do not fit: 1; data rows 2 count" in line
+        "words of 3 categories were expected; values that do not fit: 1 of 2; data rows 2 are none"
+        " of these words and count" in line
     )
+    assert "doctor" not in line
     assert "as the last category '3'" in line and word not in line.split("'3'")[0]
 
 

@@ -362,7 +362,14 @@ def test_too_few_records_are_refused(degree):
 
 @pytest.mark.parametrize("first", [0, 4])
 def test_a_class_without_records_is_refused(first):
-    with pytest.raises(
-        TooFewRecords, match=f"{3 * first} of class 0 and {12 - 3 * first} of class 1"
+    study = changed(**TWO_SAMPLE)
+    words = study.schema[study.label].categories
+    lacking = words[first > 0]
+    with pytest.raises(TooFewRecords, match=f"none has {study.label} = '{lacking}'") as caught:
+        begin(study, 4, first)
+    for told in (
+        f"{3 * first} of the first class {words[0]!r}",
+        f"{12 - 3 * first} of the second class {words[1]!r}",
+        f"Compare the categories of {study.label!r} in the study",
     ):
-        begin(changed(**TWO_SAMPLE), 4, first)
+        assert told in caught.value.message

@@ -52,6 +52,10 @@ def running(tmp_path_factory):
 def test_a_study_waits_is_accepted_and_then_runs(lab):
     here = lab(2).start(more=NEEDS_APPROVAL)
     refused(here.run(), ApprovalPending, "waits for approval by its administrator; ask again later")
+    asked = command("study", "check", str(here.study_file()), "--contact")
+    assert asked.returncode == ApprovalPending.exit_code, asked.stderr
+    last = asked.stderr.splitlines()[-1]
+    assert last.startswith("error: node-1 calls nobody for a study that its administrator"), last
     for name in here.names:
         here.wait_for_log(name, "waits for approval")
         (line,) = approve(here, name, "list").splitlines()[1:]

@@ -27,6 +27,7 @@
 | `doctor.py` | `umpc node doctor`: all checks of a site, one line each |
 | `doctor_finding.py` | its lines, and the exit code |
 | `doctor_site.py` | its checks of the site's files: table, disk, ledger, certificate |
+| `doctor_columns.py` | its checks of the table's columns and of how numbers are written |
 | `doctor_policy.py` | the policy in one line |
 | `doctor_network.py` | its checks of the own address and of each peer |
 | `approve.py` | `umpc approve`: a person's decisions on studies at a site |

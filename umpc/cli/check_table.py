@@ -6,7 +6,8 @@ before ε is paid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -14,10 +15,12 @@ from pathlib import Path
 
 from umpc.coordinator.studyfile import load_field_entries, read_values
 from umpc.coordinator.studyfile_entries import FieldEntry
+from umpc.errors import ConfigError, EmptyTable, NotNumeric
 from umpc.node.config import NodeConfig, choose_dataset, load_datasets
 from umpc.node.table.reading import read_texts
 from umpc.node.table.resolution import Resolution, count_merged, find_resolution, is_held
-from umpc.node.table.source import MISSING_MARKS, TableSite, TableSource
+from umpc.node.table.source import OwnersTable, TableSource
+from umpc.node.table.spelling import Spelling
 from umpc.study.parts import exact
 
 SHOWN = 3
@@ -28,18 +31,41 @@ def compare_table(study: Path, table: Path) -> Iterator[tuple[str, str]]:
 
     Args: table: a CSV or Parquet file, or a node's configuration, whose [data] then counts,
         or that of its [[datasets]] which the study names.
-    Raises: StudyError, ConfigError, DataError, UnknownField.
+    Raises: StudyError, ConfigError, DataError, UnknownField, EmptyTable; after the last field
+        NotNumeric where a field of numbers would count mostly words.
     """
     entries = load_field_entries(study)
-    source = TableSource(table)
-    if table.suffix == ".toml":
-        source = _dataset(study, table).source
-    columns = read_texts(
-        source, [entry.name for entry in entries], TableSite(table.stem, source.path)
-    )
+    source = _source(study, table)
+    site = OwnersTable("", source.path)
+    columns = read_texts(source, [entry.name for entry in entries], site)
+    if entries and not columns[entries[0].name]:
+        raise site.error(
+            EmptyTable,
+            "at least one row with a value in each field of the study was expected, and there is "
+            "none. Put the records into the file, or correct missing under [data]",
+        )
+    of_words = []
     for entry in entries:
-        found = _Column.of(columns[entry.name], source)
-        yield entry.name, "; ".join(found.compare(entry, source))
+        found = _Column.of(columns, entry.name, source)
+        yield entry.name, "; ".join(found.compare(entry))
+        if entry.categories is None and found.is_mostly_words:
+            of_words.append(entry.name)
+    if of_words:
+        raise site.error(
+            NotNumeric,
+            f"numbers were expected in {', '.join(map(repr, of_words))}, and most values are no "
+            "numbers as they are written. The lines above say what to do",
+        )
+
+
+def _source(study: Path, table: Path) -> TableSource:
+    """The table of the option --table. Raises: ConfigError, StudyError."""
+    if not table.is_file():
+        raise ConfigError(
+            f"--table {table}: a CSV or Parquet file was expected, or a node's configuration, and "
+            "there is no such file. Correct the path"
+        )
+    return _dataset(study, table).source if table.suffix == ".toml" else TableSource(table)
 
 
 def _dataset(study: Path, node: Path) -> NodeConfig:
@@ -53,26 +79,46 @@ def _dataset(study: Path, node: Path) -> NodeConfig:
 
 @dataclass(frozen=True)
 class _Column:
-    """The values of one column: its texts, its finite numbers, and its other words."""
+    """The values of one column: its texts, its finite numbers, and how they are written."""
 
     texts: Sequence[str]
     numbers: Sequence[Decimal]
-    words: Sequence[str]
+    spelling: Spelling
 
     @classmethod
-    def of(cls, texts: Sequence[str], source: TableSource) -> _Column:
+    def of(cls, columns: Mapping[str, Sequence[str]], name: str, source: TableSource) -> _Column:
+        texts = columns[name]
         plain = [source.numbers.plain(text) for text in texts]
         numbers = [Decimal(text) for text in plain if text is not None]
-        words = [text for text, number in zip(texts, plain, strict=True) if number is None]
-        return cls(texts, [number for number in numbers if number.is_finite()], words)
+        finite = [number for number in numbers if number.is_finite()]
+        elsewhere: Counter[str] = Counter()
+        if len(numbers) < len(texts):  # the format of the other columns counts, too
+            for other in columns.keys() - {name}:
+                elsewhere.update(Spelling(Counter(columns[other]), source.numbers).numbers)
+        spelling = Spelling(Counter(texts), source.numbers, source.missing, elsewhere)
+        return cls(texts, finite, spelling)
 
-    def compare(self, entry: FieldEntry, source: TableSource) -> Iterator[str]:
+    @property
+    def words(self) -> int:
+        """The number of values that are no numbers."""
+        return sum(self.spelling.words.values())
+
+    @property
+    def is_mostly_words(self) -> bool:
+        """Whether more than half of the values are no numbers."""
+        return 2 * self.words > len(self.texts)
+
+    def compare(self, entry: FieldEntry) -> Iterator[str]:
         """Sentences about the column beside the study's field."""
         if entry.categories is not None:
             yield from _compare_labels(entry.categories, self.texts)
             return
         if self.words:
-            yield _about_words(self.words, source)
+            yield (
+                f"{self.words} of {len(self.texts)} value(s) are no numbers as they are written, "
+                "and count as the lower bound"
+            )
+            yield from self.spelling.advice()
         if not self.numbers:
             yield "no value is a number"
             return
@@ -93,18 +139,6 @@ def _compare_labels(categories: Sequence[str], texts: Sequence[str]) -> Iterator
         f"{count} value(s) are none of the study's categories, such as {shown}, and count as "
         f"the last one"
     )
-
-
-def _about_words(words: Sequence[str], source: TableSource) -> str:
-    distinct = sorted(set(words))
-    about = (
-        f"{len(words)} value(s) are no numbers, such as {', '.join(map(repr, distinct[:SHOWN]))}"
-    )
-    marks = [word for word in distinct if word in MISSING_MARKS]
-    if not marks:
-        return f"{about}, and count as the lower bound; correct the table, or see [data]"
-    listed = ", ".join(f'"{word}"' for word in (*source.missing, *marks))
-    return f"{about}; for marks of missing values write missing = [{listed}] under [data]"
 
 
 def _compare_bounds(entry: FieldEntry, numbers: Sequence[Decimal]) -> Iterator[str]:

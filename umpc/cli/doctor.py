@@ -48,7 +48,10 @@ def doctor(config: Path, peers: tuple[str, ...], style: str) -> None:
     A line begins with "ok", with "!!" if somebody must do something, or with "--" if it only
     informs. The exit code is 0 if no line begins with "!!", and otherwise that of the first such
     error. The command changes nothing, and it works while the node runs. It shows the number of
-    rows of the table, so keep its output at the site.
+    rows of the table and single values, so keep its output at the site.
+
+    A column that is mostly numbers is red if it has other values, such as 115,1 without a decimal
+    comma under [data]. A study would count them as the lower bound, and tell nobody.
 
     \b
     Example:

@@ -5,7 +5,6 @@ They change nothing, and they work while the node runs.
 
 from __future__ import annotations
 
-import difflib
 import os
 import platform
 import shutil
@@ -17,6 +16,7 @@ from pathlib import Path
 from umpc import __version__
 from umpc.cli.amounts import balance_text
 from umpc.cli.budget import read_verified
+from umpc.cli.doctor_columns import check_columns, fields_of
 from umpc.cli.doctor_finding import Finding, neutral
 from umpc.cli.status import dates_text, list_text
 from umpc.errors import (
@@ -26,7 +26,6 @@ from umpc.errors import (
     EmptyTable,
     InsufficientBudget,
     LedgerError,
-    UnknownField,
 )
 from umpc.node.audit.reading import compare, verify
 from umpc.node.audit.trail import AuditTrail
@@ -62,37 +61,21 @@ def check_version() -> Iterator[Finding]:
 
 
 def check_table(config: NodeConfig) -> Iterator[Finding]:
-    """Read the whole table, and look for the columns that the policy names."""
-    policy = config.policy
-    named = policy.public_labels | policy.public_filters
-    names = sorted((policy.fields or frozenset()) | named)
-    survey = survey_table(config.source, names, TableSite(config.name, config.source.path))
+    """Read the whole table, and look at the columns that a study may use."""
+    site = TableSite(config.name, config.source.path)
+    survey = survey_table(config.source, fields_of(config), site)
     path, rows = config.source.path, survey.rows
     if not rows:
         raise EmptyTable(f"{path} has a header and no rows. Put the records into the file")
-    if rows < policy.min_records:
+    if rows < config.policy.min_records:
         raise DataError(
             f"{path} has {rows} rows, and min_records under [policy] asks for "
-            f"{policy.min_records}, so every study is refused. Add records, or lower min_records"
+            f"{config.policy.min_records}, so every study is refused. Add records, or lower "
+            "min_records"
         )
     shown = f"{path}: {rows} rows and {len(survey.columns)} columns (only this command tells you)"
     yield Finding("table", shown)
-    if not names:
-        yield neutral("columns", "[policy] names no fields, so a study may use every column")
-    for name in names:
-        if name in survey.kinds:
-            yield Finding("column", f"{name!r}: {survey.kinds[name]}")
-        else:
-            yield Finding("column", error=_no_column(name, survey.columns))
-
-
-def _no_column(name: str, columns: list[str]) -> UnknownField:
-    close = difflib.get_close_matches(name, columns, n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
-    return UnknownField(
-        f"[policy] names the field {name!r}, and the table has no such column{hint} "
-        "Correct the policy, or rename the column"
-    )
+    yield from check_columns(config, survey)
 
 
 def check_datasets(found: Sequence[NodeConfig]) -> Iterator[Finding]:

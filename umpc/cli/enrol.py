@@ -217,8 +217,7 @@ def approve(text: str, authority: Path, role: str | None, fingerprint: str, days
         waiting = office.view(office.receive(request))
     _show(waiting)
     if not fingerprint:
-        question = "Does the site's administrator read the same fingerprint?"
-        click.confirm(question, abort=True, err=True)
+        _ask_whether_alike(waiting.enrolment.name)
         fingerprint = waiting.fingerprint
     admission = office.approve(waiting, fingerprint, days=days)
     if content is None and waiting.enrolment.online:
@@ -226,6 +225,28 @@ def approve(text: str, authority: Path, role: str | None, fingerprint: str, days
         return
     _say(f"send this text to {waiting.enrolment.name!r}, who runs `umpc enrol finish` with it:")
     click.echo(admission.encode())
+
+
+def _ask_whether_alike(name: str) -> None:
+    """Ask the authority's keeper about the digits. Raises: UsageError, CertificateError."""
+    from umpc.errors import CertificateError
+
+    question = "Does the site's administrator read the same fingerprint?"
+    try:
+        are_alike = click.confirm(question, err=True)
+    except click.Abort as error:
+        if not isinstance(error.__context__, EOFError):
+            raise
+        raise click.UsageError(
+            "y or n was expected on standard input, and it ended. Run the command in a terminal, "
+            "or give --fingerprint with the digits that the site reads"
+        ) from None
+    if not are_alike:
+        raise CertificateError(
+            f"the request of {name!r} was not approved, because the site reads other digits. "
+            "Nothing was signed. Ask the site for its request again, or refuse this one with "
+            f"`umpc enrol decline {name}`"
+        )
 
 
 def _request_text(argument: str) -> str | None:

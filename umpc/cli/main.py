@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import gc
 import importlib
+import io
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -21,6 +23,8 @@ from umpc.errors import UmpcError
 
 INTERRUPTED = 130
 NEW_OBJECTS = 10_000
+CLICKS = re.compile("^Error: ", re.MULTILINE)
+"""The beginning of click's own errors, which then begin as all others do."""
 INSIDE_A_DEMO = "--inside-a-demo"
 """The demo's own `umpc study run` has this flag: its failures are read by the demo's person."""
 
@@ -136,10 +140,12 @@ def main() -> None:
     try:
         umpc(standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        click.echo("error: interrupted", err=True)
         _end("Interrupted", "interrupted", INTERRUPTED)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(CLICKS.sub("error: ", shown.getvalue()), err=True, nl=False)
         _end(type(error).__name__, error.format_message(), error.exit_code)
     except UmpcError as error:
         if error.detail:

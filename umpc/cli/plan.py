@@ -31,7 +31,13 @@ OF_DATA = ("sampling_std", "bins_bias", "mse")
 
 @click.command()
 @click.argument("file", type=FILE)
-@click.option("--records", required=True, help="Each node's number of records, as 300,300,200.")
+@click.option(
+    "--records",
+    required=True,
+    help="Each node's number of records, as 300,300,200. A study of two classes, such as auc, "
+    "takes FIRST+SECOND per node, as 180+120,150+150: the records with the first of the label's "
+    "categories, and those with the second.",
+)
 @click.option(
     "--delay",
     default=10.0,
@@ -120,6 +126,7 @@ def plan(
     umpc plan study.toml --records 303,294,200 --delay 20 --bandwidth 100
     umpc plan study.toml --records 303,294,200 --like last-year.csv --protocols
     umpc plan study.toml --records 303,294,200 --like last-year.csv --tune
+    umpc plan auc.toml --records 180+120,150+150
     umpc plan study.toml --records 303,294,200 --error 0.02 --megabytes 10 --trust nobody
     """
     from umpc.coordinator.studyfile import load_study_file

@@ -222,7 +222,9 @@ def prepare(file: Path, style: str, quiet: bool) -> None:
 @click.argument("file", type=FILE)
 @click.option(
     "--records",
-    help="Each node's number of records, as 300,300,200. Then also predict what a run costs.",
+    help="Each node's number of records, as 300,300,200. Then also predict what a run costs. A "
+    "study of two classes, such as auc, takes FIRST+SECOND per node, as 180+120,150+150: the "
+    "records with the first of the label's categories, and those with the second.",
 )
 @click.option(
     "--contact",
@@ -242,10 +244,12 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
     study's hash, and who takes part. With --records it also predicts the noise, rounds and bytes of
     a run over these numbers of records. With --contact it also calls all processes, and each node
     calls those that it calls in a run. The command fails if one does not answer another, or if
-    their versions of the protocol differ.
+    their versions of the protocol differ. A node whose administrator has yet to accept the study
+    calls nobody. The exit code is then 35, as that of the run.
 
     With --table it says which resolution holds every value of your own table, and which of your
-    values do not fit the study's fields. It needs no certificate and tells nobody else.
+    values do not fit the study's fields. The exit code is 23 if most values of a field of numbers
+    are no numbers as they are written. It needs no certificate and tells nobody else.
 
     \b
     umpc study check study.toml --records 303,294,200 --contact
@@ -304,8 +308,11 @@ def print_prediction(study: Study, records: str) -> None:
 
 
 def _contact(study: ProposedStudy) -> None:
-    """Print who answers, and whom each node reaches. Raises: the first reason why one does not."""
-    from umpc.errors import UmpcError
+    """Print who answers, and whom each node reaches.
+
+    Raises: the first reason why one does not; a missing approval only where that is all there is.
+    """
+    from umpc.errors import ApprovalPending, UmpcError
 
     own, others = study.contact()
     for contact in own:
@@ -313,6 +320,7 @@ def _contact(study: ProposedStudy) -> None:
     for contact in others:
         reached = f"{contact.caller} to {contact.called}" if contact.called else contact.caller
         click.echo(f"{reached:<12} {contact}")
-    for contact in (*own, *others):
-        if isinstance(contact.answer, UmpcError):
-            raise contact.answer
+    errors = [each.answer for each in (*own, *others) if isinstance(each.answer, UmpcError)]
+    errors.sort(key=lambda error: isinstance(error, ApprovalPending))
+    if errors:
+        raise errors[0]

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from umpc.coordinator.links import NodeLink, Tell, each, encoded_parts
+from umpc.coordinator.links import NodeLink, Tell, each, encoded_parts, saying_what_holds
 from umpc.coordinator.losses import Losses
 from umpc.coordinator.shufflers import ShufflerLink
-from umpc.errors import AlreadyReleased
+from umpc.errors import AlreadyReleased, StudyError
 from umpc.failpoints import failpoint
 from umpc.protocols.base.coordinator import CoordinatorSide, Finished, Proposed, Standing
 from umpc.study import messages as m
@@ -101,7 +101,7 @@ class Conductor:
         offline = time.perf_counter()
         prepared = await self._resume(answers)
         if prepared is None:
-            agree = self.side.agree(answers)
+            agree = self._agree(answers)
             if agree is None:
                 return await self._complete([a for a in answers if not isinstance(a, m.Accepted)])
             opened = await self._ask("agree", agree, (m.Opened,))
@@ -138,6 +138,14 @@ class Conductor:
         )
         return await self._briefly(partial(self.side.finish, released, measured))
 
+    def _agree(self, answers: Sequence[Proposed]) -> m.Agree | m.AgreeInShort | None:
+        """Return the next message. Raises: as `agree`; a StudyError says what was charged."""
+        try:
+            return self.side.agree(answers)
+        except StudyError as error:
+            saying_what_holds(error, "agree")
+            raise
+
     async def park(self) -> Preparation:
         """All steps before the data. Their material then waits at the nodes."""
         proposal = self.side.propose(ahead=True)
@@ -150,7 +158,7 @@ class Conductor:
                 f"the study {self.side.study.name!r} was released before, so there is nothing to "
                 f"prepare; `umpc study run` shows its stored result at no cost"
             )
-        agree = self.side.agree(answers) if standing is Standing.ANEW else None
+        agree = self._agree(answers) if standing is Standing.ANEW else None
         if agree is None:
             raise AlreadyReleased(
                 f"nodes hold an attempt of the study {self.side.study.name!r} that was finished "

@@ -312,6 +312,11 @@ def most_telling(failures: Mapping[str, BaseException], step: str) -> UmpcError:
     if isinstance(error, ApprovalPending):
         waiting = [name for name, each in known.items() if isinstance(each, ApprovalPending)]
         _name_all(error, known, waiting)
+    return saying_what_holds(error, step)
+
+
+def saying_what_holds(error: UmpcError, step: str) -> UmpcError:
+    """Return a failure after it says also what it leaves behind."""
     error.message = f"{error.message.rstrip('.')}. {WHAT_HOLDS.get(step, UNCHARGED)}."
     error.args = (error.message,)
     error.step = error.step or step

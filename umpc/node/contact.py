@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 
-from umpc.errors import PolicyRefused, StudyError, UmpcError
-from umpc.node.approvals import ACCEPTED, Approvals
+from umpc.errors import ApprovalPending, PolicyRefused, StudyError, UmpcError
+from umpc.node.approvals import ACCEPTED, REJECTED, Approvals, Entry
 from umpc.node.policy import Policy
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -51,7 +51,7 @@ class ContactCheck:
         """Call the processes of a study.
 
         Raises: StudyError, EncodingError, VersionMismatch for the study; PolicyRefused,
-            ConfigError.
+            ApprovalPending, ConfigError.
         """
         study = await asyncio.to_thread(decode_study, request.study)
         await asyncio.to_thread(self._admit, study, caller)
@@ -74,17 +74,26 @@ class ContactCheck:
             )
         policy, approvals = self._rules_for(study)
         policy.check(study, name)
-        if policy.approval and not _is_accepted(study, approvals):
+        decided = _decision(study, approvals)
+        if decided is not None and decided.state == REJECTED:
             raise PolicyRefused(
-                f"{name} calls nobody for a study that its administrator has not accepted "
-                f"(approval under [policy]); propose the study first, and check again then",
+                f"{name}'s administrator rejected this study (approval under [policy]): "
+                f"{decided.reason}",
+                culprit=name,
+            )
+        if policy.approval and (decided is None or decided.state != ACCEPTED):
+            raise ApprovalPending(
+                f"{name} calls nobody for a study that its administrator has yet to accept "
+                "(approval under [policy]); run the study, which then waits there, and check "
+                "again once it is accepted",
                 culprit=name,
             )
 
 
-def _is_accepted(study: Study, approvals: Approvals) -> bool:
+def _decision(study: Study, approvals: Approvals) -> Entry | None:
+    """Return the study as it waits, or as a person decided on it; None where it is unknown."""
     digits = study.whole.hash.hex()
-    return any(entry.hash == digits and entry.state == ACCEPTED for entry in approvals.entries())
+    return next((entry for entry in approvals.entries() if entry.hash == digits), None)
 
 
 def _contacted(name: str, answer: str | UmpcError) -> pb.Contacted:

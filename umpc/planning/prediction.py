@@ -74,11 +74,10 @@ def attempt_over(study: Study, records: str) -> Attempt:
     """
     counts = [part.strip() for part in records.split(",")]
     pattern = "[0-9]+[+][0-9]+" if study.two_sample else "[0-9]+"
-    form = "FIRST+SECOND" if study.two_sample else "one number"
     if len(counts) != len(study.nodes) or not all(re.fullmatch(pattern, part) for part in counts):
         raise StudyError(
-            f"--records takes {form} per node, {len(study.nodes)} here and separated by commas; "
-            f"got {records!r}"
+            f"--records takes {_form(study)} per node, {len(study.nodes)} here and separated by "
+            f"commas, and {records!r} came. Write it as {_example(study)}"
         )
     opening = bytes(32)
     members = []
@@ -112,3 +111,18 @@ def worst_survivors(study: Study, records: str) -> tuple[Study, str] | None:
     optional = [name for name in counts if name not in study.names_required]
     survivors = without(study, sorted(optional, key=size)[-study.most_missing :])
     return survivors, ",".join(counts[node.name] for node in survivors.nodes)
+
+
+def _form(study: Study) -> str:
+    """Return the form of one node's number of records, and what it counts."""
+    if not study.two_sample:
+        return "one number"
+    first, second = study.schema[study.label].categories
+    return f"FIRST+SECOND (the records with {study.label} = {first!r}, and those with {second!r})"
+
+
+def _example(study: Study) -> str:
+    """Return numbers of records that fit the study's nodes."""
+    each = "180+120" if study.two_sample else "300"
+    shown = ",".join([each] * min(len(study.nodes), 3))
+    return shown + (",…" if len(study.nodes) > 3 else "")

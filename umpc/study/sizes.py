@@ -12,7 +12,7 @@ from math import ceil, comb
 from typing import Protocol
 
 from umpc.crypto.prg import digest
-from umpc.errors import RangeError
+from umpc.errors import RangeError, TooFewRecords
 from umpc.study.document import Study
 from umpc.study.grades import HONEST, edge_change
 from umpc.ustat.drawn_edges import bernoulli_count, greatest_degree
@@ -119,6 +119,21 @@ class Sizes:
             return self.first_class * (self.records - self.first_class)
         return comb(self.records, self.study.degree)
 
+    def _check_classes(self) -> None:
+        """Raises: TooFewRecords where one class has no record; it names the word for the class."""
+        if all(self.classes):
+            return
+        label = self.study.label
+        words = self.study.schema[label].categories
+        lacking = self.classes.index(0)
+        raise TooFewRecords(
+            f"a two-sample statistic needs records of both classes, and of {self.records} records "
+            f"of the nodes together none has {label} = {words[lacking]!r}: there are "
+            f"{self.classes[0]} of the first class {words[0]!r}, and {self.classes[1]} of the "
+            f"second class {words[1]!r}, as which every other word counts. Compare the categories "
+            f"of {label!r} in the study with the words of the sites' tables, letter by letter"
+        )
+
     @cached_property
     def edges(self) -> int:
         """|E|.
@@ -128,6 +143,7 @@ class Sizes:
         study = self.study
         rule = study.edges
         if study.two_sample:
+            self._check_classes()
             count = two_sample_edge_count(rule, *self.classes)
         else:
             count = edge_count(rule, self.records, study.degree)

@@ -84,6 +84,8 @@ def error_of(
 ) -> UmpcError:
     """Return the error that a failed call stands for, with the peer as its culprit.
 
+    Its text begins with the peer's name, once.
+
     Args:
         own: the name of this process, the culprit if the peer refused its certificate.
         believed: the peer is a dealer or a shuffler, whose word counts on who is at fault.
@@ -97,7 +99,8 @@ def error_of(
         said: Any = (failure.trailing_metadata() or ()) if believed else ()
         blame = {key: word for key, word in said if isinstance(word, str)}
         culprit, at = blame.get(CULPRIT) or peer, blame.get(STEP) or step
-        return cls(f"{peer}: {text}", culprit=culprit, step=at)
+        is_named = text.startswith((f"{peer}: ", f"{peer} ", f"{peer}'s "))
+        return cls(text if is_named else f"{peer}: {text}", culprit=culprit, step=at)
     broken = (
         grpc.StatusCode.UNAVAILABLE,
         grpc.StatusCode.CANCELLED,

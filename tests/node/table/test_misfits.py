@@ -32,8 +32,9 @@ def test_text_counts_as_the_lower_bound_and_only_the_administrator_reads_where(t
     records = load(table(tmp_path, f"age;b\n30;1\n;2\n{word};3\n31;4\n{word};5\n"), schema)
     assert columns(records) == {"age": [30, 5, 31, 5]} and records.dropped == 1
     assert [str(misfit) for misfit in records.misfits] == [
-        "field 'age': numbers from 5 to 127 were expected; values that do not fit: 2; data rows "
-        "3, 5 count as the lower bound 5 (the first row below the header is 1)"
+        "field 'age': numbers from 5 to 127 were expected; values that do not fit: 2 of 4; data "
+        "rows 3, 5 are no numbers and count as the lower bound 5 (the first row below the header "
+        "is 1); `umpc node doctor` says how these are written, and what to do"
     ]
     assert "30" not in repr(records) and "[" not in repr(records.misfits)
 
@@ -49,16 +50,18 @@ def test_both_kinds_of_a_field_are_in_one_line_of_at_most_twenty_rows_each(tmp_p
     path = table(tmp_path, "age\n" + "200\n" * 25 + "x\n" * 20)
     (line,) = map(str, load(path).misfits)
     assert (
-        "values that do not fit: 45; data rows 1, 2, 3," in line
+        "values that do not fit: 45 of 45; data rows 1, 2, 3," in line
         and ", 19, 20 and 5 more count" in line
     )
-    assert ", 44, 45 count as the lower bound 0 (" in line and "\n" not in line
+    assert ", 44, 45 are no numbers and count as the lower bound 0 (" in line and "\n" not in line
 
 
 def test_an_owner_is_refused_text_where_nobody_else_hears_it(tmp_path):
     clipped = load(table(tmp_path, "age\n200\n"))
     assert require_numbers(clipped, node="a") is clipped
-    with pytest.raises(errors.NotNumeric, match="data rows 1 count as the lower bound"):
+    with pytest.raises(
+        errors.NotNumeric, match="data rows 1 are no numbers and count as the lower"
+    ):
         require_numbers(load(table(tmp_path, "age\nx\n")), node="a")
 
 
@@ -96,8 +99,8 @@ def test_values_between_two_steps_are_told_to_the_administrator_only(tmp_path):
     (misfit,) = records.misfits
     assert misfit.rounded.tolist() == [2, 4]
     assert str(misfit).startswith(
-        "field 'age': numbers from 0 to 127 in steps of 1 were expected; values that do not fit: 2;"
-        " data rows 2, 4 were rounded to the nearest step, which can change ranks (the first row"
+        "field 'age': numbers from 0 to 127 in steps of 1 were expected; values that do not fit: "
+        "2 of 4; data rows 2, 4 were rounded to the nearest step, which can change ranks (the first"
     )
     assert "umpc study check STUDY --table" in str(misfit) and "30" not in repr(records)
     assert require_numbers(records, node="a") is records

@@ -51,6 +51,8 @@ class Column:
     """Where the column has a type of numbers: whether a value is there."""
     typed: str = ""
     """Where values have types of their own: the number of those that are numbers, else NaN."""
+    is_text: bool = True
+    """Whether the file has texts here; it has values of one other type, where this is false."""
 
     @property
     def number(self) -> str:
@@ -242,7 +244,7 @@ def _parquet_column(name: str, kind: str, numbers: NumberFormat) -> Column:
         known = f"({known} AND NOT isnan({reference}))"
     raw = f"CAST({reference} AS DOUBLE)" if _has_exact_numbers(kind) else ""
     format = numbers if kind == "VARCHAR" else PLAIN
-    return Column(_trimmed(text), format, raw, known if raw else "")
+    return Column(_trimmed(text), format, raw, known if raw else "", is_text=kind == "VARCHAR")
 
 
 def _has_exact_numbers(kind: str) -> bool:

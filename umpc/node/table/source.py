@@ -122,6 +122,27 @@ class TableSite:
         )
 
 
+@dataclass(frozen=True)
+class OwnersTable(TableSite):
+    """A table that its own owner looks at by a command: there is no node, and no log.
+
+    Errors name the file and show their detail, which only this owner reads.
+    """
+
+    def error(self, cls: type[UmpcError], message: str, detail: str = "") -> UmpcError:
+        shown = f" ({detail})" if detail else ""
+        return cls(f"{self.path}: {message}{shown}.")
+
+    def unreadable(self, reason: str) -> UmpcError:
+        return self.error(
+            DataError,
+            "Parquet was expected, or text whose rows have as many values as its header, in UTF-8 "
+            "or in the encoding under [data], and the file could not be read as such: "
+            f"{reason}. Correct the file there, or compare with a node's configuration that names "
+            "its encoding",
+        )
+
+
 def check_file(source: TableSource, site: TableSite) -> None:
     """Raises: ConfigError (no such file), DataError (another format), EmptyTable (no bytes)."""
     files = source.files()

@@ -38,9 +38,10 @@ class Misfit:
     """The values of one field that count as something else. Only the administrator may see it.
 
     `beyond` has the rows of values outside the bounds. `unknown` has the rows of values that are no
-    number, or none of the categories. `rounded` has the rows of values between two steps of the
-    resolution. All are (rows,) int64, and the first row is 1. `marks` has those words among the
-    unknown values that often mark a missing value.
+    number, or with `of_words` none of the categories. `rounded` has the rows of values between two
+    steps of the resolution. All are (rows,) int64, and the first row is 1. `marks` has those words
+    among the unknown values that often mark a missing value. `records` is the number of complete
+    records.
     """
 
     name: str
@@ -51,6 +52,8 @@ class Misfit:
     rounded: Rows = field(repr=False)
     marks: tuple[str, ...] = field(default=(), repr=False)
     missing: tuple[str, ...] = field(default=(), repr=False)
+    of_words: bool = False
+    records: int = field(default=0, repr=False)
 
     def __bool__(self) -> bool:
         return bool(len(self.beyond) or len(self.unknown) or len(self.rounded))
@@ -61,7 +64,10 @@ class Misfit:
         if len(self.beyond):
             parts.append(f"data rows {_listed(self.beyond)} count as the nearer bound")
         if len(self.unknown):
-            parts.append(f"data rows {_listed(self.unknown)} count as {self.substitute}")
+            lacking = "none of these words" if self.of_words else "no numbers"
+            parts.append(
+                f"data rows {_listed(self.unknown)} are {lacking} and count as {self.substitute}"
+            )
         if len(self.rounded):
             parts.append(
                 f"data rows {_listed(self.rounded)} were rounded to the nearest step, which can "
@@ -69,13 +75,16 @@ class Misfit:
             )
         count = len(self.beyond) + len(self.unknown) + len(self.rounded)
         return (
-            f"field {self.name!r}: {self.expected} were expected; values that do not fit: {count}; "
-            f"{'; '.join(parts)} (the first row below the header is 1){self._advice()}"
+            f"field {self.name!r}: {self.expected} were expected; values that do not fit: "
+            f"{count} of {self.records}; {'; '.join(parts)} (the first row below the header is 1)"
+            f"{self._advice()}"
         )
 
     def _advice(self) -> str:
-        """Return the sentences that say what to do about marks and about rounding."""
+        """Return the sentences that say what to do about words, marks and rounding."""
         advice = ""
+        if len(self.unknown) and not self.of_words:
+            advice += "; `umpc node doctor` says how these are written, and what to do"
         if self.marks:
             listed = ", ".join(f'"{word}"' for word in (*self.missing, *self.marks))
             shown = ", ".join(map(repr, self.marks))
@@ -145,12 +154,14 @@ class MisfitFinder:
         self._unknown: list[Rows] = []
         self._rounded: list[Rows] = []
         self._marks: set[int] = set()
+        self._records = 0
 
     def add(self, found: FieldUnits, marks: NDArray[np.uint8], rows: Rows) -> None:
         """Look at complete records.
 
         Args: marks: as in Values. rows: (count,), their places in the table, from 1.
         """
+        self._records += len(rows)
         pairs = (
             (self._beyond, found.beyond),
             (self._unknown, found.unknown),
@@ -184,6 +195,8 @@ class MisfitFinder:
             _joined(self._rounded),
             marks,
             source.missing,
+            bool(schema.categories),
+            self._records,
         )
 
 
