@@ -40,7 +40,11 @@ KINDS = (NOISE, RECORDS, POPULATION, HOEFFDING)
 """The kinds of intervals; each counts more errors, or bounds them in a stronger way."""
 USUAL_LEVEL = 0.95
 LEAST = 1e-12
-"""With noise, p-values below this are not told apart."""
+"""With noise, p-values below this are not told apart: the law of the noise has no more digits."""
+
+
+FEW_DIGITS_BELOW = 1e-4
+"""Smaller p-values are shown with two digits."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +62,32 @@ class ReportInterval:
         return iter((self.low, self.high))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NullTest:
-    """A test. null: the statistic's value under the hypothesis. law: its law then, in words."""
+    """A test. null: the statistic's value under the hypothesis. law: its law then, in words.
+    is_below: the p-value is below p_value, which then is the least one that is told apart.
+    """
 
     p_value: float
     alternative: str
     null: float
     hypothesis: str
     law: str
+    is_below: bool = False
+
+    @property
+    def size(self) -> str:
+        """The p-value in words: p = 0.03, or p < 1e-12."""
+        if self.is_below:
+            return f"p < {self.p_value:g}"
+        digits = ".3g" if self.p_value >= FEW_DIGITS_BELOW else ".1e"
+        return f"p = {self.p_value:{digits}}"
+
+    def __repr__(self) -> str:
+        size = f"p_value<{self.p_value:g}" if self.is_below else f"p_value={self.p_value!r}"
+        rest = ("alternative", "null", "hypothesis", "law")
+        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in rest)
+        return f"NullTest({size}, {told})"
 
 
 @dataclass(frozen=True)
@@ -209,7 +230,8 @@ class Inference:
         if self.report.estimator == "total":
             value *= self.report.sets
         found = p_value(law, errors, seen, alternative)
-        return NullTest(found, alternative, value, hypothesis.text, law.name)
+        size, is_below = _told(found, errors)
+        return NullTest(size, alternative, value, hypothesis.text, law.name, is_below)
 
     def null_law(self, hypothesis: Hypothesis) -> tuple[NullLaw, ErrorLaw]:
         """The laws of the hypothesis' combination without noise, and of its errors."""
@@ -234,7 +256,8 @@ class Inference:
         law = NormalLaw(0.0, whole.normal, "normal law of the largest variance")
         errors = ErrorLaw(whole.noises, whole.weights, whole.sampling)
         found = p_value(law, errors, seen, alternative_of_mean)
-        return NullTest(found, alternative, null, f"the value is {null:g}", law.name)
+        size, is_below = _told(found, errors)
+        return NullTest(size, alternative, null, f"the value is {null:g}", law.name, is_below)
 
     # --- the four sources of error -------------------------------------------------------------
 
@@ -330,7 +353,8 @@ def p_value(law: NullLaw, errors: ErrorLaw, seen: float, alternative: str) -> fl
     """The probability of a value as extreme as the one seen: the law and the noise together.
 
     P(U + e ≥ x) = Σ over errors e of P(e)·P(U ≥ x − e). Both tails are rounded towards 1, by the
-    grid of the errors. Two-sided is twice the smaller tail.
+    grid of the errors. Two-sided is twice the smaller tail. With noise, digits below `LEAST` mean
+    nothing.
 
     Args: law: without noise. errors: the noise and the sampling of E. seen: the released value.
     """
@@ -339,5 +363,10 @@ def p_value(law: NullLaw, errors: ErrorLaw, seen: float, alternative: str) -> fl
     above = float(masses @ law.at_least(seen - places - errors.slack))
     below = float(masses @ law.at_most(seen - places + errors.slack))
     tails = {GREATER: [above], LESS: [below]}.get(alternative, [2 * above, 2 * below])
-    least = LEAST if errors.std else 0.0
-    return min(1.0, max(least, min(tails)))
+    return min(1.0, *tails)
+
+
+def _told(found: float, errors: ErrorLaw) -> tuple[float, bool]:
+    """A p-value, or `LEAST` and that it is below: with noise, or where it is 0 in floats."""
+    is_below = found < LEAST if errors.std else found == 0
+    return (LEAST, True) if is_below else (found, False)

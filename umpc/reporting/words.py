@@ -103,9 +103,8 @@ def errors_of(report: Report) -> list[ErrorSource]:
 
 def describe_test(test: NullTest) -> str:
     """A p-value in one sentence."""
-    size = f"p = {test.p_value:.3g}" if test.p_value >= 1e-4 else f"p = {test.p_value:.1e}"
     return (
-        f"If {test.hypothesis}, a value as far from {test.null:g} has {size} "
+        f"If {test.hypothesis}, a value as far from {test.null:g} has {test.size} "
         f"({test.alternative}; {test.law}, with the noise)"
     )
 
