@@ -23,12 +23,12 @@ from umpc.inference.hypotheses import (
 )
 from umpc.inference.null_laws import NormalLaw, NullLaw
 from umpc.inference.private_variance import MISSED, EstimatedVariance, upper_second
-from umpc.study.interval import SETS
+from umpc.study.interval import SETS, noise_law
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
-from umpc.ustat.error_law import ErrorLaw, Noise
+from umpc.ustat.error_law import ErrorLaw
 from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE
-from umpc.ustat.intervals import contrast_of, covering_interval, population_std
+from umpc.ustat.intervals import TAIL, contrast_of, covering_interval, population_std
 from umpc.ustat.joint_values import joint_values
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.projection import PAIR
@@ -133,7 +133,7 @@ class Inference:
                 f"an interval has a level from 0.5 to below 1 and a kind of {', '.join(KINDS)}; "
                 f"got {level} and {kind!r}"
             )
-        tail = (1 - level) / 2
+        tail = TAIL if level == USUAL_LEVEL else (1 - level) / 2
         if kind == POPULATION and self.has_variance:
             statistic: ReleasedStatistic = self._estimated_variance(level)
             tail *= 1 - MISSED
@@ -158,7 +158,7 @@ class Inference:
 
     def _statistic(self, kind: str) -> ReleasedStatistic:
         """The released means, with the errors that the kind of interval counts."""
-        sums = self._released(kind)
+        sums = self._released()
         if self.has_variance:
             sums = sums[:1]
         if kind == POPULATION:
@@ -168,24 +168,25 @@ class Inference:
             return BoundedStatistic(
                 sums, self._points, 1 / self._independent, independent=int(self._independent)
             )
-        return ReleasedStatistic(sums, self._points)
+        found = ReleasedStatistic(sums, self._points)
+        return found.noise_alone if kind == NOISE else found
 
-    def _released(self, kind: str) -> list[ReleasedSum]:
-        """All released sums, with or without the sampling of E."""
+    def _released(self) -> list[ReleasedSum]:
+        """All released sums."""
         return [
             ReleasedSum(
                 mean=entry.mean,
-                noise=Noise(entry.noise_std, entry.noise_step, entry.noise_shape),
+                noise=noise_law(entry),
                 low=float(kernel.interval.low),
                 high=float(kernel.interval.high),
-                sampling=0.0 if kind == NOISE else entry.sampling_std_bound,
+                sampling=entry.sampling_std_bound,
             )
             for entry, kernel in zip(self.report.sums, self._kernels, strict=True)
         ]
 
     def _estimated_variance(self, level: float) -> EstimatedVariance:
         """The mean with the private bound of its variance."""
-        first, second = self._released(POPULATION)
+        first, second = self._released()
         ends = joint_values(self._kernels[1:])
         records = self.report.records
         upper = upper_second(second, ends, records, MISSED * (1 - level))
@@ -272,7 +273,7 @@ class Inference:
         if self.has_variance:
             statistic = self._estimated_variance(USUAL_LEVEL)
         else:
-            sums = self._statistic(NOISE).sums
+            sums = self._statistic(NOISE).sums  # the sampling has a line of its own
             statistic = ReleasedStatistic(sums, self._points, 1 / self._independent)
         population = population_std(self.estimator, statistic, report.sets)
         return [
