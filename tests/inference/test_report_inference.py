@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stdout
 from dataclasses import replace
 from itertools import pairwise
 
@@ -14,6 +16,7 @@ import umpc
 from bench.type_one import NullCase, excess, rejected
 from tests.support.statistical import ALPHA
 from umpc.cli.infer import infer as umpc_infer
+from umpc.cli.report_table import print_table
 from umpc.inference.report_inference import KINDS, LEAST, Inference
 
 BOUNDS = {"x": (0, 255), "y": (0, 255), "g": ["u", "v"]}
@@ -23,8 +26,9 @@ def result(statistic="kendall_tau", columns=("x", "y"), **settings) -> umpc.Resu
     rng = np.random.default_rng(7)
     x = rng.permutation(200)
     table = {"x": x, "y": np.clip(x + rng.integers(-150, 150, 200), 0, 255), "g": ["u", "v"] * 100}
-    given = {"epsilon": 2, "edges": "2n", **settings}
-    return umpc.estimate(statistic, [table], list(columns), bounds=BOUNDS, **given)
+    given = {"epsilon": 2, "edges": "2n", "bounds": BOUNDS, **settings}
+    given = {key: value for key, value in given.items() if value is not None}
+    return umpc.estimate(statistic, [table], list(columns), **given)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +47,33 @@ def test_each_kind_of_interval_lies_inside_the_next(kendall):
     for wrong in ({"kind": "sure"}, {"level": 1.0}, {"level": 0.1}):
         with pytest.raises(umpc.errors.StudyError, match="level"):
             kendall.interval(**wrong)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"edges": "all", "epsilon": 40},
+        {"edges": "all", "backend": "grid"},
+        {"statistic": "kendall_tau_b", "epsilon": 8},
+        {"statistic": "kendall_tau", "variance": "private"},
+        {"statistic": "renyi_entropy", "columns": ["g"]},
+        {"statistic": "mean", "columns": ["x"], "edges": "all"},
+        {"protocol": "bell-2pc", "edges": "2p", "noise": "randomised_response"},
+        {"protocol": "bell-ldp", "edges": None},
+    ],
+    ids=str,
+)
+def test_a_report_has_one_interval_of_the_noise_alone(settings):
+    found = result(**settings)
+    interval = found.interval(kind="noise")
+    assert (found.report.noise_low, found.report.noise_high) == tuple(interval)
+    document = found.to_dict()
+    (first, *_) = document["inference"]["intervals"]
+    assert first["kind"] == "noise" and document["noise_low"] == first["low"]
+    with redirect_stdout(io.StringIO()) as table:
+        print_table(found.report, {})
+    assert f"{first['low']:.5g} … {first['high']:.5g}" in table.getvalue()
 
 
 def test_a_hypothesis_is_rejected_where_it_is_wrong(kendall):

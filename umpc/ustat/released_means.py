@@ -84,7 +84,7 @@ class ReleasedStatistic:
 
     @property
     def noise_alone(self) -> ReleasedStatistic:
-        """The same means as the statistic on the sampled sets, whose only error is the noise."""
+        """The statistic on the sampled sets, whose only error is the noise."""
         return ReleasedStatistic([replace(each, sampling=0.0) for each in self.sums], self.points)
 
     def law(self, weights: Sequence[float], constant: float) -> ErrorLaw:
