@@ -17,7 +17,8 @@ from bench.type_one import NullCase, excess, rejected
 from tests.support.statistical import ALPHA
 from umpc.cli.infer import infer as umpc_infer
 from umpc.cli.report_table import print_table
-from umpc.inference.report_inference import KINDS, LEAST, Inference
+from umpc.inference.null_test import LEAST
+from umpc.inference.report_inference import KINDS, Inference
 
 BOUNDS = {"x": (0, 255), "y": (0, 255), "g": ["u", "v"]}
 

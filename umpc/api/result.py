@@ -11,11 +11,11 @@ from types import MappingProxyType
 from typing import Any
 
 from umpc.errors import ConfigError
+from umpc.inference.null_test import NullTest
 from umpc.inference.report_inference import (
     RECORDS,
     ErrorSource,
     Inference,
-    NullTest,
     ReportInterval,
 )
 from umpc.reporting.json_document import document

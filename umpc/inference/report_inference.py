@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, isqrt
@@ -22,6 +21,7 @@ from umpc.inference.hypotheses import (
     Hypothesis,
 )
 from umpc.inference.null_laws import NormalLaw, NullLaw
+from umpc.inference.null_test import NullTest, p_value, told
 from umpc.inference.private_variance import MISSED, EstimatedVariance, upper_second
 from umpc.study.interval import SETS, noise_law
 from umpc.study.parts import FieldText
@@ -39,12 +39,6 @@ NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeff
 KINDS = (NOISE, RECORDS, POPULATION, HOEFFDING)
 """The kinds of intervals; each counts more errors, or bounds them in a stronger way."""
 USUAL_LEVEL = 0.95
-LEAST = 1e-12
-"""With noise, p-values below this are not told apart: the law of the noise has no more digits."""
-
-
-FEW_DIGITS_BELOW = 1e-4
-"""Smaller p-values are shown with two digits."""
 
 
 @dataclass(frozen=True)
@@ -60,34 +54,6 @@ class ReportInterval:
     def __iter__(self) -> Any:
         """(low, high), so that `low, high = result.interval()`."""
         return iter((self.low, self.high))
-
-
-@dataclass(frozen=True, repr=False)
-class NullTest:
-    """A test. null: the statistic's value under the hypothesis. law: its law then, in words.
-    is_below: the p-value is below p_value, which then is the least one that is told apart.
-    """
-
-    p_value: float
-    alternative: str
-    null: float
-    hypothesis: str
-    law: str
-    is_below: bool = False
-
-    @property
-    def size(self) -> str:
-        """The p-value in words: p = 0.03, or p < 1e-12."""
-        if self.is_below:
-            return f"p < {self.p_value:g}"
-        digits = ".3g" if self.p_value >= FEW_DIGITS_BELOW else ".1e"
-        return f"p = {self.p_value:{digits}}"
-
-    def __repr__(self) -> str:
-        size = f"p_value<{self.p_value:g}" if self.is_below else f"p_value={self.p_value!r}"
-        rest = ("alternative", "null", "hypothesis", "law")
-        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in rest)
-        return f"NullTest({size}, {told})"
 
 
 @dataclass(frozen=True)
@@ -231,7 +197,7 @@ class Inference:
         if self.report.estimator == "total":
             value *= self.report.sets
         found = p_value(law, errors, seen, alternative)
-        size, is_below = _told(found, errors)
+        size, is_below = told(found, errors)
         return NullTest(size, alternative, value, hypothesis.text, law.name, is_below)
 
     def null_law(self, hypothesis: Hypothesis) -> tuple[NullLaw, ErrorLaw]:
@@ -257,7 +223,7 @@ class Inference:
         law = NormalLaw(0.0, whole.normal, "normal law of the largest variance")
         errors = ErrorLaw(whole.noises, whole.weights, whole.sampling)
         found = p_value(law, errors, seen, alternative_of_mean)
-        size, is_below = _told(found, errors)
+        size, is_below = told(found, errors)
         return NullTest(size, alternative, null, f"the value is {null:g}", law.name, is_below)
 
     # --- the four sources of error -------------------------------------------------------------
@@ -348,26 +314,3 @@ class Inference:
         values = [float(each.upper_units - each.lower_units + 1) for each in schemas]
         lowest = float(self._kernels[0].interval.low)
         return DrawnRecords(self.report.records, self.classes, tuple(values), lowest)
-
-
-def p_value(law: NullLaw, errors: ErrorLaw, seen: float, alternative: str) -> float:
-    """The probability of a value as extreme as the one seen: the law and the noise together.
-
-    P(U + e ≥ x) = Σ over errors e of P(e)·P(U ≥ x − e). Both tails are rounded towards 1, by the
-    grid of the errors. Two-sided is twice the smaller tail. With noise, digits below `LEAST` mean
-    nothing.
-
-    Args: law: without noise. errors: the noise and the sampling of E. seen: the released value.
-    """
-    places, masses = errors.masses()
-    tails: Sequence[float]
-    above = float(masses @ law.at_least(seen - places - errors.slack))
-    below = float(masses @ law.at_most(seen - places + errors.slack))
-    tails = {GREATER: [above], LESS: [below]}.get(alternative, [2 * above, 2 * below])
-    return min(1.0, *tails)
-
-
-def _told(found: float, errors: ErrorLaw) -> tuple[float, bool]:
-    """A p-value, or `LEAST` and that it is below: with noise, or where it is 0 in floats."""
-    is_below = found < LEAST if errors.std else found == 0
-    return (LEAST, True) if is_below else (found, False)

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from umpc.errors import UmpcError
+from umpc.inference.null_test import NullTest
 from umpc.inference.report_inference import (
     HOEFFDING,
     KINDS,
@@ -14,7 +15,6 @@ from umpc.inference.report_inference import (
     RECORDS,
     ErrorSource,
     Inference,
-    NullTest,
     ReportInterval,
 )
 from umpc.protocols.registry import find_protocol
