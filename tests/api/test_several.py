@@ -112,6 +112,11 @@ def test_each_of_two_statistics_is_as_if_it_had_run_alone(two):
     assert [each.epsilon for each in two.report.parts] == [3, 1]
 
 
+def test_each_value_has_one_interval_of_the_noise_alone(strata, two):
+    for part in [*strata.parts.values(), *two.parts.values()]:
+        assert tuple(part.interval(kind="noise")) == (part.report.noise_low, part.report.noise_high)
+
+
 def test_documents_tables_and_pages_show_every_value(strata, two, capsys, tmp_path):
     validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     for result in (strata, two):

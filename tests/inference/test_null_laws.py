@@ -17,7 +17,7 @@ from umpc.inference.null_laws import (
     TauStarLaw,
     chi_square_above,
 )
-from umpc.inference.report_inference import p_value
+from umpc.inference.null_test import p_value
 from umpc.ustat.error_law import ErrorLaw, Noise
 from umpc.ustat.statistics import LIBRARY
 

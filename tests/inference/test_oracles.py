@@ -45,6 +45,16 @@ def test_kendalls_tau(records, method):
         assert found.p_value(alternative) == pytest.approx(scipys.pvalue, rel=1e-6)
 
 
+def test_without_noise_p_values_far_below_the_least_one_of_noise_are_scipys():
+    x = np.arange(400.0)
+    table = {"x": x, "y": x + np.random.default_rng(8).normal(size=400) * 60}
+    rounded = {name: np.rint(column * 100) for name, column in table.items()}
+    found = run("kendall_tau", ["x", "y"], rounded).test()
+    scipys = stats.kendalltau(rounded["x"], rounded["y"], method="asymptotic")
+    assert 0 < scipys.pvalue < 1e-90 and not found.is_below
+    assert found.p_value == pytest.approx(scipys.pvalue, rel=1e-6)
+
+
 @pytest.mark.parametrize(("records", "method"), [(21, "exact"), (170, "asymptotic")])
 def test_the_auc_and_mann_and_whitneys_u(records, method):
     table = normal(2, records)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import json
+from contextlib import redirect_stdout
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import umpc
 from bench.type_one import NullCase, excess, rejected
 from tests.support.statistical import ALPHA
+from umpc.cli.infer import infer as umpc_infer
+from umpc.cli.report_table import print_table
+from umpc.inference.null_test import LEAST
 from umpc.inference.report_inference import KINDS, Inference
 
 BOUNDS = {"x": (0, 255), "y": (0, 255), "g": ["u", "v"]}
@@ -20,8 +27,9 @@ def result(statistic="kendall_tau", columns=("x", "y"), **settings) -> umpc.Resu
     rng = np.random.default_rng(7)
     x = rng.permutation(200)
     table = {"x": x, "y": np.clip(x + rng.integers(-150, 150, 200), 0, 255), "g": ["u", "v"] * 100}
-    given = {"epsilon": 2, "edges": "2n", **settings}
-    return umpc.estimate(statistic, [table], list(columns), bounds=BOUNDS, **given)
+    given = {"epsilon": 2, "edges": "2n", "bounds": BOUNDS, **settings}
+    given = {key: value for key, value in given.items() if value is not None}
+    return umpc.estimate(statistic, [table], list(columns), **given)
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +50,33 @@ def test_each_kind_of_interval_lies_inside_the_next(kendall):
             kendall.interval(**wrong)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"edges": "all", "epsilon": 40},
+        {"edges": "all", "backend": "grid"},
+        {"statistic": "kendall_tau_b", "epsilon": 8},
+        {"statistic": "kendall_tau", "variance": "private"},
+        {"statistic": "renyi_entropy", "columns": ["g"]},
+        {"statistic": "mean", "columns": ["x"], "edges": "all"},
+        {"protocol": "bell-2pc", "edges": "2p", "noise": "randomised_response"},
+        {"protocol": "bell-ldp", "edges": None},
+    ],
+    ids=str,
+)
+def test_a_report_has_one_interval_of_the_noise_alone(settings):
+    found = result(**settings)
+    interval = found.interval(kind="noise")
+    assert (found.report.noise_low, found.report.noise_high) == tuple(interval)
+    document = found.to_dict()
+    (first, *_) = document["inference"]["intervals"]
+    assert first["kind"] == "noise" and document["noise_low"] == first["low"]
+    with redirect_stdout(io.StringIO()) as table:
+        print_table(found.report, {})
+    assert f"{first['low']:.5g} … {first['high']:.5g}" in table.getvalue()
+
+
 def test_a_hypothesis_is_rejected_where_it_is_wrong(kendall):
     precise = result(edges="10n", epsilon=20)
     assert precise.p_value() < 1e-4 and precise.p_value("less") > 0.999
@@ -52,6 +87,32 @@ def test_a_hypothesis_is_rejected_where_it_is_wrong(kendall):
         kendall.p_value("bigger")
     with pytest.raises(umpc.errors.StudyError, match="no hypothesis"):
         result("gini_mean_difference", ["x"]).p_value()
+
+
+def test_a_p_value_that_noise_hides_is_shown_as_below_the_least_one(tmp_path):
+    """Scipy's would be below 1e-100, and the law of the noise has no such digits."""
+    columns = list(range(256)) * 4
+    table = {"x": columns, "y": columns}
+    bounds = {name: BOUNDS[name] for name in "xy"}
+    found = umpc.estimate(
+        "kendall_tau", [table, table], ["x", "y"], bounds=bounds, epsilon=2, edges="4n"
+    )
+    test = found.test()
+    assert test.is_below and test.p_value == found.p_value() == LEAST
+    assert test.size == "p < 1e-12" and repr(test).startswith("NullTest(p_value<1e-12, ")
+    assert "p &lt; 1e-12 (" in found.to_html() and "p \\< 1e-12 (" in found.to_markdown()
+    infer = [str(found.save(tmp_path / "report.json"))]
+    assert "has p < 1e-12 (" in CliRunner().invoke(umpc_infer, infer).output
+    given = CliRunner().invoke(umpc_infer, [*infer, "--null", "0.9", "--format", "json"]).output
+    assert json.loads(given)["test"]["is_below"] == (found.test(null=0.9).p_value == LEAST)
+    assert found.to_dict()["inference"]["test"]["is_below"] is True
+
+
+def test_other_p_values_are_shown_as_they_are(kendall):
+    test = replace(kendall.test(), p_value=0.012345)
+    assert (test.size, test.is_below) == ("p = 0.0123", False)
+    assert repr(test).startswith("NullTest(p_value=0.012345, alternative='two-sided', null=0.0, ")
+    assert replace(test, p_value=3.21e-9).size == "p = 3.2e-09"
 
 
 def test_the_four_sources_of_error_are_told_apart(kendall):

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.protocols.test_auto import WIDE, loaded
+from tests.support.studyfiles import planned_file
+from umpc.coordinator.studyfile import load_study_file
 from umpc.mpc.transfers.message_shapes import extension_bytes
 from umpc.planning.prediction import attempt_over
+from umpc.planning.seconds import Network
+from umpc.planning.study_plan import StudyPlan, plan_study
 from umpc.protocols.auto import grid_needs, pairs_needs
 from umpc.protocols.grid.cost import cost_of
 from umpc.protocols.registry import decode_study
@@ -47,3 +51,16 @@ def test_a_garbled_edge_takes_longer_than_a_dealt_one(tmp_path):
     dealt = loaded(tmp_path, backend="shared", edges="2n").study("c")
     garbled = loaded(tmp_path, backend="garbled", preprocessing="none", edges="2n").study("c")
     assert pairs_needs(garbled, 1_000).seconds > 2 * pairs_needs(dealt, 1_000).seconds
+
+
+@pytest.mark.parametrize(("backend", "other"), [("grid", "garbled"), ("garbled", "grid")])
+def test_a_plan_shows_the_other_way_without_a_dealer_too(tmp_path, backend, other):
+    def plan(backend: str) -> StudyPlan:
+        entries = {"backend": backend, "preprocessing": "none", "edges": "all"}
+        path = planned_file(tmp_path, ("north", "south"), **entries)
+        return plan_study(load_study_file(path), "30,40", Network())
+
+    found, expected = plan(backend), plan(other).values
+    assert found.impossible == "" and found.beside
+    for key in ("edges", "noise_std", "rounds", "bytes_online", "bytes_offline"):
+        assert found.beside[key] == expected[key], key

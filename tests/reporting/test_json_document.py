@@ -11,7 +11,15 @@ import pytest
 
 import umpc
 from umpc.cli.show import print_report
-from umpc.reporting.json_document import SCHEMA, VERSION, check_document, document, make_schema
+from umpc.errors import ConfigError
+from umpc.reporting.json_document import (
+    SCHEMA,
+    VERSION,
+    check_document,
+    document,
+    make_schema,
+    read_report,
+)
 from umpc.study.report import Report
 
 
@@ -47,6 +55,27 @@ def test_documents_are_valid_and_damaged_ones_are_not(result, capsys):
         with pytest.raises(msgspec.ValidationError):
             check_document(damaged)
     assert not validator.is_valid({**result.to_dict(), "schema": "umpc-report-0"})
+
+
+def test_a_result_is_saved_in_the_form_that_the_file_s_name_ends_with(result, tmp_path):
+    saved = {form: result.save(tmp_path / f"report.{form}") for form in ("html", "md", "JSON")}
+    texts = {form: file.read_text(encoding="utf-8") for form, file in saved.items()}
+    assert texts["html"] == result.to_html() and texts["md"] == result.to_markdown()
+    assert json.loads(texts["JSON"]) == result.to_dict()
+    assert read_report(saved["JSON"]) == result.report
+    for name in ("report", "report.txt", "report.pdf"):
+        with pytest.raises(ConfigError, match=r"saved as \.html, \.md, \.json"):
+            result.save(tmp_path / name)
+    with pytest.raises(ConfigError, match="cannot be written"):
+        result.save(tmp_path / "nowhere" / "report.md")
+
+
+def test_a_reader_of_before_and_a_document_of_before_miss_nothing(result):
+    """The test of a document got a new key; documents without it are read, too."""
+    values = result.to_dict()
+    assert values["inference"]["test"].pop("is_below") is False
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text("utf-8"))).validate(values)
+    check_document(values)
 
 
 def test_every_property_of_the_report_is_described():

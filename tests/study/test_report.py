@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -18,7 +19,6 @@ from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.study.sizes import Sizes
 from umpc.ustat.error_law import ErrorLaw
-from umpc.ustat.estimators import QUANTILE
 from umpc.ustat.intervals import covering_interval
 
 MEASURED = Measured(
@@ -63,9 +63,9 @@ def test_every_number_follows_from_study_and_attempt():
     assert (entry.kernel, entry.epsilon) == (STUDY.kernels[0], 1.0)
     same = (entry.mean, entry.noise_std, entry.sampling_std_bound)
     assert same == (report.estimate, report.noise_std, report.sampling_std_bound)
-    assert (report.noise_low, report.noise_high) == tuple(
-        entry.mean + sign * QUANTILE * entry.noise_std for sign in (-1, 1)
-    )
+    alone = statistic_of(STUDY, report.sums).noise_alone
+    assert (report.noise_low, report.noise_high) == covering_interval("mean", alone, 45)
+    assert report.low < report.noise_low < entry.mean < report.noise_high < report.high
     assert report.interval_covers == "the value on all pairs of the records"
     assert report.low < entry.mean < report.high and report.note == ""
     assert 0 < report.sampling_std <= report.sampling_std_bound
@@ -140,6 +140,18 @@ def test_a_report_survives_json_and_ignores_what_it_does_not_know():
     report = build_report(STUDY, shares_of(40, 2, 4), attempt_over(), MEASURED)
     values = json.loads(json.dumps(report.to_dict()))
     assert Report.from_dict(values | {"exact_all_pairs": 1.0}) == report
+
+
+def test_entries_of_later_reports_are_ignored_and_no_shift_is_not_written():
+    """Reports of before were read with exactly the keys of their sums."""
+    report = build_report(STUDY, shares_of(40, 2, 4), attempt_over(), MEASURED)
+    values = report.to_dict()
+    assert "noise_shift" not in values["sums"][0]
+    values["sums"][0]["later"] = 1.0
+    assert Report.from_dict(values) == report
+    shifted = replace(report, sums=[replace(report.sums[0], noise_shift=0.5)])
+    assert shifted.to_dict()["sums"][0]["noise_shift"] == 0.5
+    assert Report.from_dict(shifted.to_dict()) == shifted
 
 
 def test_times_of_remote_steps_are_coarse():

@@ -1,14 +1,11 @@
-"""umpc.ustat.estimators: values, errors, intervals against formulas, integrals and Monte Carlo."""
+"""umpc.ustat.estimators: values and errors against formulas and Monte Carlo."""
 
 from __future__ import annotations
 
-from math import exp, inf, log, log2, nan, sqrt
+from math import log, nan, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import integrate, stats
 
 from umpc.errors import KernelError
 from umpc.ustat.estimators import (
@@ -22,8 +19,6 @@ from umpc.ustat.estimators import (
 )
 
 RUNS = 8000
-LEAST_COVERAGE = 0.93
-"""A true coverage of 95 %, measured in RUNS drawn intervals, is below this once in 10^15 tests."""
 SEED = 20250
 
 MEANS = {"mean": [0.3], "total": [0.3], "ratio": [0.3, 0.6], "geometric_ratio": [0.3, 0.6, 0.4]}
@@ -67,11 +62,10 @@ def test_a_vector_of_any_length_has_no_single_value():
 
 
 @pytest.mark.parametrize("name", MEANS)
-def test_without_noise_the_value_is_the_formula_and_the_interval_is_the_value(name):
+def test_without_noise_the_value_is_the_formula(name):
     means = MEANS[name]
     result = run(name, means, [0.0] * len(means))
-    value = pytest.approx(VALUES[name](means))
-    assert (result.value, result.low, result.high) == (value, value, value)
+    assert result.value == pytest.approx(VALUES[name](means))
     assert (result.noise_std, result.sampling_std_bound, result.note) == (0, 0, "")
 
 
@@ -98,79 +92,8 @@ def test_the_sampling_bound_adds_the_absolute_effects_of_all_sums(name):
     )
 
 
-@pytest.mark.parametrize("shape", [1, 2, 8], ids="N/h = {}".format)
-@pytest.mark.parametrize("relative", [0.02, 0.1, 0.2, 0.3], ids="noise {}".format)
-@pytest.mark.parametrize("name", MEANS)
-def test_intervals_hold_the_value_without_noise(name, relative, shape):
-    """Among the released: a value is withheld where a denominator drowned."""
-    rng = np.random.default_rng(SEED)
-    means = np.array(MEANS[name])
-    noise = relative * means
-    drawn = np.column_stack(
-        [mean + draw(rng, shape, std) for mean, std in zip(means, noise, strict=True)]
-    )
-    released = [result for row in drawn if (result := run(name, row, noise)).value is not None]
-    value = VALUES[name](means)
-    covered = np.mean([result.low <= value <= result.high for result in released])
-    assert len(released) > 0.75 * RUNS and covered >= LEAST_COVERAGE, (covered, len(released), SEED)
-
-
-def test_coverage_is_not_bought_by_width():
-    """Power: intervals from noise said to be 0.7 times what it is miss the value too often."""
-    rng = np.random.default_rng(SEED)
-    rows = np.column_stack([0.3 + draw(rng, 1, 0.03), 0.6 + draw(rng, 1, 0.06)])
-    results = [run("ratio", row, [0.7 * 0.03, 0.7 * 0.06]) for row in rows]
-    assert np.mean([result.low <= 0.5 <= result.high for result in results]) < LEAST_COVERAGE
-
-
-@pytest.mark.parametrize("shape", [1, 1.01, 1.1, 1.5, 2, 3, 10, 100])
-def test_the_quantile_is_the_laplace_laws_and_enough_for_more_nodes(shape):
-    """Noise is normal given its variance, which is gamma distributed."""
-
-    def missed(variance: float) -> float:
-        return (
-            stats.gamma.pdf(variance, shape, scale=1 / shape)
-            * 2
-            * stats.norm.sf(QUANTILE / sqrt(variance))
-        )
-
-    outside = integrate.quad(missed, 0, inf, limit=400)[0]
-    assert outside <= 0.05 + 1e-9
-    if shape == 1:
-        assert outside == pytest.approx(0.05) == pytest.approx(exp(-sqrt(2) * QUANTILE))
-
-
-@given(first=st.floats(0.01, 1), second=st.floats(0.01, 1))
-def test_the_quantile_is_enough_for_a_sum_of_two_laplace_laws(first, second):
-    size = sqrt(2 * first**2 + 2 * second**2)
-    a, b = first / size, second / size
-    if abs(a - b) > 1e-3:
-        outside = (a**2 * exp(-QUANTILE / a) - b**2 * exp(-QUANTILE / b)) / (a**2 - b**2)
-        assert outside <= 0.05 + 1e-9
-
-
-@settings(max_examples=200)
-@given(
-    s0=st.floats(-1, 1),
-    s1=st.floats(0.1, 1),
-    noise0=st.floats(1e-3, 1),
-    relative=st.floats(1e-3, 0.99 / QUANTILE),
-)
-def test_the_ratio_is_fiellers(s0, s1, noise0, relative):
-    """The textbook: θ solves (s1² − z²σ1²)θ² − 2·s0·s1·θ + s0² − z²σ0² = 0."""
-    noise1 = relative * s1
-    result = run("ratio", [s0, s1], [noise0, noise1])
-    roots = np.roots(
-        [s1**2 - (QUANTILE * noise1) ** 2, -2 * s0 * s1, s0**2 - (QUANTILE * noise0) ** 2]
-    )
-    assert [result.low, result.high] == pytest.approx(sorted(roots.real), rel=1e-6, abs=1e-9)
-    assert result.low <= result.value <= result.high
-
-
-def test_the_mean_and_the_total_have_the_laplace_interval():
-    assert run("mean", [0.25], [0.1], [0.02]) == Estimate(
-        0.25, 0.1, 0.25 - QUANTILE * 0.1, 0.25 + QUANTILE * 0.1, 0.02
-    )
+def test_the_mean_and_the_total_have_their_sums_errors():
+    assert run("mean", [0.25], [0.1], [0.02]) == Estimate(0.25, 0.1, 0.02)
     total = estimate("total", [0.25], [0.1], [0.02], 12)
     assert (total.value, total.noise_std, total.sampling_std_bound) == pytest.approx((3, 1.2, 0.24))
 
@@ -178,13 +101,9 @@ def test_the_mean_and_the_total_have_the_laplace_interval():
 def test_the_entropy_of_a_fair_coin_is_one_bit():
     result = run("collision_entropy", [0.5], [0.05])
     assert result.value == 1 and result.noise_std == pytest.approx(0.1 / log(2))
-    assert (result.low, result.high) == pytest.approx(
-        (-log2(0.5 + QUANTILE * 0.05), -log2(0.5 - QUANTILE * 0.05))
-    )
     assert str(run("collision_entropy", [1.0], [0.0]).value) == "0.0"
     nats = run("collision_entropy_nats", [0.5], [0.05])
     assert (nats.value, nats.noise_std) == pytest.approx((log(2), 0.1))
-    assert (nats.low, nats.high) == pytest.approx((result.low * log(2), result.high * log(2)))
 
 
 @pytest.mark.parametrize(
@@ -215,9 +134,7 @@ def test_a_denominator_that_drowns_withholds_the_value_and_says_what_to_do(
     name, means, noise, which, cure
 ):
     result = run(name, means, noise)
-    assert (result.value, result.noise_std, result.low, result.high, result.sampling_std_bound) == (
-        None,
-    ) * 5
+    assert (result.value, result.noise_std, result.sampling_std_bound) == (None,) * 3
     assert (
         which in result.note and "cannot be told from zero" in result.note and cure in result.note
     ), result.note
@@ -225,7 +142,7 @@ def test_a_denominator_that_drowns_withholds_the_value_and_says_what_to_do(
 
 def test_a_denominator_just_above_its_noise_is_enough():
     result = run("ratio", [0.3, QUANTILE * 1.001], [0.01, 1.0])
-    assert result.value is not None and result.low < result.value < result.high < inf
+    assert result.value is not None
 
 
 @pytest.mark.parametrize(

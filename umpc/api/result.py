@@ -10,16 +10,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from umpc.errors import ConfigError
+from umpc.inference.null_test import NullTest
 from umpc.inference.report_inference import (
     RECORDS,
     ErrorSource,
     Inference,
-    NullTest,
     ReportInterval,
 )
 from umpc.reporting.json_document import document
 from umpc.reporting.markdown import markdown
-from umpc.reporting.page import body_of, page, save_page
+from umpc.reporting.page import body_of, page
 from umpc.reporting.picture import IntervalPicture, picture
 from umpc.reporting.words import names_of_parts
 from umpc.study.report import Report
@@ -80,7 +81,10 @@ class Result:
         return self._inference.test(alternative, null)
 
     def p_value(self, alternative: str | None = None, null: float | None = None) -> float:
-        """The p-value of `test`: the null law together with the exact law of the noise."""
+        """The p-value of `test`: the null law together with the exact law of the noise.
+
+        1e-12 stands for all smaller ones; `test().is_below` says so.
+        """
         return self.test(alternative, null).p_value
 
     def errors(self) -> list[ErrorSource]:
@@ -108,9 +112,26 @@ class Result:
         return page(self.report)
 
     def save(self, path: str | Path) -> Path:
-        """Write the HTML page to a file. Raises: ConfigError if that is not possible."""
-        save_page(self.report, Path(path))
-        return Path(path)
+        """Write the report to a file, in the form that its name ends with.
+
+        Args:
+            path: of .html for the page, .md for Markdown, or .json for the document that `umpc
+                infer` reads.
+        Raises: ConfigError for another ending, and where the file cannot be written.
+        """
+        file = Path(path)
+        forms = {".html": self.to_html, ".md": self.to_markdown, ".json": self.to_json}
+        form = forms.get(file.suffix.lower())
+        if form is None:
+            raise ConfigError(
+                f"{file}: a report is saved as {', '.join(forms)}, and the file's name has to end "
+                f"with one of them; got {file.suffix!r}"
+            )
+        try:
+            file.write_text(form(), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"{file}: the report cannot be written: {error}") from error
+        return file
 
     @cached_property
     def _inference(self) -> Inference:

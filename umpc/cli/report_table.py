@@ -118,8 +118,9 @@ def _errors(report: Report) -> Iterator[Line]:
         protocol.describe_noise(report.noise),
     )
     without_noise = protocol.value_without_noise(report.edges == report.sets, _sets(report))
-    interval = f"{report.noise_low:.5g} … {report.noise_high:.5g}"
-    yield "  noise alone, 95 %", interval, f"for {without_noise}"
+    if report.noise_low is not None and report.noise_high is not None:
+        interval = f"{report.noise_low:.5g} … {report.noise_high:.5g}"
+        yield "  noise alone, 95 %", interval, f"for {without_noise}"
     share = "is" if report.edges == report.sets else "is not"
     sampling = f"standard deviation, because E {share} all {_sets(report)}"
     yield "sampling, at most", f"{report.sampling_std:.3g}", sampling

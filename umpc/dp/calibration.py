@@ -36,6 +36,12 @@ from umpc.errors import InvalidEpsilon, LocalProtocolError
 LN2_ABOVE = Fraction(693_147_180_559_945_310, 10**18)
 """A fraction above ln 2 = 0.693147180559945309417..., by less than 1e-18."""
 
+NORMAL_SHAPE = float(1 << 40)
+"""The shape of a law of noise that is Skellam, which is the limit for large shapes, or lighter.
+
+`DistributedLaplace.shape` says what a shape is. No interval changes beyond this one.
+"""
+
 SPLITS = range(1, 11)
 """The j tried in `tail_bound`, theta = (1 - 2^-j) log_ratio."""
 

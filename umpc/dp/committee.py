@@ -26,7 +26,7 @@ from flint import arb, ctx
 
 from umpc.dp.balls import ball
 from umpc.dp.binomial import binomial_std, least_coins
-from umpc.dp.calibration import LN2_ABOVE
+from umpc.dp.calibration import LN2_ABOVE, NORMAL_SHAPE
 from umpc.dp.laplace import DiscreteLaplace
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
@@ -187,6 +187,11 @@ class CommitteeBinomial:
     def std(self) -> float:
         """Standard deviation of the noise, in units of the sum."""
         return binomial_std(self.count)
+
+    @property
+    def shape(self) -> float:
+        """That of Skellam's law, whose tails of this variance are heavier: `NORMAL_SHAPE`."""
+        return NORMAL_SHAPE
 
     @property
     def variance(self) -> float:

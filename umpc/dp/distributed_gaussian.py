@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from umpc.dp.calibration import NORMAL_SHAPE
 from umpc.dp.checks import check_delta, check_epsilon, check_nodes
 from umpc.dp.gaussian import DiscreteGaussian
 from umpc.dp.random_bits import RandomBits
@@ -77,6 +78,11 @@ class GaussianShare:
     def std(self) -> float:
         """The standard deviation of the sum of all n shares, in units of the sum."""
         return math.sqrt(self.variance)
+
+    @property
+    def shape(self) -> float:
+        """That of a law near to the normal one: `NORMAL_SHAPE`."""
+        return NORMAL_SHAPE
 
     def draw(self, bits: RandomBits) -> int:
         """One node's share of the noise. Secret; the work follows from the law."""

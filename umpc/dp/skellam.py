@@ -32,6 +32,7 @@ from functools import cached_property
 from flint import arb, ctx
 
 from umpc.dp.balls import PRECISION, above, ball
+from umpc.dp.calibration import NORMAL_SHAPE
 from umpc.dp.checks import check_delta, check_epsilon, check_nodes, check_sensitivity
 from umpc.dp.poisson import MOST_MEAN, sample_poisson
 from umpc.dp.random_bits import RandomBits
@@ -70,6 +71,11 @@ class SkellamShare:
             raise LocalProtocolError(
                 f"expected a variance of 0 .. 2^128, got {self.honest_variance}"
             )
+
+    @property
+    def shape(self) -> float:
+        """That of the limit law: see `NORMAL_SHAPE`."""
+        return NORMAL_SHAPE
 
     @property
     def share_variance(self) -> Fraction:

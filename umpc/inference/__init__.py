@@ -6,6 +6,7 @@ numbers of records, and the fields' public bounds.
 | file | what it is |
 |---|---|
 | `report_inference.py` | intervals, tests and the four sources of error of one report |
+| `null_test.py` | a p-value, and how it is told |
 | `hypotheses.py` | what each statistic of the library tests, and its law if that is true |
 | `null_laws.py` | laws without noise: of counts, normal, and sums of chi-squares |
 | `exact_counts.py` | exact laws of Kendall's, Mann and Whitney's and Wilcoxon's statistics |

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, isqrt
@@ -22,13 +21,14 @@ from umpc.inference.hypotheses import (
     Hypothesis,
 )
 from umpc.inference.null_laws import NormalLaw, NullLaw
+from umpc.inference.null_test import NullTest, p_value, told
 from umpc.inference.private_variance import MISSED, EstimatedVariance, upper_second
-from umpc.study.interval import SETS
+from umpc.study.interval import SETS, noise_law
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
-from umpc.ustat.error_law import ErrorLaw, Noise
+from umpc.ustat.error_law import ErrorLaw
 from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE
-from umpc.ustat.intervals import contrast_of, covering_interval, population_std
+from umpc.ustat.intervals import TAIL, contrast_of, covering_interval, population_std
 from umpc.ustat.joint_values import joint_values
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.projection import PAIR
@@ -39,8 +39,6 @@ NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeff
 KINDS = (NOISE, RECORDS, POPULATION, HOEFFDING)
 """The kinds of intervals; each counts more errors, or bounds them in a stronger way."""
 USUAL_LEVEL = 0.95
-LEAST = 1e-12
-"""With noise, p-values below this are not told apart."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +54,6 @@ class ReportInterval:
     def __iter__(self) -> Any:
         """(low, high), so that `low, high = result.interval()`."""
         return iter((self.low, self.high))
-
-
-@dataclass(frozen=True)
-class NullTest:
-    """A test. null: the statistic's value under the hypothesis. law: its law then, in words."""
-
-    p_value: float
-    alternative: str
-    null: float
-    hypothesis: str
-    law: str
 
 
 @dataclass(frozen=True)
@@ -112,7 +99,7 @@ class Inference:
                 f"an interval has a level from 0.5 to below 1 and a kind of {', '.join(KINDS)}; "
                 f"got {level} and {kind!r}"
             )
-        tail = (1 - level) / 2
+        tail = TAIL if level == USUAL_LEVEL else (1 - level) / 2
         if kind == POPULATION and self.has_variance:
             statistic: ReleasedStatistic = self._estimated_variance(level)
             tail *= 1 - MISSED
@@ -137,7 +124,7 @@ class Inference:
 
     def _statistic(self, kind: str) -> ReleasedStatistic:
         """The released means, with the errors that the kind of interval counts."""
-        sums = self._released(kind)
+        sums = self._released()
         if self.has_variance:
             sums = sums[:1]
         if kind == POPULATION:
@@ -147,24 +134,25 @@ class Inference:
             return BoundedStatistic(
                 sums, self._points, 1 / self._independent, independent=int(self._independent)
             )
-        return ReleasedStatistic(sums, self._points)
+        found = ReleasedStatistic(sums, self._points)
+        return found.noise_alone if kind == NOISE else found
 
-    def _released(self, kind: str) -> list[ReleasedSum]:
-        """All released sums, with or without the sampling of E."""
+    def _released(self) -> list[ReleasedSum]:
+        """All released sums."""
         return [
             ReleasedSum(
                 mean=entry.mean,
-                noise=Noise(entry.noise_std, entry.noise_step, entry.noise_shape),
+                noise=noise_law(entry),
                 low=float(kernel.interval.low),
                 high=float(kernel.interval.high),
-                sampling=0.0 if kind == NOISE else entry.sampling_std_bound,
+                sampling=entry.sampling_std_bound,
             )
             for entry, kernel in zip(self.report.sums, self._kernels, strict=True)
         ]
 
     def _estimated_variance(self, level: float) -> EstimatedVariance:
         """The mean with the private bound of its variance."""
-        first, second = self._released(POPULATION)
+        first, second = self._released()
         ends = joint_values(self._kernels[1:])
         records = self.report.records
         upper = upper_second(second, ends, records, MISSED * (1 - level))
@@ -209,7 +197,8 @@ class Inference:
         if self.report.estimator == "total":
             value *= self.report.sets
         found = p_value(law, errors, seen, alternative)
-        return NullTest(found, alternative, value, hypothesis.text, law.name)
+        size, is_below = told(found, errors)
+        return NullTest(size, alternative, value, hypothesis.text, law.name, is_below)
 
     def null_law(self, hypothesis: Hypothesis) -> tuple[NullLaw, ErrorLaw]:
         """The laws of the hypothesis' combination without noise, and of its errors."""
@@ -234,7 +223,8 @@ class Inference:
         law = NormalLaw(0.0, whole.normal, "normal law of the largest variance")
         errors = ErrorLaw(whole.noises, whole.weights, whole.sampling)
         found = p_value(law, errors, seen, alternative_of_mean)
-        return NullTest(found, alternative, null, f"the value is {null:g}", law.name)
+        size, is_below = told(found, errors)
+        return NullTest(size, alternative, null, f"the value is {null:g}", law.name, is_below)
 
     # --- the four sources of error -------------------------------------------------------------
 
@@ -249,7 +239,7 @@ class Inference:
         if self.has_variance:
             statistic = self._estimated_variance(USUAL_LEVEL)
         else:
-            sums = self._statistic(NOISE).sums
+            sums = self._statistic(NOISE).sums  # the sampling has a line of its own
             statistic = ReleasedStatistic(sums, self._points, 1 / self._independent)
         population = population_std(self.estimator, statistic, report.sets)
         return [
@@ -324,20 +314,3 @@ class Inference:
         values = [float(each.upper_units - each.lower_units + 1) for each in schemas]
         lowest = float(self._kernels[0].interval.low)
         return DrawnRecords(self.report.records, self.classes, tuple(values), lowest)
-
-
-def p_value(law: NullLaw, errors: ErrorLaw, seen: float, alternative: str) -> float:
-    """The probability of a value as extreme as the one seen: the law and the noise together.
-
-    P(U + e ≥ x) = Σ over errors e of P(e)·P(U ≥ x − e). Both tails are rounded towards 1, by the
-    grid of the errors. Two-sided is twice the smaller tail.
-
-    Args: law: without noise. errors: the noise and the sampling of E. seen: the released value.
-    """
-    places, masses = errors.masses()
-    tails: Sequence[float]
-    above = float(masses @ law.at_least(seen - places - errors.slack))
-    below = float(masses @ law.at_most(seen - places + errors.slack))
-    tails = {GREATER: [above], LESS: [below]}.get(alternative, [2 * above, 2 * below])
-    least = LEAST if errors.std else 0.0
-    return min(1.0, max(least, min(tails)))

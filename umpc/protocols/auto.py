@@ -127,17 +127,17 @@ def other_way(
 ) -> tuple[StudyProtocol, dict[str, Any]] | None:
     """The grid for a file of pairs, and pairs for a file of the grid; None for other protocols.
 
+    A file without a dealer has none in the other way, whose pairs then are garbled.
+
     Args: entries: the file's settings. Those that the other way lacks are left out.
     """
     pairs, grid = _ways()
     if protocol not in (pairs, grid):
         return None
     other = grid if protocol is pairs else pairs
-    known = keys_of(other.settings)
+    known = keys_of(other.settings).keys() - {"backend", "edges"}
     rest = {key: value for key, value in entries.items() if key in known}
-    for key in ("backend", "edges", "preprocessing"):
-        rest.pop(key, None)
-    return (other, {**rest, "backend": BACKEND}) if other is grid else (other, rest)
+    return (other, {**rest, "backend": BACKEND} if other is grid else _of_pairs(rest))
 
 
 def _ways() -> tuple[StudyProtocol, StudyProtocol]:

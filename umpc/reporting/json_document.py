@@ -19,7 +19,8 @@ from typing import Any
 import msgspec
 
 from umpc.errors import ConfigError
-from umpc.inference.report_inference import ErrorSource, NullTest, ReportInterval
+from umpc.inference.null_test import NullTest
+from umpc.inference.report_inference import ErrorSource, ReportInterval
 from umpc.reporting.words import errors_of, intervals_of, usual_test_of
 from umpc.study.report import PartReport, Report
 

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from umpc.errors import UmpcError
+from umpc.inference.null_test import NullTest
 from umpc.inference.report_inference import (
     HOEFFDING,
     KINDS,
@@ -14,7 +15,6 @@ from umpc.inference.report_inference import (
     RECORDS,
     ErrorSource,
     Inference,
-    NullTest,
     ReportInterval,
 )
 from umpc.protocols.registry import find_protocol
@@ -103,9 +103,8 @@ def errors_of(report: Report) -> list[ErrorSource]:
 
 def describe_test(test: NullTest) -> str:
     """A p-value in one sentence."""
-    size = f"p = {test.p_value:.3g}" if test.p_value >= 1e-4 else f"p = {test.p_value:.1e}"
     return (
-        f"If {test.hypothesis}, a value as far from {test.null:g} has {size} "
+        f"If {test.hypothesis}, a value as far from {test.null:g} has {test.size} "
         f"({test.alternative}; {test.law}, with the noise)"
     )
 

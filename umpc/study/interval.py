@@ -1,9 +1,12 @@
-"""The first interval of a report: for the statistic on all sets of the records."""
+"""The intervals of a report: for the statistic on all sets of the records, and of the noise alone.
+
+`umpc/inference` computes both in the same way from the report.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite
 from typing import Protocol
@@ -36,6 +39,8 @@ class MeanAndErrors(Protocol):
     @property
     def noise_shape(self) -> float: ...
     @property
+    def noise_shift(self) -> float: ...
+    @property
     def sampling_std_bound(self) -> float: ...
 
 
@@ -52,14 +57,18 @@ class Limits:
 
 @dataclass(frozen=True)
 class Covering:
-    """The interval for the statistic that was asked for, in the estimate's unit.
+    """The 95 % intervals of a statistic, in the estimate's unit.
 
-    low, high: None where there is no value. sampling_std: of the sampling of E, at most, given the
-    released means.
+    low, high: for the statistic that was asked for; None where there is no value.
+    noise_low, noise_high: of the noise alone, for the value on the sampled sets; None where there
+        is no value, and where it has no end.
+    sampling_std: of the sampling of E, at most, given the released means.
     """
 
     low: float | None = None
     high: float | None = None
+    noise_low: float | None = None
+    noise_high: float | None = None
     sampling_std: float | None = None
 
 
@@ -75,7 +84,7 @@ def covers_all_sets(study: Study) -> str:
 
 
 def estimated(study: Study, sums: Sequence[MeanAndErrors], sets: int) -> tuple[Estimate, Covering]:
-    """The statistic of the released means with the errors of its noise, and the first interval.
+    """The statistic of the released means with the errors of its noise, and its intervals.
 
     Args: sets: the number of possible sets.
     """
@@ -90,13 +99,13 @@ def estimated(study: Study, sums: Sequence[MeanAndErrors], sets: int) -> tuple[E
         return result, NOTHING
     covering = _covering(study, tuple(_released(study, sums)), sets)
     if covering is NOTHING:
-        return Estimate(None, None, None, None, None, UNBOUNDED), NOTHING
+        return Estimate(None, None, None, UNBOUNDED), NOTHING
     return result, covering
 
 
 @lru_cache(maxsize=256)
 def _covering(study: Study, released: tuple[ReleasedSum, ...], sets: int) -> Covering:
-    """The interval of these released sums; `NOTHING` where it has no end.
+    """The intervals of these released sums; `NOTHING` where the first one has no end.
 
     The last ones are kept: an audit runs one study many times, and few values come back often.
     """
@@ -104,7 +113,14 @@ def _covering(study: Study, released: tuple[ReleasedSum, ...], sets: int) -> Cov
     low, high = covering_interval(study.estimator, statistic, sets)
     if not (isfinite(low) and isfinite(high)):
         return NOTHING
-    return Covering(low, high, sampling_std(study.estimator, statistic, sets))
+    found = Covering(low, high, low, high, 0.0)
+    if not any(entry.sampling for entry in released):
+        return found
+    std = sampling_std(study.estimator, statistic, sets)
+    low, high = covering_interval(study.estimator, statistic.noise_alone, sets)
+    if not (isfinite(low) and isfinite(high)):
+        return replace(found, noise_low=None, noise_high=None, sampling_std=std)
+    return replace(found, noise_low=low, noise_high=high, sampling_std=std)
 
 
 def expect_interval(study: Study, sums: Sequence[MeanAndErrors]) -> None:
@@ -114,6 +130,11 @@ def expect_interval(study: Study, sums: Sequence[MeanAndErrors]) -> None:
     """
     if study.estimator in FROM_ONE_MEAN and len(sums) == 1 and not sums[0].sampling_std_bound:
         statistic_of(study, sums).law([1.0], 0.0).central(TAIL)
+
+
+def noise_law(entry: MeanAndErrors) -> Noise:
+    """The law of the noise of a released sum."""
+    return Noise(entry.noise_std, entry.noise_step, entry.noise_shape, entry.noise_shift)
 
 
 def statistic_of(study: Study, sums: Sequence[MeanAndErrors]) -> ReleasedStatistic:
@@ -130,7 +151,7 @@ def _released(study: Study, sums: Sequence[MeanAndErrors]) -> list[ReleasedSum]:
     released = [
         ReleasedSum(
             mean=entry.mean,
-            noise=Noise(entry.noise_std, entry.noise_step, entry.noise_shape),
+            noise=noise_law(entry),
             low=float(kernel.interval.low),
             high=float(kernel.interval.high),
             sampling=entry.sampling_std_bound,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from umpc.study.measured import Moment
 
+Entry = TypeVar("Entry", "SumReport", "PartReport", Moment)
 _OF_PART = (
     "estimator",
     "estimate",
@@ -29,8 +31,9 @@ class SumReport:
 
     epsilon: the part of ε that it took. The errors are in the unit of the mean.
     sampling_std_bound: of the mean over E instead of all sets, whatever the records are.
-    noise_step: the distance of the mean's possible values; 0 where they have no grid.
+    noise_step: the distance of the noise's possible values; 0 where they have no grid.
     noise_shape: of the noise's law (`umpc/ustat/error_law.py`); 1 for the Laplace law.
+    noise_shift: the most by which the noise lies beside that grid; documents leave out a 0.
     noise_std_if_honest: what noise_std would be in grade honest; None where grades cost nothing.
     """
 
@@ -42,6 +45,7 @@ class SumReport:
     noise_std_if_honest: float | None = None
     noise_step: float = 0.0
     noise_shape: float = 1.0
+    noise_shift: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,8 @@ class Report:
         together (`umpc/ustat/intervals.py`).
     noise_std: the estimate's standard deviation from the noise, in its own unit.
     noise_std_if_honest: the same with the same setting of the noise in grade honest.
-    noise_low, noise_high: the 95 % interval of the noise alone, for the value on the sampled sets.
+    noise_low, noise_high: the 95 % interval of the noise alone, for the value on the sampled sets;
+        None where it has no end.
     sampling_std: the standard deviation from taking E instead of all sets, at most, given the
         released means.
     sampling_std_bound: the same without the released means, which is larger (Sinh & Ramon 2025,
@@ -194,7 +199,15 @@ class Report:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """All entries as plain values, without a shift of the noise where there is none.
+
+        Processes of before know no shift, and read all other reports.
+        """
+        values = asdict(self)
+        for entry in values["sums"]:
+            if not entry["noise_shift"]:
+                del entry["noise_shift"]
+        return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Report:
@@ -207,7 +220,13 @@ class Report:
             **values,
         }  # which earlier reports lack
         known = {each.name: values[each.name] for each in fields(cls)}
-        known["sums"] = [SumReport(**entry) for entry in values["sums"]]
-        known["timeline"] = [Moment(**entry) for entry in values["timeline"]]
-        known["parts"] = [PartReport(**entry) for entry in values["parts"]]
+        known["sums"] = [_read(SumReport, entry) for entry in values["sums"]]
+        known["timeline"] = [_read(Moment, entry) for entry in values["timeline"]]
+        known["parts"] = [_read(PartReport, entry) for entry in values["parts"]]
         return cls(**known)
+
+
+def _read(cls: type[Entry], entry: Mapping[str, Any]) -> Entry:
+    """One entry of a list, without keys that only later reports have."""
+    names = {each.name for each in fields(cls)}
+    return cls(**{key: value for key, value in entry.items() if key in names})

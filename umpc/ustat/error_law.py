@@ -9,6 +9,9 @@ characteristic function is exact,
     φ(t) = (1 + v·(1 − cos(t·step)))^(−shape),  v = variance / (shape · step²).
 
 Without a grid it is (1 + variance·t²/(2·shape))^(−shape), and for a large shape it is Skellam's.
+Binomial noise takes that one, whose 95 % interval holds it at every number of coins. So does
+randomised response. Its noise lies beside the grid by an unknown shift, which moves all quantiles
+outward. `tests/study/test_interval.py` adds up the probabilities of all laws.
 
 The sampling is the mean of independent draws with the largest variance that the table can have
 (`intervals.py`). A draw takes the kernel's ends, or is right. Given its variance, no law inside the
@@ -56,11 +59,14 @@ class Noise:
         std: its standard deviation.
         step: the distance of the mean's possible values; 0 where there is no grid.
         shape: 1 for the Laplace law; larger for the noise of more nodes than suffice.
+        shift: the most by which the noise lies beside multiples of the step. It is moved there in
+            the law, so quantiles are moved outward by as much.
     """
 
     std: float
     step: float = 0.0
     shape: float = 1.0
+    shift: float = 0.0
 
     def characteristic(self, times: Floats) -> Floats:
         """E exp(i·t·noise), which is real because the law is symmetric."""
@@ -154,18 +160,20 @@ class ErrorLaw:
     def central(self, tail: float) -> tuple[float, float]:
         """(low, high): the error is below low, or above high, with probability `tail` each.
 
-        They are rounded outward by the grid's slack.
+        They are rounded outward by the slack.
         """
         if not self.std:
             return 0.0, 0.0
         low, high = np.interp((tail, 1 - tail), self._below, self._places)
-        slack = SLACK * self._step
-        return float(low) - slack, float(high) + slack
+        return float(low) - self.slack, float(high) + self.slack
 
     @property
     def slack(self) -> float:
         """How far a value of the grid may be from the error that it stands for."""
-        return SLACK * self._step if self.std else 0.0
+        if not self.std:
+            return 0.0
+        noises = zip(self.weights, self.noises, strict=True)
+        return SLACK * self._step + sum(abs(weight) * noise.shift for weight, noise in noises)
 
     def masses(self) -> tuple[Floats, Floats]:
         """The grid's points and their probabilities; one point at 0 where there is no error."""

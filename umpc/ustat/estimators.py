@@ -4,7 +4,7 @@ Post-processing of differentially private numbers costs no privacy. Two errors a
 never added up:
 
 - *noise*: its law is known, and it is independent between sums. `noise_std` follows by the delta
-  method. With probability 95 %, [low, high] holds the value without noise.
+  method. `intervals.py` has the interval that holds the value without noise.
 - *sampling*: the error of taking some edges instead of all. Only bounds of its standard deviation
   are known. The sums' errors are correlated because they share edges, so the bound is
   Σ |∂ value / ∂ mean_i| · bound_i.
@@ -34,16 +34,11 @@ from math import e, isfinite, log, log2, sqrt
 from umpc.errors import KernelError
 
 QUANTILE = log(20) / sqrt(2)
-"""95 % of a sum's noise lies within 2.118 standard deviations: the Laplace law's number.
+"""A denominator is told from zero if it is above so many standard deviations of its noise.
 
-The normal law's number is 1.960. The noise of N nodes, of which any h suffice, is a difference of
-two gammas of shape N/h ≥ 1 (negative binomials on the grid of the sum's unit). It is Laplace for
-N = h and closer to normal for more nodes. Its 95 % quantile, in standard deviations, falls from
-2.118 to 1.960 as N/h grows. The quantile of a linear combination of independent such noises, as in
-Fieller's theorem, lies there too. So 2.118 holds for all of them.
-
-The grid matters where noise is a few units of the sum. Coverage is at least 94 % from a standard
-deviation of four units on. It may be 83 % below one unit, where noise is no concern.
+95 % of Laplace noise lies within them. The number is part of what a report promises: a value whose
+denominator is not above it is withheld. Intervals do not depend on it; their ends are quantiles of
+the noise's own law (`intervals.py`).
 """
 
 
@@ -62,15 +57,12 @@ class Estimate:
     Args:
         value: None where it is withheld; then all other numbers are None too.
         noise_std: the standard deviation of the value's noise.
-        low, high: with 95 %, the value without noise lies between them.
         sampling_std_bound: a bound of the standard deviation from taking some edges.
         note: the reason why there is no value, else empty.
     """
 
     value: float | None
     noise_std: float | None
-    low: float | None
-    high: float | None
     sampling_std_bound: float | None
     note: str = ""
 
@@ -94,7 +86,7 @@ class Sum:
     def is_above_zero(self) -> bool:
         """Whether the mean can be told from zero at 95 %, against its noise.
 
-        It then is positive, and Fieller's g = (QUANTILE · noise / mean)² is below 1.
+        It then is positive.
         """
         return self.mean > QUANTILE * self.noise
 
@@ -168,22 +160,18 @@ def _total(sums: Sequence[Sum], sets: int) -> Estimate:
 
 
 def _scaled(total: Sum, factor: int) -> Estimate:
-    value = total.mean * factor
-    noise = total.noise * factor
-    low = value - QUANTILE * noise
-    high = value + QUANTILE * noise
-    return Estimate(value, noise, low, high, total.sampling * factor)
+    return Estimate(total.mean * factor, total.noise * factor, total.sampling * factor)
 
 
 def _ratio(sums: Sequence[Sum], sets: int) -> Estimate:
     numerator, denominator = sums
-    return _drowned(sums[1:]) or _fieller(numerator, denominator)
+    return _drowned(sums[1:]) or _quotient(numerator, denominator)
 
 
 def _geometric_ratio(sums: Sequence[Sum], sets: int) -> Estimate:
     """s0 / √(s1·s2), as a ratio whose denominator's errors follow by the delta method."""
     numerator, first, second = sums
-    return _drowned(sums[1:]) or _fieller(numerator, _geometric_mean(first, second))
+    return _drowned(sums[1:]) or _quotient(numerator, _geometric_mean(first, second))
 
 
 def _geometric_mean(first: Sum, second: Sum) -> Sum:
@@ -194,22 +182,12 @@ def _geometric_mean(first: Sum, second: Sum) -> Sum:
     return Sum(first.number, mean, noise, sampling)
 
 
-def _fieller(numerator: Sum, denominator: Sum) -> Estimate:
-    """The ratio of two independent noisy numbers (Fieller 1954).
-
-    The interval is all θ with |s0 − θ·s1| ≤ z·√(σ0² + θ²·σ1²), z being QUANTILE. It is bounded
-    where the denominator can be told from zero.
-    """
+def _quotient(numerator: Sum, denominator: Sum) -> Estimate:
+    """The ratio of two independent noisy numbers, with its errors by the delta method."""
     value = numerator.mean / denominator.mean
-    # the roots in θ of the inequality above
-    g = (QUANTILE * denominator.noise / denominator.mean) ** 2
-    spread = sqrt(numerator.noise**2 * (1 - g) + (value * denominator.noise) ** 2)
-    centre = value / (1 - g)
-    half = QUANTILE * spread / (denominator.mean * (1 - g))
-    # the errors of the ratio, by the delta method
     noise = sqrt(numerator.noise**2 + (value * denominator.noise) ** 2) / denominator.mean
     sampling = (numerator.sampling + abs(value) * denominator.sampling) / denominator.mean
-    return Estimate(value, noise, centre - half, centre + half, sampling)
+    return Estimate(value, noise, sampling)
 
 
 ENTROPIES = {"collision_entropy": 2.0, "collision_entropy_nats": e}
@@ -222,25 +200,20 @@ def log_of(number: float, base: float) -> float:
 
 
 def _collision_entropy(base: float, sums: Sequence[Sum], sets: int) -> Estimate:
-    """−log of the share of pairs that collide.
-
-    It decreases in the mean, so its interval is the mean's interval, transformed.
-    """
+    """−log of the share of pairs that collide."""
     if withheld := _drowned(sums):
         return withheld
     (share,) = sums
     slope = 1 / (share.mean * log(base))
     # 0.0 − x is never −0.0
     value = 0.0 - log_of(share.mean, base)
-    low = 0.0 - log_of(share.mean + QUANTILE * share.noise, base)
-    high = 0.0 - log_of(share.mean - QUANTILE * share.noise, base)
-    return Estimate(value, slope * share.noise, low, high, slope * share.sampling)
+    return Estimate(value, slope * share.noise, slope * share.sampling)
 
 
 def _vector(sums: Sequence[Sum], sets: int) -> Estimate:
     """No single number: the released means are the result."""
     note = f"the result is a vector of {len(sums)} mean(s), which are listed as sums"
-    return Estimate(None, None, None, None, None, note)
+    return Estimate(None, None, None, note)
 
 
 def _drowned(denominators: Sequence[Sum]) -> Estimate | None:
@@ -259,7 +232,7 @@ def _drowned(denominators: Sequence[Sum]) -> Estimate | None:
             f"no value: sum {total.number}, {size}, cannot be told from zero and has to be above "
             f"it; {cure}"
         )
-        return Estimate(None, None, None, None, None, note)
+        return Estimate(None, None, None, note)
     return None
 
 

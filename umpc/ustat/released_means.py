@@ -16,7 +16,7 @@ mean over E is at most factor·σ²/|E| (`design.py`), exact for some table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from math import sqrt
@@ -81,6 +81,11 @@ class ReleasedStatistic:
     sums: Sequence[ReleasedSum]
     points: Floats
     population: float = 0.0
+
+    @property
+    def noise_alone(self) -> ReleasedStatistic:
+        """The statistic on the sampled sets, whose only error is the noise."""
+        return ReleasedStatistic([replace(each, sampling=0.0) for each in self.sums], self.points)
 
     def law(self, weights: Sequence[float], constant: float) -> ErrorLaw:
         """The law of the error of Σ weight·mean − constant, if its true value is 0."""

@@ -35,6 +35,7 @@ with_inference <- function(result, inference) {
   test <- inference$test
   if (!is.null(test)) {
     result$p.value <- test$p_value
+    result$p.is.below <- isTRUE(test$is_below)
     result$null.value <- stats::setNames(test$null, names(result$estimate))
     result$alternative <- test$alternative
     result$hypothesis <- test$hypothesis
@@ -96,8 +97,14 @@ confint.umpc_result <- function(object, parm, level = 0.95, kind = "population",
 }
 
 print.umpc_result <- function(x, ...) {
-  NextMethod()
-  cat("95 percent intervals:\n")
+  usual <- x
+  class(usual) <- "htest"
+  lines <- utils::capture.output(print(usual, ...))
+  if (isTRUE(x$p.is.below)) {
+    # the least p-value that is told apart, and not the p-value itself
+    lines <- sub("p-value = ", "p-value < ", lines, fixed = TRUE)
+  }
+  cat(lines, "95 percent intervals:", sep = "\n")
   for (interval in x$report$inference$intervals) {
     cat(sprintf(
       "  %-11s %9.5g to %9.5g  for %s\n",

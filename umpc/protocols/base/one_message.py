@@ -24,12 +24,16 @@ from umpc.ustat.clear import Columns
 
 
 class MessageEstimate(Protocol):
-    """An estimate, and the standard deviation of its noise."""
+    """An estimate, and the law of its noise: see `SumReport`."""
 
     @property
     def value(self) -> float: ...
     @property
     def std(self) -> float: ...
+    @property
+    def step(self) -> float: ...
+    @property
+    def shape(self) -> float: ...
 
 
 class Predictable(Protocol):

@@ -122,6 +122,8 @@ def sum_report(study: Study, estimate: MessageEstimate, sampling: float = 0.0) -
         epsilon=float(study.exact_epsilon),
         noise_std=estimate.std,
         sampling_std_bound=sampling,
+        noise_step=estimate.step,
+        noise_shape=estimate.shape,
     )
 
 

@@ -68,6 +68,11 @@ class GroupLaplace:
         """Upper bound on the standard deviation of the sum's noise, in units."""
         return sqrt(self.most_groups) * self.noise.std
 
+    @property
+    def shape(self) -> float:
+        """The most discrete Laplace laws that the sum's noise is made of."""
+        return self.most_groups * self.noise.shape
+
     def draw(self, bits: RandomBits) -> int:
         """One owner's noise of one group, in units. Secret."""
         return self.noise.draw(bits)

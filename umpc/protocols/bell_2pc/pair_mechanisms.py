@@ -25,6 +25,7 @@ from flint import arb, ctx
 
 from umpc.dp.accounting import advanced_composition
 from umpc.dp.balls import PRECISION, above, ball
+from umpc.dp.calibration import NORMAL_SHAPE
 from umpc.dp.checks import check_epsilon
 from umpc.dp.committee import CommitteeLaplace, cost_of_distance
 from umpc.errors import InvalidEpsilon
@@ -77,6 +78,11 @@ class PairLaplace:
     def std(self) -> float:
         """Standard deviation of the sum's noise, in units."""
         return self.coins.std * sqrt(self.pairs)
+
+    @property
+    def shape(self) -> float:
+        """The number of discrete Laplace laws that the sum's noise is made of."""
+        return float(self.pairs)
 
     def tail_bound(self) -> int:
         """An integer that the magnitude of the sum's noise never exceeds."""
@@ -169,6 +175,25 @@ class PairResponse:
             for v, m in zip(values, means, strict=True)
         )
         return sqrt(spread * self.pairs) / float(self.contrast)
+
+    @property
+    def shape(self) -> float:
+        """Many answers, each of which has a part: `NORMAL_SHAPE`."""
+        return NORMAL_SHAPE
+
+    @property
+    def step(self) -> float:
+        """The most by which one answer changes the unbiased sum, in units."""
+        return self.width / float(self.contrast)
+
+    @property
+    def shift(self) -> float:
+        """The most by which the noise lies beside multiples of `step`, in units.
+
+        An unbiased sum less its expectation may be anything between two of them: the expectation
+        depends on the values.
+        """
+        return self.step
 
     def tail_bound(self) -> int:
         """0, because noisy values stay in the kernel's range."""

@@ -253,6 +253,15 @@ class Choice:
             return math.sqrt(self.protocol.noise_variance(family))
         return math.sqrt(self.protocol.noise_variance(records))
 
+    def noise_step(self, records: int) -> float:
+        """The distance of the possible values of the answer's noise; 0 where it hardly counts.
+
+        Only the noise on the sum over all sets has the kernel's own unit.
+        """
+        if self.name != "laplace" or self.chunks > 1:
+            return 0.0
+        return float(self.kernel.unit / self.sets(records))
+
     def sampling_bound(self, records: int) -> float:
         """Upper bound on the standard deviation of taking a family, not all sets, in values."""
         k = self.kernel.degree

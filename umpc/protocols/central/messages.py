@@ -56,6 +56,7 @@ class CuratedEstimate:
     """The curator's release, and what is known of its errors.
 
     std: of the noise, exactly.
+    step: of the noise of complete averages, discrete Laplace; 0 where its grid is fine.
     sampling: a bound of the standard deviation from taking `sets` sets instead of all.
     most: the most of these sets that contain one record.
     """
@@ -66,6 +67,8 @@ class CuratedEstimate:
     sampling: float
     sets: int
     most: int
+    step: float = 0.0
+    shape: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,7 @@ class CuratorMessages(OneMessage):
             sampling=choice.sampling_bound(records),
             sets=choice.sets(records),
             most=int(family.occurrences.max()),
+            step=settled.noise_step(records),
         )
 
     def seed_of(self, parts: Sequence[bytes], records: int) -> bytes:

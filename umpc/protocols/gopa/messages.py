@@ -15,6 +15,7 @@ from math import inf, nextafter
 
 import numpy as np
 
+from umpc.dp.calibration import NORMAL_SHAPE
 from umpc.dp.gaussian import DiscreteGaussian
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, LocalProtocolError, RangeError, StudyError
@@ -80,10 +81,10 @@ class GopaMessages(OneMessage):
             raise EncodingError("its number is outside the range of sums with their noise")
 
     def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> LocalEstimate:
-        """The mean over all records, and the standard deviation of its noise, which is known."""
+        """The mean over all records, and the law of its noise, which is normal on a fine grid."""
         records = sum(map(sum, counts))
         mean = self._value(sum(map(_decoded, messages)), records)
-        return LocalEstimate(float(mean), self._std(records), records)
+        return LocalEstimate(float(mean), self._std(records), records, shape=NORMAL_SHAPE)
 
     def possible(self, counts: Sequence[ClassCounts]) -> tuple[float, float]:
         """The kernel's range, and the tail of all nodes' own noise, whose parameters add up."""

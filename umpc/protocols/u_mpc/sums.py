@@ -18,11 +18,15 @@ from umpc.ustat.sampling import UNBALANCED, pairings_of
 
 
 class Law(Protocol):
-    """The law of one sum's noise."""
+    """The law of one sum's noise, in units of the kernel.
+
+    A law may also have `shape`, by default 1; `step`, by default 1; and `shift`, by default 0
+    (`umpc/ustat/error_law.py`).
+    """
 
     @property
     def std(self) -> float:
-        """The standard deviation, in units of the kernel."""
+        """The standard deviation."""
         ...
 
 
@@ -48,8 +52,9 @@ def sum_reports(
             epsilon=float(epsilon),
             noise_std=law.std * float(kernel.unit) / sizes.edges,
             sampling_std_bound=sampling_bound(float(kernel.interval.width), sizes),
-            noise_step=float(kernel.unit) / sizes.edges,
-            noise_shape=float(getattr(law, "shape", 1)),
+            noise_step=getattr(law, "step", 1.0) * float(kernel.unit) / sizes.edges,
+            noise_shape=float(getattr(law, "shape", 1.0)),
+            noise_shift=getattr(law, "shift", 0.0) * float(kernel.unit) / sizes.edges,
             noise_std_if_honest=law_if_honest.std * float(kernel.unit) / sizes.edges,
         )
         for total, kernel, epsilon, law, law_if_honest in rows

@@ -13,15 +13,15 @@ stand_in <- function(folder, prints, status = 0, says = "") {
   program
 }
 
-report <- function(folder, estimate = "0.25") {
+report <- function(folder, estimate = "0.25", test = "null") {
   file <- file.path(folder, "report.json")
   writeLines(sprintf(
     paste0(
       '{"schema": "umpc-report-1", "statistic": "kendall_tau", "estimate": %s, "epsilon": 1,',
-      '"delta": 0, "nodes": 2, "records": 9, "note": "drowned", "inference": {"test": null,',
+      '"delta": 0, "nodes": 2, "records": 9, "note": "drowned", "inference": {"test": %s,',
       '"intervals": [{"low": 0.1, "high": 0.4, "level": 0.95, "kind": "records", "covers": "x"}],',
       '"errors": []}}'
-    ), estimate
+    ), estimate, test
   ), file)
   file
 }
@@ -53,6 +53,20 @@ test_that("a study and a report are results of one class", {
     expect_error(confint(result), "no interval of kind 'population'", class = "umpc_error")
     expect_error(umpc_report(report(folder, "null")), "no value: drowned", class = "umpc_error")
   })
+})
+
+test_that("a p-value below the least one that is told apart is shown as below it", {
+  folder <- tempfile("least-")
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  test <- paste0(
+    '{"p_value": 1e-12, "alternative": "two-sided", "null": 0, "hypothesis": "x", "law": "y"%s}'
+  )
+  least <- umpc_report(report(folder, test = sprintf(test, ', "is_below": true')))
+  expect_equal(least$p.value, 1e-12)
+  expect_output(print(least), "p-value < 1e-12")
+  former <- umpc_report(report(folder, test = sprintf(test, "")))
+  expect_output(print(former), "p-value = 1e-12")
 })
 
 test_that("frames, bounds and settings become the options of umpc demo", {
