@@ -55,7 +55,7 @@ def settled(lab: Lab) -> None:
         )
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 10) -> bool:
+def wait_until(true: Callable[[], bool], seconds: float = 30) -> bool:
     """Whether it comes true within so many seconds."""
     deadline = time.monotonic() + seconds
     while not true():
