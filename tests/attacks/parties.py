@@ -243,7 +243,7 @@ class LyingLink(NodeLink):
 
 def lie() -> None:
     """Put the liars in the places of the honest sides of this process."""
-    from umpc.dealer import server as dealer
+    from umpc.dealer import attempt_run as dealer
     from umpc.node.attempts import links
     from umpc.shuffler import run as shuffler
 
