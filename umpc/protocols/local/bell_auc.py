@@ -208,6 +208,16 @@ class BellAuc:
         variance = self._prediction(tree).plug_in_variance()
         return LocalEstimate(tree.value() / (sizes[0] * sizes[1]), sqrt(variance), sum(sizes))
 
+    def discarded(self, negatives: Received, positives: Received) -> int:
+        """The number of discarded nodes on the walk that `aggregate` takes.
+
+        Raises:
+            EncodingError: a message does not decode.
+        """
+        sizes = sum(negatives[1]), sum(positives[1])
+        tree = self.tree(sizes, self._levels(negatives), self._levels(positives))
+        return sum(len(step.discarded) for step in tree.steps())
+
     def check(self, message: bytes, count: int) -> None:
         """Decode the message of a node with `count` records of a class, and drop the result.
 
