@@ -84,7 +84,8 @@ class Report:
         told, and `note` says why.
     low, high: the 95 % interval for what `interval_covers` says: noise and the sampling of E
         together (`umpc/ustat/intervals.py`).
-    noise_std: the estimate's standard deviation from the noise, in its own unit.
+    noise_std: the estimate's standard deviation from the noise, in its own unit. Where it depends
+        on the records it is estimated from the answers, and rather too large.
     noise_std_if_honest: the same with the same setting of the noise in grade honest.
     noise_low, noise_high: the 95 % interval of the noise alone, for the value on the sampled sets;
         None where it has no end.

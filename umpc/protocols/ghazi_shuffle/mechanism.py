@@ -60,7 +60,9 @@ from umpc.protocols.ghazi_shuffle.split_mix import add_up, mix, shares_needed, s
 from umpc.protocols.local.bell_ldp import response_variance
 from umpc.protocols.local.estimate import LocalCost, LocalEstimate
 from umpc.protocols.local.factors import factor
+from umpc.protocols.local.noise_estimate import reported
 from umpc.protocols.local.quantisation import Quantiser
+from umpc.protocols.local.rounding_noise import of_pairs
 from umpc.ustat.clear import Columns
 
 FRACTION_BITS = 16
@@ -251,7 +253,7 @@ class GhaziShuffle:
         noise = self.noise.variance * float(np.trace(embedding.form))
         value = total @ embedding.form @ total - noise
         value -= embedding.single @ total + n * embedding.constant
-        return LocalEstimate(float(value) / (n * (n - 1)), sqrt(self._variance(total)), n)
+        return LocalEstimate(float(value) / (n * (n - 1)), sqrt(self._reported_variance(total)), n)
 
     def is_possible(self, heap: Words) -> bool:
         """Whether n records and their noise can give these sums, except with probability 2^-64.
@@ -263,6 +265,23 @@ class GhaziShuffle:
         low = self.records * vectors.min(axis=0) - self.tail
         high = self.records * vectors.max(axis=0) + self.tail
         return bool(np.all((low <= total) & (total <= high)))
+
+    def _reported_variance(self, total: Floats) -> float:
+        """The variance of noise and rounding by the noisy sum S + Z, and its own error more.
+
+        |l|^2 is too large by 4 s^2 |F|^2, and grows by 4 F l with S (`noise_estimate.reported`).
+        """
+        form, n = self.embedding.form, self.records
+        square = self.noise.variance
+        linear = 2 * form @ total - self.embedding.single
+        pairs = n * (n - 1)
+        second = 2 * square**2 * float(np.sum(form**2)) / pairs**2
+        unbiased = self._variance(total) - 2 * second
+        std = 4 * square**1.5 * float(np.linalg.norm(form @ linear)) / pairs**2
+        # The mean of the kernel over all records, by the other record's cell.
+        means = self.embedding.vectors @ linear / (2 * n)
+        shares = total / n if self.vectors == "histogram" else None
+        return reported(unbiased, second, std) + of_pairs(self.cells, means, n, shares)
 
     # --- theory --------------------------------------------------------------------------------
 

@@ -26,4 +26,6 @@
 | `factors.py` | A = V' G V, and its projection |
 | `sphere.py` | the unbiased randomiser of vectors |
 | `estimate.py` | an estimate, and the cost of a local protocol |
+| `noise_estimate.py` | the variance of an estimate, from the answers themselves |
+| `rounding_noise.py` | a bound on what randomised rounding adds to it |
 """

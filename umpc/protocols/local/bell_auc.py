@@ -4,7 +4,8 @@ A score is one of d = 2^alpha values. Level l of the tree counts the records of 
 first l bits of their score. The coordinator estimates these counts with the Hadamard frequency
 oracle. For a node p with children p0 < p1, a positive in p1 and a negative in p0 are in order.
 Such pairs number h+_{p1} h-_{p0}. The other pairs of p lie inside p0 and inside p1. A node with
-few records is *discarded*: its pairs count half (variant `half`) or nothing (variant `zero`).
+few records is *discarded*: its pairs count half (variant `half`) or nothing (variant `zero`). The
+report's note has the number of such nodes, because no interval covers this error.
 
 Paper: Bell et al. 2020, section 4, theorem 3 and appendix B. The variance of a count is
 v = C n alpha. The estimate of a count is bounded from below, h~ = max(h^, sqrt(a v)/2), and the
@@ -207,6 +208,16 @@ class BellAuc:
         tree = self.tree(sizes, self._levels(negatives), self._levels(positives))
         variance = self._prediction(tree).plug_in_variance()
         return LocalEstimate(tree.value() / (sizes[0] * sizes[1]), sqrt(variance), sum(sizes))
+
+    def discarded(self, negatives: Received, positives: Received) -> int:
+        """The number of discarded nodes on the walk that `aggregate` takes.
+
+        Raises:
+            EncodingError: a message does not decode.
+        """
+        sizes = sum(negatives[1]), sum(positives[1])
+        tree = self.tree(sizes, self._levels(negatives), self._levels(positives))
+        return sum(len(step.discarded) for step in tree.steps())
 
     def check(self, message: bytes, count: int) -> None:
         """Decode the message of a node with `count` records of a class, and drop the result.

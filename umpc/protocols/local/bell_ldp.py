@@ -18,6 +18,8 @@ independent, so
 
     (n(n-1))^2 Var U = 4 sum_i u_i' A C_i A u_i + 2 [ tr(A S A S) - sum_i tr(A C_i A C_i) ].
 
+The report estimates it from the answers (`noise_estimate`).
+
 Reveals: to the coordinator, the cell that each record sends. It is epsilon-DP for each record,
 whoever colludes.
 Cost: one round; log2 t bits for each record.
@@ -40,7 +42,9 @@ from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError
 from umpc.protocols.arrays import Floats, Integers
 from umpc.protocols.local.estimate import LocalCost, LocalEstimate, likely_range
+from umpc.protocols.local.noise_estimate import CellShares, variance_of_pairs
 from umpc.protocols.local.quantisation import Quantiser
+from umpc.protocols.local.rounding_noise import of_pairs
 from umpc.ustat.clear import Columns
 
 
@@ -106,7 +110,7 @@ class BellLdp:
         told = np.zeros(self.cells.size)
         for message, count in zip(messages, counts, strict=True):
             told += self._decode(message, count)
-        return LocalEstimate(self.value(told, n), sqrt(self._plug_in_variance(told, n)), n)
+        return LocalEstimate(self.value(told, n), sqrt(self.reported_variance(told, n)), n)
 
     def check(self, message: bytes, count: int) -> None:
         """Decode the message of a node with `count` records, and drop the result.
@@ -162,14 +166,15 @@ class BellLdp:
         change = float(np.ptp(pairs, axis=0).max())
         return likely_range(float(matrix.min()), float(matrix.max()), change, n)
 
-    def _plug_in_variance(self, told: Floats, n: int) -> float:
-        """The variance at the histogram that the messages suggest, clipped to a histogram."""
-        noise = n * (1 - self.truth) / self.cells.size
-        histogram = np.maximum((told - noise) / self.truth, 0)
-        total = histogram.sum()
-        if total:
-            histogram = histogram * (n / total)
-        return response_variance(self.cells.matrix, np.eye(self.cells.size), histogram, self.truth)
+    def reported_variance(self, told: Floats, n: int) -> float:
+        """The variance of responses and rounding by the answers, and its own error more.
+
+        Args: told, n: as of `value`.
+        """
+        own = CellShares(told, self.truth)
+        matrix = self.cells.matrix
+        rounding = of_pairs(self.cells, matrix @ own.shares, n, own.shares)
+        return variance_of_pairs(matrix, own) + rounding
 
     # --- theory --------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ and S- those of the other class. The two are independent, so
 
     (n+ n-)^2 Var U = r-' A' S+ A r- + r+' A S- A' r+ + tr(A' S+ A S-).
 
+The report estimates it from the answers (`noise_estimate`).
+
 Reveals: to the coordinator, the cell that each record sends, and its class. The cell is epsilon-DP
 for each record, whoever colludes.
 Cost: one round; log2 t bits for each record.
@@ -33,6 +35,8 @@ from umpc.crypto.packing import check_counts
 from umpc.protocols.arrays import Floats
 from umpc.protocols.local.bell_ldp import BellLdp
 from umpc.protocols.local.estimate import LocalEstimate
+from umpc.protocols.local.noise_estimate import CellShares, variance_of_classes
+from umpc.protocols.local.rounding_noise import of_classes
 from umpc.ustat.clear import Columns
 
 Received = tuple[Sequence[bytes], Sequence[int]]
@@ -54,7 +58,9 @@ class BellLdpClasses(BellLdp):
         """
         sizes = [check_counts(*received, least=1) for received in (first, second)]
         told = [self._histogram(received) for received in (first, second)]
-        return LocalEstimate(self.value_of_classes(*told), self._plug_in_std(told), sum(sizes))
+        left, right = (CellShares(each, self.truth) for each in told)
+        std = sqrt(self._reported_variance(left, right))
+        return LocalEstimate(self.value_of_classes(*told), std, sum(sizes))
 
     def _histogram(self, received: Received) -> Floats:
         """The cells that all records of a class sent: (t,) float64."""
@@ -65,14 +71,8 @@ class BellLdpClasses(BellLdp):
 
     def value_of_classes(self, first: Floats, second: Floats) -> float:
         """The unbiased estimate U. Args: the histograms h+ and h- of what was sent, (t,)."""
-        left, right = (self._shares(told) for told in (first, second))
+        left, right = (CellShares(told, self.truth).shares for told in (first, second))
         return float(left @ self.cells.matrix @ right)
-
-    def _shares(self, told: Floats) -> Floats:
-        """The unbiased estimate of each cell's share of a class: (t,)."""
-        b = (1 - self.truth) / self.cells.size
-        shares: Floats = (told / told.sum() - b) / self.truth
-        return shares
 
     def possible_of_classes(self, first: int, second: int) -> tuple[float, float]:
         """The range of estimates over so many records, but for a probability of 2^-64.
@@ -89,13 +89,13 @@ class BellLdpClasses(BellLdp):
         margin = change * sqrt(65 * log(2) * (1 / first + 1 / second) / 2)
         return float(matrix.min()) - margin, float(matrix.max()) + margin
 
-    def _plug_in_std(self, told: Sequence[Floats]) -> float:
-        """The standard deviation at the histograms that the messages suggest."""
-        suggested: list[Floats] = []
-        for each in told:
-            shares = np.maximum(self._shares(each), 0)
-            suggested.append(each.sum() * shares / shares.sum())
-        return sqrt(self._variance([np.eye(self.cells.size)] * 2, suggested))
+    def _reported_variance(self, first: CellShares, second: CellShares) -> float:
+        """The variance of responses and rounding by the answers, and its own error more."""
+        matrix = self.cells.matrix
+        means = matrix @ second.shares, matrix.T @ first.shares
+        sizes = round(first.records), round(second.records)
+        rounding = of_classes(self.cells, means, sizes, first.shares, second.shares)
+        return variance_of_classes(matrix, first, second) + rounding
 
     # --- theory --------------------------------------------------------------------------------
 

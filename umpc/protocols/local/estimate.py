@@ -13,7 +13,8 @@ class LocalEstimate:
     Args:
         value: unbiased for the statistic of the quantised records; in `bell_auc`, discarded nodes
             add a bias.
-        std: standard deviation of the randomisation, itself estimated from the messages.
+        std: standard deviation of the randomisation. Where it depends on the records it is
+            estimated from the messages, and is larger than its estimate (`noise_estimate`).
         records: n.
         step, shape: of the law of the randomisation, as in `SumReport`. By default it is taken as
             Laplace, whose 95 % interval is longer than the normal law's.

@@ -43,6 +43,7 @@ from umpc.dp.random_bits import RandomBits
 from umpc.protocols.arrays import Floats, Integers
 from umpc.protocols.local.estimate import LocalCost, LocalEstimate, likely_range
 from umpc.protocols.local.factors import Factors, factor, project
+from umpc.protocols.local.noise_estimate import reported
 from umpc.protocols.local.quantisation import Quantiser
 from umpc.protocols.local.sphere import collect, scale, tell_side
 from umpc.ustat.clear import Columns
@@ -122,7 +123,7 @@ class GhaziLdp:
             own += squares
         # [ w' G w - sum_i w_i' G w_i ] / (n(n-1)), where w = rho times the total.
         value = self.scale**2 * (total @ form @ total - own) / (n * (n - 1))
-        return LocalEstimate(float(value), sqrt(self._plug_in_variance(self.scale * total, n)), n)
+        return LocalEstimate(float(value), sqrt(self._reported_variance(self.scale * total, n)), n)
 
     def possible(self, n: int) -> tuple[float, float]:
         """The range of estimates over n records, but for a probability of 2^-64.
@@ -143,13 +144,19 @@ class GhaziLdp:
         """
         unpack(split_seed(message)[1], count, 1)
 
-    def _plug_in_variance(self, total: Floats, n: int) -> float:
-        """The variance to first order, where |G w|^2 less its noise estimates |G u|^2."""
+    def _reported_variance(self, total: Floats, n: int) -> float:
+        """The variance by the answers, and its own error more (`noise_estimate.reported`).
+
+        |G w|^2 less its noise estimates |G u|^2. Each coordinate of w has at most the variance n k.
+        """
         k = self.scale**2 / self.factors.dimension
         form = self.factors.form
-        rank = float(np.sum(form * form))
-        signal = max(float(np.sum((form @ total) ** 2)) - n * k * rank, 0.0)
-        return (4 * k * signal * n + 2 * n * n * k * k * rank) / (n * (n - 1)) ** 2
+        turned = form @ total
+        second = 2 * n * n * k * k * float(np.sum(form * form))
+        # 4 k n |G w|^2 is too large by two times the second order.
+        unbiased = 4 * k * n * float(turned @ turned) - second
+        std = 8 * k * n * sqrt(n * k) * float(np.linalg.norm(form @ turned))
+        return reported(unbiased, second, std) / (n * (n - 1)) ** 2
 
     # --- theory --------------------------------------------------------------------------------
 

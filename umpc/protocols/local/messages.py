@@ -144,6 +144,21 @@ class ClassMessages(_OfClasses):
     def limits(self) -> Limits | None:
         return limits_of_bins([(self.protocol.field, 1 << self.protocol.levels)])
 
+    def limits_by(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> Limits | None:
+        limits = self.limits()
+        positives, negatives = self._of_both(messages, counts)
+        groups = self.protocol.discarded(negatives, positives)
+        if not groups:
+            return limits
+        covers = limits.covers if limits else "the value on all pairs of the two classes"
+        counted = "half" if self.protocol.variant == "half" else "nothing"
+        said = (
+            f"{groups} groups of neighbouring scores have too few records for their noise: pairs "
+            f"inside them count {counted}, and the interval has no part for this error; more "
+            f"records, a larger epsilon or fewer levels make it smaller"
+        )
+        return Limits(covers, f"{limits.note}; {said}" if limits else said)
+
     def quantised(self, columns: Columns, first: int) -> float:
         """The AUC of the scores' bins, where ties count half."""
         size = 1 << self.protocol.levels
