@@ -92,7 +92,8 @@ def _visited(records: int, cells: int, low: int, high: int) -> Floats:
         logs = logs[ways] - factorials[counts]
     shares = np.exp(logs + factorials[records] - records * log(cells))
     inside = (pairs >= low) & (pairs <= high)
-    return np.bincount(pairs[inside] - low, shares[inside], high - low + 1)
+    law = np.bincount(pairs[inside] - low, shares[inside], high - low + 1)
+    return np.asarray(law, dtype=np.float64)
 
 
 def _log_factorials(most: int) -> Floats:
