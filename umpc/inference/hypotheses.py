@@ -12,7 +12,7 @@ For tau* there is no such argument; `python -m bench.type_one --ties` tries it.
 
 A limit law is too short for few records. So few records have an exact law where there is one
 (`few_records.py`, `equal_pairs.py`), and elsewhere the tails of a limit are multiplied by
-1 + 2/n. `python -m bench.few_records` prints how often true hypotheses are rejected then.
+1 + 2/n. `python -m bench.type_one --records` prints how often true hypotheses are rejected then.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ EXACT_RECORDS = 120
 """Up to so many records, laws of counts are exact; a normal law of the exact variance beyond."""
 EXACT_PAIRS = 3_600
 """Up to so many pairs across two classes, too."""
-LABELLED_RECORDS = 20
+LABELLED_RECORDS = 12
 """Up to so many, the law of a column with a private label is exact."""
 SHORTNESS = 2.0
 """The tails of a limit law are multiplied by 1 + SHORTNESS/n."""
@@ -110,8 +110,12 @@ def kendall_law(drawn: DrawnRecords) -> NullLaw:
     if n <= EXACT_RECORDS and drawn.is_fine:
         return CountLaw(inversions(n), -1.0, 2 / comb(n, 2))
     first, second = (*drawn.values, inf, inf)[:2]
-    if max(first, second) <= 2:
+    few, many = sorted((first, second))
+    if many <= 2:
         return two_values_law(n)
+    if few <= 2 and n <= LABELLED_RECORDS and many > n:
+        step = 1 / comb(n, 2)
+        return LargestTailLaw(most_of_a_label(n), step * (n**2 // 4), step)
     ranks = discrete_share(first) * discrete_share(second) / 9
     untied = untied_share(first) * untied_share(second)
     variance = 2 / (n * (n - 1)) * (2 * (n - 2) * ranks + untied)
@@ -147,10 +151,6 @@ def _half(law: NullLaw) -> NullLaw:
 
 def labelled_law(drawn: DrawnRecords) -> NullLaw:
     """Tau-a of a column and a private label."""
-    n, values = drawn.records, max(drawn.values)
-    if n <= LABELLED_RECORDS and values > n:
-        step = 1 / comb(n, 2)
-        return LargestTailLaw(most_of_a_label(n), step * (n**2 // 4), step)
     return kendall_law(_with_a_label(drawn))
 
 

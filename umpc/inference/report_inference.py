@@ -170,6 +170,7 @@ class Inference:
 
         Args:
             alternative: "two-sided", "greater" or "less"; by default the statistic's usual one.
+                The hypothesis of tau* has "greater" only.
             null: a value. Its law is then normal, with the largest variance that any population
                 with this value has, which is more than most have.
         Raises: StudyError where the statistic has no hypothesis and no value is given, and where
