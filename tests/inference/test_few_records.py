@@ -132,7 +132,8 @@ def test_labels(records):
     for labelled in range(records + 1):
         label = np.tile(np.arange(records) < labelled, (len(all_orders(records)[1]), 1))
         values = tau(label.astype(np.int64), all_orders(records)[1])
-        check("kendall_tau_label", DrawnRecords(records, None, (99.0, 2.0)), values)
+        for statistic in ("kendall_tau", "kendall_tau_label"):
+            check(statistic, DrawnRecords(records, None, (99.0, 2.0)), values)
         check("auc_private", DrawnRecords(records, None, (99.0, 2.0)), values / 2)
 
 
