@@ -8,6 +8,8 @@ its level, in standard errors of the simulation; it is due below 3.
     python -m bench.type_one                          10,000 studies of each row
     python -m bench.type_one --runs 1000 --edges 2n   over sampled sets
     python -m bench.type_one --ties 5                 columns of five values
+    python -m bench.type_one --records 5 8 12 --epsilons 1000000000     few records, no noise
+    python -m bench.type_one --only uniformity --records 20 --cells 50  sparse cells
 
 The whole table takes a few minutes. `power.py` asks the same of false hypotheses.
 No one has proved a bound for tau* with ties; `--ties` tries it.
@@ -19,6 +21,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import sqrt
 
 import numpy as np
@@ -95,17 +98,20 @@ BY_ORDER = (
 class NullCase:
     """One statistic over records for which its hypothesis is true.
 
-    values: of each column. edges: "all", "2n" or a number.
+    values: of each column. edges: "all", "2n" or a number. many: the records, or 0 for `RECORDS`.
+    cells: of uniformity.
     """
 
     statistic: str
     epsilon: str
     edges: str = "all"
     values: int = FINE
+    many: int = 0
+    cells: int = CELLS
 
     @cached_property
     def records(self) -> int:
-        return RECORDS[LIBRARY[self.statistic].degree]
+        return self.many or RECORDS[LIBRARY[self.statistic].degree]
 
     @cached_property
     def first(self) -> int:
@@ -121,10 +127,10 @@ class NullCase:
             "z": FieldText("z", str(-half), str(half), whole=True),
             "positive": FieldText.of_categories("positive", ["0", "1"]),
             "group": FieldText.of_categories("group", ["0", "1"]),
-            "cell": FieldText("cell", "0", str(CELLS - 1), whole=True),
+            "cell": FieldText("cell", "0", str(self.cells - 1), whole=True),
         }
         settings = UMpcSettings(edges=self.edges, dealer=DEALER)
-        parameters = {"cells": CELLS} if self.statistic == "uniformity" else {}
+        parameters = {"cells": self.cells} if self.statistic == "uniformity" else {}
         return study_of(
             self.statistic,
             fields,
@@ -147,7 +153,7 @@ class NullCase:
             "z": lambda: rng.integers(-half, half, shape, endpoint=True),
             "positive": lambda: (rng.random(shape) < 0.7).astype(np.int64),
             "group": lambda: (rng.random(shape) < 0.4).astype(np.int64),
-            "cell": lambda: rng.integers(0, CELLS, shape),
+            "cell": lambda: rng.integers(0, self.cells, shape),
         }
         return {name: draws[name]() for name in COLUMNS[self.statistic]}
 
@@ -238,14 +244,20 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=STATISTICS, help="Statistics.")
     parser.add_argument("--edges", default="all", help='"all", "2n" or a number.')
     parser.add_argument("--ties", type=int, default=FINE, help="The values of each column.")
+    parser.add_argument(
+        "--records", type=int, nargs="*", default=[0], help="In place of the usual."
+    )
+    parser.add_argument("--epsilons", nargs="*", default=EPSILONS)
+    parser.add_argument("--cells", type=int, default=CELLS, help="The cells of uniformity.")
     parser.add_argument("--seed", type=int, default=18)
     given = parser.parse_args()
     rows, worst = [], -np.inf
-    for statistic in given.only:
+    for statistic, many in product(given.only, given.records):
         rng = np.random.default_rng([given.seed, *statistic.encode()])
-        totals = NullCase(statistic, "1", given.edges, given.ties).totals(rng, given.runs)
-        for epsilon in EPSILONS:
-            case = NullCase(statistic, epsilon, given.edges, given.ties)
+        settings = (given.edges, given.ties, many, given.cells)
+        totals = NullCase(statistic, "1", *settings).totals(rng, given.runs)
+        for epsilon in given.epsilons:
+            case = NullCase(statistic, epsilon, *settings)
             shares = rejected(case, totals + case.noise(rng, given.runs), LEVELS)
             most = max(excess(s, a, given.runs) for s, a in zip(shares, LEVELS, strict=True))
             worst = max(worst, most)

@@ -73,10 +73,17 @@ def test_the_auc_and_mann_and_whitneys_u(records, method):
 
 
 def test_uniformity_is_pearsons_chi_square():
-    cells = np.random.default_rng(3).integers(0, 6, 80)
+    """Exact up to some records, and far beyond them scipy's limit."""
+    cells = np.random.default_rng(3).integers(0, 6, 400)
     found = run("uniformity", ["c"], {"c": cells}, bounds={"c": (0, 5)}, parameters={"cells": 6})
     scipys = stats.chisquare(np.bincount(cells, minlength=6))
+    assert found.test().law == "chi-square law"
     assert found.p_value() == pytest.approx(scipys.pvalue, rel=1e-6)
+    few = cells[:80]
+    found = run("uniformity", ["c"], {"c": few}, bounds={"c": (0, 5)}, parameters={"cells": 6})
+    assert found.test().law == "exact law of equal pairs"
+    scipys = stats.chisquare(np.bincount(few, minlength=6))
+    assert found.p_value() == pytest.approx(scipys.pvalue, rel=0.05)
 
 
 def test_the_signed_rank_of_pairs_has_its_own_exact_law():

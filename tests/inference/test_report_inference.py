@@ -89,6 +89,17 @@ def test_a_hypothesis_is_rejected_where_it_is_wrong(kendall):
         result("gini_mean_difference", ["x"]).p_value()
 
 
+def test_a_small_tau_star_is_evidence_of_nothing(tmp_path):
+    found = result("bergsma_dassios_tau_star", epsilon=20)
+    assert found.test().alternative == "greater" and found.p_value() == found.p_value("greater")
+    for side in ("two-sided", "less"):
+        with pytest.raises(umpc.errors.StudyError, match="'greater' only: it is 0 for independent"):
+            found.p_value(side)
+        assert 0 < found.p_value(side, null=0.0) <= 1
+    infer = [str(found.save(tmp_path / "report.json")), "--alternative", "less"]
+    assert "'greater' only" in str(CliRunner().invoke(umpc_infer, infer).exception)
+
+
 def test_a_p_value_that_noise_hides_is_shown_as_below_the_least_one(tmp_path):
     """Scipy's would be below 1e-100, and the law of the noise has no such digits."""
     columns = list(range(256)) * 4

@@ -76,7 +76,9 @@ class Result:
         """A test of the statistic's own hypothesis, or that its value is `null`.
 
         Args: alternative: "two-sided", "greater" or "less"; by default the statistic's usual one.
-        Raises: StudyError where the statistic has no hypothesis and no value is given.
+            The hypothesis of tau* has "greater" only.
+        Raises: StudyError where the statistic has no hypothesis and no value is given, and where
+            the test of its hypothesis has no such alternative.
         """
         return self._inference.test(alternative, null)
 

@@ -23,7 +23,8 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--alternative",
     type=click.Choice(["two-sided", "greater", "less"]),
-    help="The side of the test. The default is the usual one of the statistic.",
+    help="The side of the test. The default is the usual one of the statistic. "
+    "The hypothesis of tau* has greater only.",
 )
 @click.option(
     "--null",

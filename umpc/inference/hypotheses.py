@@ -9,18 +9,31 @@ values is public and bounds the variance further:
     Σ p³ >= 1/c²  and  Σ p² >= 1/c  for shares p of c values.
 
 For tau* there is no such argument; `python -m bench.type_one --ties` tries it.
+
+A limit law is too short for few records. So few records have an exact law where there is one
+(`few_records.py`, `equal_pairs.py`), and elsewhere the tails of a limit are multiplied by
+1 + 2/n. `python -m bench.type_one --records` prints how often true hypotheses are rejected then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb, inf, sqrt
 
+from umpc.inference.equal_pairs import equal_pairs
 from umpc.inference.exact_counts import inversions, mann_whitney, signed_pairs
+from umpc.inference.few_records import (
+    FEW,
+    concordant_fours,
+    most_of_a_label,
+    most_of_two_values,
+    rank_products,
+)
 from umpc.inference.null_laws import (
     ChiSquareLaw,
     CountLaw,
+    LargestTailLaw,
     NormalLaw,
     NullLaw,
     TauStarLaw,
@@ -33,6 +46,10 @@ EXACT_RECORDS = 120
 """Up to so many records, laws of counts are exact; a normal law of the exact variance beyond."""
 EXACT_PAIRS = 3_600
 """Up to so many pairs across two classes, too."""
+LABELLED_RECORDS = 12
+"""Up to so many, the law of a column with a private label is exact."""
+SHORTNESS = 2.0
+"""The tails of a limit law are multiplied by 1 + SHORTNESS/n."""
 TWO_SIDED, GREATER, LESS = "two-sided", "greater", "less"
 ALTERNATIVES = (TWO_SIDED, GREATER, LESS)
 
@@ -64,7 +81,8 @@ class Hypothesis:
         text: the hypothesis in words.
         value: the statistic's value under it. weights, constant: Σ weight·mean − constant of the
             sums is the combination that is tested; its law is `law`, and its mean is 0.
-        alternative: the usual one.
+        alternative: the usual one. alternatives: those that the test has.
+        one_sided: why there is only one, if there is.
     """
 
     text: str
@@ -73,6 +91,13 @@ class Hypothesis:
     constant: float
     law: Callable[[DrawnRecords], NullLaw]
     alternative: str = TWO_SIDED
+    alternatives: tuple[str, ...] = ALTERNATIVES
+    one_sided: str = ""
+
+
+def room(records: int) -> float:
+    """The factor of a limit law's tails."""
+    return 1 + SHORTNESS / records
 
 
 def kendall_law(drawn: DrawnRecords) -> NullLaw:
@@ -85,9 +110,29 @@ def kendall_law(drawn: DrawnRecords) -> NullLaw:
     if n <= EXACT_RECORDS and drawn.is_fine:
         return CountLaw(inversions(n), -1.0, 2 / comb(n, 2))
     first, second = (*drawn.values, inf, inf)[:2]
+    few, many = sorted((first, second))
+    if many <= 2:
+        return two_values_law(n)
+    if few <= 2 and n <= LABELLED_RECORDS and many > n:
+        step = 1 / comb(n, 2)
+        return LargestTailLaw(most_of_a_label(n), step * (n**2 // 4), step)
     ranks = discrete_share(first) * discrete_share(second) / 9
     untied = untied_share(first) * untied_share(second)
-    return NormalLaw(0.0, sqrt(2 / (n * (n - 1)) * (2 * (n - 2) * ranks + untied)))
+    variance = 2 / (n * (n - 1)) * (2 * (n - 2) * ranks + untied)
+    return NormalLaw(0.0, sqrt(variance), factor=1.0 if drawn.is_fine else room(n))
+
+
+def two_values_law(records: int) -> NullLaw:
+    """Tau-a of independent columns of two values, whose shares are not known.
+
+    It is 2·(a·n − r·s)/(n(n − 1)) with r and s records of the second value, and a of both. Given r
+    and s its steps are 2/(n − 1).
+    """
+    n = records
+    if n <= EXACT_RECORDS:
+        step = 1 / comb(n, 2)
+        return LargestTailLaw(most_of_two_values(n), step * (n**2 // 4), step)
+    return NormalLaw(0.0, sqrt(1 / (4 * (n - 1))), factor=room(n), half_step=1 / (n - 1))
 
 
 def _with_a_label(drawn: DrawnRecords) -> DrawnRecords:
@@ -95,8 +140,13 @@ def _with_a_label(drawn: DrawnRecords) -> DrawnRecords:
     return DrawnRecords(drawn.records, None, (max(drawn.values), 2.0))
 
 
-def _half(law: NormalLaw) -> NormalLaw:
-    return NormalLaw(law.mean / 2, law.std / 2)
+def _half(law: NullLaw) -> NullLaw:
+    """The law of half the statistic."""
+    if isinstance(law, LargestTailLaw):
+        return replace(law, limit=law.limit / 2, step=law.step / 2)
+    if isinstance(law, NormalLaw):
+        return replace(law, mean=law.mean / 2, std=law.std / 2, half_step=law.half_step / 2)
+    raise AssertionError(f"a label has two values, so its law is not {law.name}")
 
 
 def labelled_law(drawn: DrawnRecords) -> NullLaw:
@@ -106,8 +156,7 @@ def labelled_law(drawn: DrawnRecords) -> NullLaw:
 
 def _auc_private_law(drawn: DrawnRecords) -> NullLaw:
     """Pairs in order, minus half the pairs of different labels: half of tau-a with the label."""
-    law = labelled_law(drawn)
-    return _half(law) if isinstance(law, NormalLaw) else law
+    return _half(labelled_law(drawn))
 
 
 def _phi_law(drawn: DrawnRecords) -> NullLaw:
@@ -121,8 +170,16 @@ def mann_whitney_law(drawn: DrawnRecords) -> NullLaw:
     if pairs <= EXACT_PAIRS and drawn.is_fine:
         return CountLaw(mann_whitney(first, second), -0.5, 1 / pairs)
     values = min(drawn.values, default=inf)
+    is_two = values <= 2
+    if is_two and n <= EXACT_RECORDS:
+        # (a·n − n0·s)/(2·n0·n1), with s records of the second value, and a in the first class
+        step = 1 / (2 * pairs)
+        return LargestTailLaw(most_of_two_values(n, first), step * (n**2 // 4), step)
     tied = max(0.0, (n**3 / values**2 - n) / (n * (n - 1)))
-    return NormalLaw(0.0, sqrt(max(0.0, n + 1 - tied) / (12 * pairs)))
+    half_step = n / (4 * pairs) if is_two else 0.0
+    factor = 1.0 if drawn.is_fine else room(n)
+    std = sqrt(max(0.0, n + 1 - tied) / (12 * pairs))
+    return NormalLaw(0.0, std, factor=factor, half_step=half_step)
 
 
 def signed_rank_law(drawn: DrawnRecords) -> NullLaw:
@@ -130,23 +187,36 @@ def signed_rank_law(drawn: DrawnRecords) -> NullLaw:
     n = drawn.records
     if n <= EXACT_RECORDS and drawn.is_fine:
         return CountLaw(signed_pairs(n), -0.5, 1 / comb(n, 2))
-    return _normal("wilcoxon_signed_rank", n)
+    return NormalLaw(0.0, _std("wilcoxon_signed_rank", n), factor=1.0 if drawn.is_fine else room(n))
 
 
 def spearman_law(drawn: DrawnRecords) -> NullLaw:
-    """Spearman's rho of independent columns: normal with its exact variance."""
-    return _normal("spearman_rho", drawn.records)
+    """Spearman's rho of independent columns: exact, or normal with its exact variance."""
+    n = drawn.records
+    if n <= FEW and drawn.is_fine:
+        scale = 3 / (n * (n - 1) * (n - 2))
+        return CountLaw(rank_products(n), -scale * ((n**3 - n) // 3), scale)
+    return NormalLaw(0.0, _std("spearman_rho", n), factor=room(n))
 
 
 def tau_star_law(drawn: DrawnRecords) -> NullLaw:
-    """Bergsma and Dassios' tau* of independent columns."""
-    return TauStarLaw(_normal("bergsma_dassios_tau_star", drawn.records).std)
+    """Bergsma and Dassios' tau* of independent columns: exact, or the limit."""
+    n = drawn.records
+    if n <= FEW:
+        return CountLaw(concordant_fours(n), -1 / 3, 1 / comb(n, 4))
+    return TauStarLaw(_std("bergsma_dassios_tau_star", n), room(n))
 
 
 def uniformity_law(drawn: DrawnRecords) -> NullLaw:
     """Pairs with equal values minus 1/cells: (χ² − (cells − 1))/(cells·(n − 1)), Pearson's χ²."""
-    cells = max(2, round(-1 / drawn.lowest)) if drawn.lowest else 2
-    return ChiSquareLaw(cells - 1, 1 / (cells * (drawn.records - 1)))
+    n, cells = drawn.records, max(2, round(-1 / drawn.lowest)) if drawn.lowest else 2
+    exact = equal_pairs(n, cells)
+    if exact is None:
+        return ChiSquareLaw(cells - 1, 1 / (cells * (n - 1)))
+    step = 1 / comb(n, 2)
+    start = exact.least * step - 1 / cells
+    name = "exact law of equal pairs"
+    return CountLaw(exact.probabilities, start, step, name, exact.rounding)
 
 
 def triples_law(drawn: DrawnRecords) -> NullLaw:
@@ -158,15 +228,16 @@ def triples_law(drawn: DrawnRecords) -> NullLaw:
     return NormalLaw(0.0, sqrt(3 / drawn.records / 9), "normal law of the largest variance")
 
 
-def _normal(statistic: str, records: int) -> NormalLaw:
-    """Normal with the library's null variance."""
+def _std(statistic: str, records: int) -> float:
+    """The standard deviation by the library's null variance."""
     variance = find_statistic(statistic).null_variance
-    return NormalLaw(0.0, sqrt(variance(records)) if variance else 0.0)
+    return sqrt(variance(records)) if variance else 0.0
 
 
 INDEPENDENT = "both columns are independent"
 ONE_LAW = "both classes have the same law"
 SYMMETRIC = "the column is symmetric about 0"
+NEVER_BELOW = "it is 0 for independent columns and above 0 for others"
 
 HYPOTHESES = {
     "kendall_tau": Hypothesis(INDEPENDENT, 0.0, (1,), 0.0, kendall_law),
@@ -177,7 +248,9 @@ HYPOTHESES = {
     "phi_coefficient": Hypothesis(INDEPENDENT, 0.0, (1, 0, 0), 0.0, _phi_law),
     "spearman_rho": Hypothesis(INDEPENDENT, 0.0, (1,), 0.0, spearman_law),
     "spearman_rho_b": Hypothesis(INDEPENDENT, 0.0, (1, 0, 0), 0.0, spearman_law),
-    "bergsma_dassios_tau_star": Hypothesis(INDEPENDENT, 0.0, (1,), 0.0, tau_star_law, GREATER),
+    "bergsma_dassios_tau_star": Hypothesis(
+        INDEPENDENT, 0.0, (1,), 0.0, tau_star_law, GREATER, (GREATER,), NEVER_BELOW
+    ),
     "auc": Hypothesis(ONE_LAW, 0.5, (1,), 0.5, mann_whitney_law),
     "mann_whitney_u": Hypothesis(ONE_LAW, 0.5, (1,), 0.5, mann_whitney_law),
     "auc_private": Hypothesis(ONE_LAW, 0.5, (1, -0.5), 0.0, _auc_private_law),

@@ -45,13 +45,15 @@ class NullLaw(ABC):
 class CountLaw(NullLaw):
     """start + step·count, with a probability for each count.
 
-    Args: probabilities: (counts,) float64. step: above 0.
+    Args: probabilities: (counts,) float64. step: above 0. rounding: by which tails may be too low;
+        they are raised by it.
     """
 
     probabilities: Floats = field(repr=False)
     start: float
     step: float
     name: str = "exact law of the ranks"
+    rounding: float = 0.0
 
     def at_least(self, values: Floats) -> Floats:
         count = np.ceil((np.asarray(values) - self.start) / self.step - EQUAL)
@@ -64,16 +66,43 @@ class CountLaw(NullLaw):
 
     def _at(self, tails: Floats, count: Floats) -> Floats:
         places = np.clip(count, 0, len(self.probabilities)).astype(np.int64)
-        return np.minimum(1.0, tails[places])
+        return np.minimum(1.0, tails[places] + self.rounding)
+
+
+@dataclass(frozen=True)
+class LargestTailLaw(NullLaw):
+    """The largest tail of several laws, each of which may be the true one; the same on both sides.
+
+    Args: tails: at −limit + step·count, for each count, (counts,) float64.
+    """
+
+    tails: Floats = field(repr=False)
+    limit: float
+    step: float
+    name: str = "largest exact law of the ranks"
+
+    def at_least(self, values: Floats) -> Floats:
+        count = np.ceil((np.asarray(values) + self.limit) / self.step - EQUAL)
+        places = np.clip(count, 0, len(self.tails)).astype(np.int64)
+        return np.append(self.tails, 0.0)[places]
+
+    def at_most(self, values: Floats) -> Floats:
+        return self.at_least(-np.asarray(values))
 
 
 @dataclass(frozen=True)
 class NormalLaw(NullLaw):
-    """Normal with this mean and standard deviation, which may be 0."""
+    """Normal with this mean and standard deviation, which may be 0.
+
+    Args: factor: of both tails, at least 1. half_step: by which values are moved towards the mean,
+        at least 0; half the distance of possible values.
+    """
 
     mean: float
     std: float
     name: str = "normal law"
+    factor: float = 1.0
+    half_step: float = 0.0
 
     def at_least(self, values: Floats) -> Floats:
         return self._above(np.asarray(values) - self.mean)
@@ -84,7 +113,8 @@ class NormalLaw(NullLaw):
     def _above(self, distances: Floats) -> Floats:
         if not self.std:
             return (distances <= 0).astype(np.float64)
-        found: Floats = _erfc(distances / (self.std * sqrt(2))) / 2
+        tails = _erfc((distances - self.half_step) / (self.std * sqrt(2))) / 2
+        found: Floats = np.minimum(1.0, self.factor * tails)
         return found
 
 
@@ -112,19 +142,25 @@ class TauStarLaw(NullLaw):
     """Bergsma and Dassios' tau* of independent continuous columns, of this standard deviation.
 
     n·tau* tends to Σ λ_ij·(χ²_ij − 1) with λ_ij = 36/(π⁴·i²·j²) (Nandy, Weihs & Drton 2016). The
-    limit is scaled to the exact variance of n records.
+    limit is scaled to the exact variance of n records. Its upper tail is too short by a share of
+    order 1/n, for which there is the factor. It has no lower tail where n records have one, so
+    nothing is known about that.
+
+    Args: factor: of the upper tail, at least 1.
     """
 
     std: float
+    factor: float = 1.0
     name: str = "sum of chi-squares"
 
     def at_least(self, values: Floats) -> Floats:
         places, above = _tau_star_limit()
         scaled = np.asarray(values) * (sqrt(TAU_STAR_VARIANCE) / self.std)
-        return np.interp(scaled, places, above, 1.0, 0.0)
+        tails = np.interp(scaled, places, above, 1.0, 0.0)
+        return np.minimum(1.0, self.factor * tails)
 
     def at_most(self, values: Floats) -> Floats:
-        return 1 - self.at_least(values)
+        return np.ones_like(np.asarray(values, dtype=np.float64))
 
 
 def chi_square_above(values: Floats, degrees: int) -> Floats:

@@ -170,9 +170,11 @@ class Inference:
 
         Args:
             alternative: "two-sided", "greater" or "less"; by default the statistic's usual one.
+                The hypothesis of tau* has "greater" only.
             null: a value. Its law is then normal, with the largest variance that any population
                 with this value has, which is more than most have.
-        Raises: StudyError where the statistic has no hypothesis and no value is given.
+        Raises: StudyError where the statistic has no hypothesis and no value is given, and where
+            the test of its hypothesis has no such alternative.
         """
         self._check_value()
         if alternative is not None and alternative not in ALTERNATIVES:
@@ -190,6 +192,12 @@ class Inference:
         return self._test_value(null, alternative or TWO_SIDED)
 
     def _test_hypothesis(self, hypothesis: Hypothesis, alternative: str) -> NullTest:
+        if alternative not in hypothesis.alternatives:
+            raise StudyError(
+                f"the test of {self.report.statistic} has the alternative "
+                f"{hypothesis.alternative!r} only: {hypothesis.one_sided}; got {alternative!r}; "
+                f"leave it out, or name a value by null"
+            )
         law, errors = self.null_law(hypothesis)
         means = self._means
         seen = float(np.dot(hypothesis.weights, means)) - hypothesis.constant
