@@ -124,17 +124,17 @@ class Inference:
 
     def _statistic(self, kind: str) -> ReleasedStatistic:
         """The released means, with the errors that the kind of interval counts."""
-        sums = self._released()
+        sums, edges = self._released(), self.report.edges
         if self.has_variance:
             sums = sums[:1]
         if kind == POPULATION:
-            return ReleasedStatistic(sums, self._points, 1 / self._independent)
+            return ReleasedStatistic(sums, self._points, 1 / self._independent, edges)
         if kind == HOEFFDING:
             # the bound is in the law; here it only widens what the other sums may be
             return BoundedStatistic(
-                sums, self._points, 1 / self._independent, independent=int(self._independent)
+                sums, self._points, 1 / self._independent, edges, int(self._independent)
             )
-        found = ReleasedStatistic(sums, self._points)
+        found = ReleasedStatistic(sums, self._points, edges=edges)
         return found.noise_alone if kind == NOISE else found
 
     def _released(self) -> list[ReleasedSum]:
@@ -155,8 +155,11 @@ class Inference:
         first, second = self._released()
         ends = joint_values(self._kernels[1:])
         records = self.report.records
-        upper = upper_second(second, ends, records, MISSED * (1 - level))
-        return EstimatedVariance([first], self._points, records=records, second=upper)
+        edges = self.report.edges
+        upper = upper_second(second, ends, records, MISSED * (1 - level), edges)
+        return EstimatedVariance(
+            [first], self._points, edges=edges, records=records, second=upper
+        )
 
     # --- tests ---------------------------------------------------------------------------------
 
