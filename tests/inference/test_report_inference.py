@@ -77,6 +77,17 @@ def test_a_report_has_one_interval_of_the_noise_alone(settings):
     assert f"{first['low']:.5g} … {first['high']:.5g}" in table.getvalue()
 
 
+@pytest.mark.parametrize("kind", ["population", "hoeffding"])
+def test_records_without_spread_do_not_make_the_population_known(kind):
+    """Without noise the released value is the end of the range, where no law has any spread."""
+    table = {"x": [0] * 20}
+    found = umpc.estimate("mean", [table], ["x"], bounds={"x": (0, 1)}, epsilon=1000)
+    low, high = found.interval(kind=kind)
+    assert found.p_value(null=0.1) > 0.05 and low == 0 and 0.1 < high < 0.2
+    # Hoeffding: (1 − θ)^20 = 2.5 %
+    assert kind == "population" or high == pytest.approx(1 - 0.025 ** (1 / 20), rel=0.01)
+
+
 def test_a_hypothesis_is_rejected_where_it_is_wrong(kendall):
     precise = result(edges="10n", epsilon=20)
     assert precise.p_value() < 1e-4 and precise.p_value("less") > 0.999
