@@ -134,6 +134,21 @@ def test_the_four_sources_of_error_are_told_apart(kendall):
     assert population.std == pytest.approx(np.sqrt(2 / 200 * (1 - kendall.estimate**2)))
 
 
+def test_bounds_are_printed_as_bounds(kendall, tmp_path):
+    """A reader took them for standard deviations."""
+    noise, sampling, coarse, population = kendall.errors()
+    assert noise.size == f"{noise.std:.3g}" and "not bounded" in coarse.size
+    infer = [str(kendall.save(tmp_path / "report.json"))]
+    shown = CliRunner().invoke(umpc_infer, infer).output
+    for source in (sampling, population):
+        assert source.size == f"at most {source.std:.3g}"
+        assert source.size in shown and source.size in kendall.to_html()
+    largest = "by the largest variance that it may have"
+    assert largest in shown and largest in kendall.to_html() and largest in kendall.to_markdown()
+    everything = result(edges="all").errors()
+    assert everything[1].size == "0", "no sampling is known to have no error"
+
+
 def test_two_classes_are_known_from_a_replay_too():
     found = result("auc", ["x"], label=("g", "u"), edges="all", epsilon=1)
     replay = replace(found.report, first_class_by_node=[], records_by_node=[])

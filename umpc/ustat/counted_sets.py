@@ -67,7 +67,7 @@ class CountedSets:
         return [*found, self._part(1.0, rest)]
 
     def _part(self, count: float, chance: float) -> Draws:
-        """So many draws of one set each, as a mean of draws around 0."""
+        """The law of `count` draws that each take a set with this chance, less its mean."""
         unit = (self.high - self.low) * count / self.edges
         if -self.low > self.high:
             unit = -unit  # the rarer value is the low one
