@@ -19,7 +19,7 @@ TIMES = np.linspace(0, 300, 400)
 
 
 def statistic(hits: int, edges: int, sets: int) -> ReleasedStatistic:
-    """A share of `sets` sets, of which `edges` were taken by equal chances, with hardly any noise."""
+    """A share of `sets` sets, of which `edges` were taken at random, nearly without noise."""
     sampling = sqrt((sets - edges) / (sets - 1) / edges) / 2
     released = ReleasedSum(hits / edges, Noise(1e-9), 0.0, 1.0, sampling)
     return ReleasedStatistic([released], SHARE, edges=edges)

@@ -231,7 +231,7 @@ def test_all_equal_records_leave_a_share_of_the_population_open():
 
 @pytest.mark.parametrize("beyond", [0.01, 0.2, 5.0])
 def test_an_impossible_released_value_counts_as_the_nearest_possible_one(beyond):
-    """The interval once lay above the largest value of gamma, and held no value that it can have."""
+    """The interval once lay above the largest value of gamma, so it held no possible value."""
     sums = [
         ReleasedSum(0.6 * (1 + beyond), Noise(0.02), -1.0, 1.0, 0.05),
         ReleasedSum(0.6, Noise(0.02), 0.0, 1.0, 0.05),

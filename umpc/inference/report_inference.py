@@ -172,9 +172,7 @@ class Inference:
         records = self.report.records
         edges = self.report.edges
         upper = upper_second(second, ends, records, MISSED * (1 - level), edges)
-        return EstimatedVariance(
-            [first], self._points, edges=edges, records=records, second=upper
-        )
+        return EstimatedVariance([first], self._points, edges=edges, records=records, second=upper)
 
     # --- tests ---------------------------------------------------------------------------------
 

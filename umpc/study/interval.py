@@ -139,9 +139,7 @@ def noise_law(entry: MeanAndErrors) -> Noise:
     return Noise(entry.noise_std, entry.noise_step, entry.noise_shape, entry.noise_shift)
 
 
-def statistic_of(
-    study: Study, sums: Sequence[MeanAndErrors], edges: int = 0
-) -> ReleasedStatistic:
+def statistic_of(study: Study, sums: Sequence[MeanAndErrors], edges: int = 0) -> ReleasedStatistic:
     """The released means with the ranges of their kernels; without a sum that gives a variance.
 
     Args: edges: |E|; 0 where it is not known.
