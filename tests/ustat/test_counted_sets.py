@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.ustat.counted_sets import MANY, CountedSets
+from umpc.ustat.counted_sets import EXCESS, CountedSets
 from umpc.ustat.error_law import ErrorLaw, Noise
 from umpc.ustat.intervals import covering_interval, is_covered
 from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum
@@ -62,9 +62,9 @@ def test_the_variance_is_the_bound_or_a_little_more(share, edges, factor):
     law = CountedSets(-share * 2, (1 - share) * 2, edges, factor)
     bound = factor * 4 * share * (1 - share) / edges
     rarer = min(share, 1 - share)
-    assert bound * (1 - 1e-9) <= law.std**2 <= 1.002 * bound + (2 / edges) ** 2
-    if rarer * edges > MANY:
-        assert len(law.parts) == 1 and law.std**2 <= 1.02 * bound
+    assert bound * (1 - 1e-9) <= law.std**2 <= (1 + 2 * EXCESS) * bound + (2 / edges) ** 2
+    if rarer * edges > 1000:
+        assert len(law.parts) == 1 and law.std**2 <= (1 + EXCESS) * bound
 
 
 def test_a_small_part_of_all_sets_has_the_law_of_independent_draws():

@@ -29,8 +29,8 @@ import numpy as np
 
 from umpc.ustat.error_law import LEAST_LOGARITHM, Draws, Floats
 
-MANY = 1 << 10
-"""From so many draws on, a part of a draw counts as a whole one."""
+EXCESS = 0.01
+"""A part of a draw counts as a whole one where the variance grows by less than this part of it."""
 ROUNDING = 1e-9
 """A smaller part of a draw is none."""
 
@@ -56,7 +56,7 @@ class CountedSets:
         share = min(self.high, -self.low) / width
         chance = 1 - self.factor * (1 - share)
         draws = self.edges * share / chance
-        if draws >= MANY:
+        if chance <= EXCESS * draws * (1 - chance):
             whole = float(ceil(draws))
             return [self._part(whole, self.edges * share / whole)]
         whole = float(floor(draws + ROUNDING))

@@ -44,7 +44,9 @@ TAIL = 0.025
 FIRST_STEP = 1.25
 """The next step outward, as a multiple of the candidate's distance from the estimate."""
 DOUBLINGS = 64
-STEPS = 40
+STEPS = 20
+LATE = 10
+"""From this step of the search on, the bracket is halved."""
 ACCURACY = 1e-3
 """The accuracy of an end, relative to its distance from the estimate."""
 BEYOND = 1 + 4 * ACCURACY
@@ -245,7 +247,7 @@ def _root(
 ) -> float:
     """The step at which a function falls below 0, by false position (Illinois); never inside it.
 
-    Every third step halves the bracket, because some functions jump.
+    Late steps halve the bracket, because some functions jump.
 
     Args: left, past: the function at `inside`, above 0, and at `outside`, below 0.
     """
@@ -256,7 +258,7 @@ def _root(
             break
         share = weight_in / (weight_in - weight_out)
         # a little beyond the line's root, so that the bracket closes from both ends
-        part = 0.5 if turn % 3 == 2 else min(0.99, max(0.01, share + ACCURACY))
+        part = 0.5 if turn >= LATE else min(0.99, max(0.01, share + ACCURACY))
         middle = inside + (outside - inside) * part
         found = function(middle)
         if found > 0:
