@@ -36,6 +36,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "bergsma_dassios_tau_star": ("x", "y"),
     "uniformity": ("cell",),
     "renyi_entropy": ("y",),
+    "duplicate_pair_ratio": ("rare",),
 }
 """Statistic → the columns that it takes. z has both signs; positive and group have two values."""
 CLASS = FieldText.of_categories("class", ["case", "control"], public=True)

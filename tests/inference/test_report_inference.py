@@ -77,6 +77,17 @@ def test_a_report_has_one_interval_of_the_noise_alone(settings):
     assert f"{first['low']:.5g} … {first['high']:.5g}" in table.getvalue()
 
 
+@pytest.mark.parametrize("kind", ["population", "hoeffding"])
+def test_records_without_spread_do_not_make_the_population_known(kind):
+    """Without noise the released value is the end of the range, where no law has any spread."""
+    table = {"x": [0] * 20}
+    found = umpc.estimate("mean", [table], ["x"], bounds={"x": (0, 1)}, epsilon=1000)
+    low, high = found.interval(kind=kind)
+    assert found.p_value(null=0.1) > 0.05 and low == 0 and 0.1 < high < 0.2
+    # Hoeffding: (1 − θ)^20 = 2.5 %
+    assert kind == "population" or high == pytest.approx(1 - 0.025 ** (1 / 20), rel=0.01)
+
+
 def test_a_hypothesis_is_rejected_where_it_is_wrong(kendall):
     precise = result(edges="10n", epsilon=20)
     assert precise.p_value() < 1e-4 and precise.p_value("less") > 0.999
@@ -132,6 +143,21 @@ def test_the_four_sources_of_error_are_told_apart(kendall):
     assert coarse.std is None
     # √(2/n·(1 − τ²)), the largest that any population leaves
     assert population.std == pytest.approx(np.sqrt(2 / 200 * (1 - kendall.estimate**2)))
+
+
+def test_bounds_are_printed_as_bounds(kendall, tmp_path):
+    """A reader took them for standard deviations."""
+    noise, sampling, coarse, population = kendall.errors()
+    assert noise.size == f"{noise.std:.3g}" and "not bounded" in coarse.size
+    infer = [str(kendall.save(tmp_path / "report.json"))]
+    shown = CliRunner().invoke(umpc_infer, infer).output
+    for source in (sampling, population):
+        assert source.size == f"at most {source.std:.3g}"
+        assert source.size in shown and source.size in kendall.to_html()
+    largest = "by the largest variance that it may have"
+    assert largest in shown and largest in kendall.to_html() and largest in kendall.to_markdown()
+    everything = result(edges="all").errors()
+    assert everything[1].size == "0", "no sampling is known to have no error"
 
 
 def test_two_classes_are_known_from_a_replay_too():

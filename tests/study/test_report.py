@@ -75,7 +75,7 @@ def test_the_first_interval_is_for_all_sets_and_holds_noise_and_sampling():
     """A mean inside its range: the interval is wider than that of the noise alone."""
     run = attempt_over()
     report = build_report(STUDY, shares_of(100, 2, run.ring.bytes), run, MEASURED)
-    statistic = statistic_of(STUDY, report.sums)
+    statistic = statistic_of(STUDY, report.sums, report.edges)
     assert (report.low, report.high) == covering_interval("mean", statistic, 45)
     alone = build_report(
         with_facts(STUDY, edges="all"),

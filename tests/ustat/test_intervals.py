@@ -201,3 +201,48 @@ def test_the_range_of_a_ratio_follows_from_its_kernels():
     for points in (np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([[0.0, -1.0], [1.0, 1.0]])):
         assert possible_values("ratio", points) == (-inf, inf)
     assert possible_values("mean", SHARE) == (-inf, inf)
+
+
+@pytest.mark.parametrize("kind", ["sampling", "population"])
+@pytest.mark.parametrize("name, end", [("mean", 0.0), ("mean", 1.0), ("ratio", 1.0)])
+def test_an_interval_at_the_end_of_the_range_reaches_all_values_not_contradicted(kind, name, end):
+    """No table beyond has any spread there, and the search must not stop for it."""
+    _, points = CASES[name]
+    means = [end] if name == "mean" else [0.6 * end, 0.6]
+    noise, sampling = Noise(1e-12), 0.05 if kind == "sampling" else 0.0
+    sums = [
+        ReleasedSum(mean, noise, float(column.min()), float(column.max()), sampling)
+        for mean, column in zip(means, points.T, strict=True)
+    ]
+    found = ReleasedStatistic(sums, points, 0.05 if kind == "population" else 0.0)
+    low, high = covering_interval(name, found, SETS)
+    inner = low if end > 0 else high
+    assert abs(inner - end) > 0.03
+    for part, inside in ((0.02, True), (0.3, True), (0.98, True), (1.02, False)):
+        assert is_covered(name, found, SETS, end + part * (inner - end)) == inside, part
+
+
+def test_all_equal_records_leave_a_share_of_the_population_open():
+    """Twenty zeros: the test's inversion is θ² <= 1.96²·θ(1 − θ)/20."""
+    found = ReleasedStatistic([ReleasedSum(0.0, Noise(0.0), 0.0, 1.0, 0.0)], SHARE, 1 / 20)
+    low, high = covering_interval("mean", found, SETS)
+    assert low == 0 and high == pytest.approx(1.96**2 / (20 + 1.96**2), rel=0.03)
+
+
+@pytest.mark.parametrize("beyond", [0.01, 0.2, 5.0])
+def test_an_impossible_released_value_counts_as_the_nearest_possible_one(beyond):
+    """The interval once lay above the largest value of gamma, so it held no possible value."""
+    sums = [
+        ReleasedSum(0.6 * (1 + beyond), Noise(0.02), -1.0, 1.0, 0.05),
+        ReleasedSum(0.6, Noise(0.02), 0.0, 1.0, 0.05),
+    ]
+    found = ReleasedStatistic(sums, GAMMA, 0.05)
+    low, high = covering_interval("ratio", found, SETS)
+    assert low < 0.8 and 1 <= high < 1.2
+    for value in np.linspace(low + 0.01, 1, 20):
+        assert is_covered("ratio", found, SETS, value), value
+    share = ReleasedStatistic([ReleasedSum(-beyond, Noise(1e-6), 0, 1, 0.1)], SHARE)
+    low, high = covering_interval("mean", share, SETS)
+    assert low <= 0 < 0.05 < high
+    alone = covering_interval("mean", share.noise_alone, SETS)
+    assert alone == pytest.approx((-beyond, -beyond), abs=1e-5), "noise alone is not moved"

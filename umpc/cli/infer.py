@@ -84,5 +84,4 @@ def _print(found: InferenceDocument) -> None:
     if found.test:
         click.echo(describe_test(found.test))
     for source in found.errors:
-        size = "not bounded" if source.std is None else f"{source.std:.3g}"
-        click.echo(f"{'error: ' + source.name:40} {size}: {source.about}")
+        click.echo(f"{'error: ' + source.name:40} {source.size}: {source.about}")

@@ -24,6 +24,8 @@ from umpc.ustat.released_means import ReleasedStatistic
 
 Floats = NDArray[np.float64]
 STEPS = 22
+ROUNDING = 1e-6
+"""A quantile is moved outward by this part of it. The end of the range may be a quantile."""
 TOGETHER = 16
 """Neighbouring points of the error's grid are taken together, at the outer end of each group."""
 
@@ -55,7 +57,7 @@ class BoundedErrorLaw(ErrorLaw):
             middle = (inside + outside) / 2
             bound = float(masses @ self._bound(middle - shifted, low, high))
             inside, outside = (middle, outside) if bound > tail else (inside, middle)
-        return outside
+        return outside * (1 + ROUNDING)
 
     def _bound(self, values: Floats, low: float, high: float) -> Floats:
         """The bound of P(U >= value), for values in [low, high] with mean 0."""

@@ -35,6 +35,11 @@ class EstimatedVariance(ReleasedStatistic):
     records: int = 0
     second: float = 0.0
 
+    @property
+    def has_one_law(self) -> bool:
+        """False: the drawing of the records is an error, and its law depends on the value."""
+        return False
+
     def law(self, weights: Sequence[float], constant: float) -> ErrorLaw:
         """The law of the error of the mean, if `constant` is its true value θ."""
         law = super().law(weights, constant)
@@ -47,12 +52,15 @@ class EstimatedVariance(ReleasedStatistic):
         return replace(law, normal=sqrt((4 * (n - 2) * single + 2 * largest) / (n * (n - 1))))
 
 
-def upper_second(second: ReleasedSum, points: Floats, records: int, missed: float) -> float:
+def upper_second(
+    second: ReleasedSum, points: Floats, records: int, missed: float, edges: int = 0
+) -> float:
     """The upper end for the population's mean of the second sum.
 
     Args:
         points: (points, 1) the ends of its kernel. missed: how often the end may be too low.
+        edges: |E|; 0 where it is not known.
     """
     independent = max(1, records // 3)
-    statistic = ReleasedStatistic([second], points, 1 / independent)
+    statistic = ReleasedStatistic([second], points, 1 / independent, edges)
     return covering_interval("mean", statistic, 1, missed)[1]

@@ -39,6 +39,8 @@ NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeff
 KINDS = (NOISE, RECORDS, POPULATION, HOEFFDING)
 """The kinds of intervals; each counts more errors, or bounds them in a stronger way."""
 USUAL_LEVEL = 0.95
+LARGEST = "the largest that the released values leave open"
+"""Where a standard deviation is a bound, which the true one is often far below."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,14 @@ class ErrorSource:
     name: str
     std: float | None
     about: str
+
+    @property
+    def size(self) -> str:
+        """The standard deviation in words. That of the noise is known; others are bounds."""
+        if self.std is None:
+            return "not bounded by public numbers"
+        known = self.name == NOISE or not self.std
+        return f"{self.std:.3g}" if known else f"at most {self.std:.3g}"
 
 
 class Inference:
@@ -120,21 +130,26 @@ class Inference:
             return f"the value on {'all' if is_all else 'the sampled'} {sets}"
         if kind == RECORDS:
             return self.report.interval_covers
-        return "the population that the records are a random sample of"
+        drawn = "the population that the records are a random sample of"
+        if kind == HOEFFDING:
+            return f"{drawn}, by a bound for every number of records"
+        if self.has_variance:
+            return f"{drawn}, by the private variance"
+        return f"{drawn}, by the largest variance that it may have"
 
     def _statistic(self, kind: str) -> ReleasedStatistic:
         """The released means, with the errors that the kind of interval counts."""
-        sums = self._released()
+        sums, edges = self._released(), self.report.edges
         if self.has_variance:
             sums = sums[:1]
         if kind == POPULATION:
-            return ReleasedStatistic(sums, self._points, 1 / self._independent)
+            return ReleasedStatistic(sums, self._points, 1 / self._independent, edges)
         if kind == HOEFFDING:
             # the bound is in the law; here it only widens what the other sums may be
             return BoundedStatistic(
-                sums, self._points, 1 / self._independent, independent=int(self._independent)
+                sums, self._points, 1 / self._independent, edges, int(self._independent)
             )
-        found = ReleasedStatistic(sums, self._points)
+        found = ReleasedStatistic(sums, self._points, edges=edges)
         return found.noise_alone if kind == NOISE else found
 
     def _released(self) -> list[ReleasedSum]:
@@ -155,8 +170,9 @@ class Inference:
         first, second = self._released()
         ends = joint_values(self._kernels[1:])
         records = self.report.records
-        upper = upper_second(second, ends, records, MISSED * (1 - level))
-        return EstimatedVariance([first], self._points, records=records, second=upper)
+        edges = self.report.edges
+        upper = upper_second(second, ends, records, MISSED * (1 - level), edges)
+        return EstimatedVariance([first], self._points, edges=edges, records=records, second=upper)
 
     # --- tests ---------------------------------------------------------------------------------
 
@@ -250,15 +266,14 @@ class Inference:
             sums = self._statistic(NOISE).sums  # the sampling has a line of its own
             statistic = ReleasedStatistic(sums, self._points, 1 / self._independent)
         population = population_std(self.estimator, statistic, report.sets)
+        for_population = "by the private variance" if self.has_variance else LARGEST
         return [
             ErrorSource(NOISE, report.noise_std, "added for privacy"),
-            ErrorSource("sampling of sets", report.sampling_std, f"{drawn}; at most"),
+            ErrorSource("sampling of sets", report.sampling_std, f"{drawn}; {LARGEST}"),
             ErrorSource(
                 "coarse values", None, report.note or "values between two steps count as the nearer"
             ),
-            ErrorSource(
-                POPULATION, population, "the records are a sample of their population; at most"
-            ),
+            ErrorSource(POPULATION, population, f"the records are a sample; {for_population}"),
         ]
 
     # --- what is known about the records -------------------------------------------------------

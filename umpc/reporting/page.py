@@ -140,8 +140,7 @@ def _errors(report: Report) -> list[str]:
     noise = find_protocol(report.protocol).describe_noise(report.noise)
     rows = []
     for source in sources:
-        size = "not bounded by public numbers" if source.std is None else f"{source.std:.3g}"
-        rows.append((source.name, f"{size}; {source.about}"))
+        rows.append((source.name, f"{source.size}; {source.about}"))
     return ["<p>Standard deviations:</p>", _table([*rows, ("law of the noise", noise)])]
 
 

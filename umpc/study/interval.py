@@ -83,10 +83,12 @@ def covers_all_sets(study: Study) -> str:
     return f"the value on all {SETS.get(study.degree, 'sets')}{classes}"
 
 
-def estimated(study: Study, sums: Sequence[MeanAndErrors], sets: int) -> tuple[Estimate, Covering]:
+def estimated(
+    study: Study, sums: Sequence[MeanAndErrors], sets: int, edges: int = 0
+) -> tuple[Estimate, Covering]:
     """The statistic of the released means with the errors of its noise, and its intervals.
 
-    Args: sets: the number of possible sets.
+    Args: sets: the number of possible sets. edges: |E|; 0 where it is not known.
     """
     result = estimate(
         study.estimator,
@@ -97,19 +99,19 @@ def estimated(study: Study, sums: Sequence[MeanAndErrors], sets: int) -> tuple[E
     )
     if result.value is None:
         return result, NOTHING
-    covering = _covering(study, tuple(_released(study, sums)), sets)
+    covering = _covering(study, tuple(_released(study, sums)), sets, edges)
     if covering is NOTHING:
         return Estimate(None, None, None, UNBOUNDED), NOTHING
     return result, covering
 
 
 @lru_cache(maxsize=256)
-def _covering(study: Study, released: tuple[ReleasedSum, ...], sets: int) -> Covering:
+def _covering(study: Study, released: tuple[ReleasedSum, ...], sets: int, edges: int) -> Covering:
     """The intervals of these released sums; `NOTHING` where the first one has no end.
 
     The last ones are kept: an audit runs one study many times, and few values come back often.
     """
-    statistic = _statistic(study, released)
+    statistic = _statistic(study, released, edges)
     low, high = covering_interval(study.estimator, statistic, sets)
     if not (isfinite(low) and isfinite(high)):
         return NOTHING
@@ -137,13 +139,16 @@ def noise_law(entry: MeanAndErrors) -> Noise:
     return Noise(entry.noise_std, entry.noise_step, entry.noise_shape, entry.noise_shift)
 
 
-def statistic_of(study: Study, sums: Sequence[MeanAndErrors]) -> ReleasedStatistic:
-    """The released means with the ranges of their kernels; without a sum that gives a variance."""
-    return _statistic(study, tuple(_released(study, sums)))
+def statistic_of(study: Study, sums: Sequence[MeanAndErrors], edges: int = 0) -> ReleasedStatistic:
+    """The released means with the ranges of their kernels; without a sum that gives a variance.
+
+    Args: edges: |E|; 0 where it is not known.
+    """
+    return _statistic(study, tuple(_released(study, sums)), edges)
 
 
-def _statistic(study: Study, released: tuple[ReleasedSum, ...]) -> ReleasedStatistic:
-    return ReleasedStatistic(released, _points(study, len(released)))
+def _statistic(study: Study, released: tuple[ReleasedSum, ...], edges: int) -> ReleasedStatistic:
+    return ReleasedStatistic(released, _points(study, len(released)), edges=edges)
 
 
 def _released(study: Study, sums: Sequence[MeanAndErrors]) -> list[ReleasedSum]:

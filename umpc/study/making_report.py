@@ -41,7 +41,7 @@ def report_of(
     sizes = run.sizes if isinstance(run, Attempt) else run
     members = attempt.members if attempt else ()
     online = count_online(cost.sent, cost.revealed, cost.asked, cost.heaps)
-    result, covering = estimated(study, sums, sizes.sets)
+    result, covering = estimated(study, sums, sizes.sets, sizes.edges)
     limits = limits or Limits(covers_all_sets(study))
     return Report(
         study=study.name,
@@ -114,7 +114,7 @@ def _parts(
     first = 0
     for part, alone in zip(study.several, study.single_statistics, strict=False):
         own = list(sums[first : first + part.sums])
-        result, covering = estimated(alone, own, sizes.sets)
+        result, covering = estimated(alone, own, sizes.sets, sizes.edges)
         yield PartReport(
             statistic=part.name,
             stratum=part.stratum,

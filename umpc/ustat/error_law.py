@@ -13,9 +13,11 @@ Binomial noise takes that one, whose 95 % interval holds it at every number of c
 randomised response. Its noise lies beside the grid by an unknown shift, which moves all quantiles
 outward. `tests/study/test_interval.py` adds up the probabilities of all laws.
 
-The sampling is the mean of independent draws with the largest variance that the table can have
-(`intervals.py`). A draw takes the kernel's ends, or is right. Given its variance, no law inside the
-ends has rarer and larger errors.
+The sampling has the largest variance that the table can have (`intervals.py`). A single sum counts
+how many of the sets in E have one of two values, and its law is that of such a count
+(`counted_sets.py`). A combination of several sums is the mean of independent draws. A draw takes
+the kernel's ends, or is right. Given its variance, no law inside the ends has rarer and larger
+errors.
 
 The product of all characteristic functions is inverted on a grid by one fast Fourier transform. The
 grid is smoothed, and both quantiles are moved outward by four of its steps. So atoms of a discrete
@@ -28,6 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import floor, pi, sqrt
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +80,23 @@ class Noise:
             inside = (self.std * times) ** 2 / (2 * self.shape)
         real: Floats = np.exp(-self.shape * np.log1p(inside))
         return real
+
+
+class Sampling(Protocol):
+    """The law of the sampling's error. Its mean is 0."""
+
+    @property
+    def std(self) -> float:
+        """The standard deviation."""
+        ...
+
+    def modulus(self, times: Floats) -> Floats:
+        """|E exp(i·t·error)|, or e^LEAST_LOGARITHM where it is less."""
+        ...
+
+    def angle(self, times: Floats) -> Floats:
+        """The angle of E exp(i·t·error), which counts where the modulus is not 0."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -145,7 +165,7 @@ class ErrorLaw:
 
     noises: Sequence[Noise]
     weights: Sequence[float]
-    sampling: Draws | None = None
+    sampling: Sampling | None = None
     normal: float = 0.0
 
     @cached_property

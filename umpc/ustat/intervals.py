@@ -14,6 +14,11 @@ The released combination is then an error alone. Its law is computed (`error_law
 the interval if both tails at the released value exceed 2.5 %. So the interval holds the true θ in
 95 % of all runs, whatever the records are.
 
+*A released value that is impossible.* Noise may move it beyond all possible values. With sampling
+or a population it then counts as the nearest possible one. Each possible θ lies on the same side of
+both, and nearer to the second. So no θ is contradicted that was not before, and the values that are
+not contradicted have no gaps. With noise alone the interval is that of the released value.
+
 *What is public.* The law of the noise and a bound of the variance of each combination follow from
 public numbers alone (`released_means.py`).
 
@@ -26,6 +31,7 @@ linear. `python -m bench.coverage` counts how often intervals hold the value.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from math import inf, isfinite, log, sqrt
 
 import numpy as np
@@ -39,8 +45,16 @@ FIRST_STEP = 1.25
 """The next step outward, as a multiple of the candidate's distance from the estimate."""
 DOUBLINGS = 64
 STEPS = 20
+LATE = 10
+"""From this step of the search on, the bracket is halved."""
 ACCURACY = 1e-3
 """The accuracy of an end, relative to its distance from the estimate."""
+BEYOND = 1 + 4 * ACCURACY
+"""An end is found where θ so much farther from the estimate is contradicted."""
+LEAST_GROWTH = 1.5
+"""The least next step outward, as a multiple of the last one."""
+INWARD = 1e-6
+"""How far the search begins from an end of the possible values, in widths of their range."""
 
 Contrast = Callable[[float], tuple[list[float], float]]
 """θ → the weights of the sums, and the constant that is subtracted."""
@@ -59,11 +73,8 @@ def covering_interval(
     Returns: (low, high). Where the means do not bound the statistic, its ends are those of all
         values that it can have; they are infinite where these have no bound either.
     """
-    means = [entry.mean for entry in statistic.sums]
-    contrast, start = contrast_of(estimator, means)
-    tail = tail * statistic.shown(estimator)
-    centre = statistic.law(*contrast(start)).central(tail)
-    low, high = (_end(statistic, contrast, start, means, side, tail, centre) for side in (-1, 1))
+    search = _Search(estimator, statistic, tail * statistic.shown(estimator))
+    low, high = search.end(-1), search.end(1)
     if estimator == "total":
         return low * sets, high * sets
     if not (isfinite(low) and isfinite(high)):
@@ -74,6 +85,13 @@ def covering_interval(
         base = ENTROPIES[estimator]
         return 0.0 - log_of(high, base), 0.0 - log_of(low, base) if low > 0 else inf
     return low, high
+
+
+def possible_means(estimator: str, points: Floats) -> Interval:
+    """The range of θ: of the mean of the one kernel, or of the ratio."""
+    if estimator in ("ratio", "geometric_ratio"):
+        return possible_values(estimator, points)
+    return float(points[:, 0].min()), float(points[:, 0].max())
 
 
 def possible_values(estimator: str, points: Floats) -> Interval:
@@ -103,9 +121,7 @@ def is_covered(estimator: str, statistic: ReleasedStatistic, sets: int, value: f
     theta = value / sets if estimator == "total" else value
     if estimator in ENTROPIES:
         theta = ENTROPIES[estimator] ** -value
-    means = [entry.mean for entry in statistic.sums]
-    contrast, _ = contrast_of(estimator, means)
-    return _holds(statistic, contrast, means, theta, TAIL * statistic.shown(estimator))
+    return _Search(estimator, statistic, TAIL * statistic.shown(estimator)).holds(theta)
 
 
 def sampling_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> float:
@@ -153,83 +169,100 @@ def contrast_of(estimator: str, means: Sequence[float]) -> tuple[Contrast, float
     return lambda theta: ([1.0], theta), means[0]
 
 
-def _end(
-    statistic: ReleasedStatistic,
-    contrast: Contrast,
-    start: float,
-    means: Sequence[float],
-    side: int,
-    tail: float,
-    centre: Interval,
-) -> float:
-    """The last θ on one side of `start` that the means do not contradict.
+class _Search:
+    """The search for the ends of the values that the means do not contradict.
 
     A combination is linear in θ, and 0 at the start. So each θ has a candidate: the θ at which the
     combination would reach a quantile of this θ's own law. The end is its own candidate.
-
-    Args: centre: both quantiles of the start's own law, which both sides need.
     """
-    fall = -_combined(contrast, means, start + 1)
 
-    def beyond(theta: float) -> float:
+    def __init__(self, estimator: str, statistic: ReleasedStatistic, tail: float):
+        means = [entry.mean for entry in statistic.sums]
+        self.contrast, self.start = contrast_of(estimator, means)
+        self.statistic, self.tail = statistic, tail
+        weights, constant = self.contrast(self.start + 1)
+        self.fall = constant - float(np.dot(weights, means))
+        self.range = (-inf, inf)
+        if not statistic.has_one_law:
+            self.range = possible_means(estimator, statistic.points)
+            self.start = min(max(self.start, self.range[0]), self.range[1])
+
+    @cached_property
+    def centre(self) -> Interval:
+        """Both quantiles of the start's own law, which both ends need."""
+        return self.statistic.law(*self.contrast(self.start)).central(self.tail)
+
+    def quantiles(self, theta: float) -> Interval:
+        """Both quantiles of the combination's error if θ is true."""
+        if theta == self.start:
+            return self.centre
+        return self.statistic.law(*self.contrast(theta)).central(self.tail)
+
+    def holds(self, theta: float) -> bool:
+        """Whether the means do not contradict θ."""
+        low, high = self.quantiles(theta)
+        return low <= (self.start - theta) * self.fall <= high
+
+    def beyond(self, theta: float, side: int) -> float:
         """How far the candidate lies beyond θ; negative where the means contradict θ."""
-        is_start = theta == start
-        low, high = centre if is_start else statistic.law(*contrast(theta)).central(tail)
+        low, high = self.quantiles(theta)
         quantile = low if side > 0 else high
-        return side * (start - quantile / fall - theta)
+        return side * (self.start - quantile / self.fall - theta)
 
-    inside, left = 0.0, beyond(start)
-    if left <= 0:
-        return start
-    # without sampling the law is the same for all θ, and the first candidate is the end
-    step = left
-    for _ in range(DOUBLINGS):
-        past = beyond(start + side * step)
-        if abs(past) <= ACCURACY * step:
-            return start + side * (step + max(0.0, past))
-        if past < 0:
-            found = _root(lambda at: beyond(start + side * at), inside, left, step, past)
-            return start + side * found
-        inside, left, step = step, past, FIRST_STEP * (step + past)
-    return side * inf
+    def end(self, side: int) -> float:
+        """The last θ on one side of the start that the means do not contradict."""
+
+        def past_step(step: float) -> float:
+            return self.beyond(self.start + side * step, side)
+
+        inside = self._first_step(side)
+        left = past_step(inside)
+        if left <= 0:
+            return self.start
+        # without sampling the law is the same for all θ, and the first candidate is the end
+        step = inside + left
+        for _ in range(DOUBLINGS):
+            past = past_step(step)
+            if past < 0 or (past <= ACCURACY * step and past_step(step * BEYOND) < 0):
+                if abs(past) > ACCURACY * step:
+                    step, past = _root(past_step, inside, left, step, past), 0.0
+                return self.start + side * (step + max(0.0, past))
+            inside, left, step = step, past, max(FIRST_STEP * (step + past), LEAST_GROWTH * step)
+        return side * inf
+
+    def _first_step(self, side: int) -> float:
+        """Where the search begins, as a distance from the start.
+
+        At the end of the possible values no table has any spread, but all tables beside it have.
+        """
+        low, high = self.range
+        inward = (self.start - low) if side > 0 else (high - self.start)
+        if not isfinite(low) or not isfinite(high):
+            return 0.0
+        return max(0.0, INWARD * (high - low) - inward)
 
 
 def _root(
     function: Callable[[float], float], inside: float, left: float, outside: float, past: float
 ) -> float:
-    """The step at which a falling function is 0, by false position (Illinois); never inside it.
+    """The step at which a function falls below 0, by false position (Illinois); never inside it.
 
-    Args: left, past: the function at `inside`, above 0, and at `outside`, at most 0.
+    Late steps halve the bracket, because some functions jump.
+
+    Args: left, past: the function at `inside`, above 0, and at `outside`, below 0.
     """
     tolerance = ACCURACY * outside
     weight_in, weight_out = left, past
-    for _ in range(STEPS):
+    for turn in range(STEPS):
         if outside - inside <= tolerance:
             break
         share = weight_in / (weight_in - weight_out)
         # a little beyond the line's root, so that the bracket closes from both ends
-        middle = inside + (outside - inside) * min(0.99, max(0.01, share + ACCURACY))
+        part = 0.5 if turn >= LATE else min(0.99, max(0.01, share + ACCURACY))
+        middle = inside + (outside - inside) * part
         found = function(middle)
         if found > 0:
             inside, weight_in, weight_out = middle, found, weight_out / 2
         else:
             outside, weight_out, weight_in = middle, found, weight_in / 2
     return outside
-
-
-def _combined(contrast: Contrast, means: Sequence[float], theta: float) -> float:
-    """The released combination for this θ."""
-    weights, constant = contrast(theta)
-    return sum(weight * mean for weight, mean in zip(weights, means, strict=True)) - constant
-
-
-def _holds(
-    statistic: ReleasedStatistic,
-    contrast: Contrast,
-    means: Sequence[float],
-    theta: float,
-    tail: float,
-) -> bool:
-    """Whether the means do not contradict θ."""
-    low, high = statistic.law(*contrast(theta)).central(tail)
-    return low <= _combined(contrast, means, theta) <= high

@@ -24,7 +24,8 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.ustat.error_law import Draws, ErrorLaw, Noise, whole_draws
+from umpc.ustat.counted_sets import CountedSets
+from umpc.ustat.error_law import Draws, ErrorLaw, Noise, Sampling, whole_draws
 from umpc.ustat.estimators import ENTROPIES, QUANTILE
 
 Floats = NDArray[np.float64]
@@ -76,11 +77,18 @@ class ReleasedStatistic:
     population: Var(mean over all sets of records that are drawn at random) is at most this times
         the variance of a kernel: k/n, or 1/min(n0, n1) (Hoeffding 1948, 5.13 and 5.20). It is 0
         for statistics of these records and not of their population.
+    edges: |E|; 0 where the means are not those of |E| different sets.
     """
 
     sums: Sequence[ReleasedSum]
     points: Floats
     population: float = 0.0
+    edges: int = 0
+
+    @property
+    def has_one_law(self) -> bool:
+        """Whether the errors have one law, whatever the true value is: that of the noise."""
+        return self._draws is None and not self.population
 
     @property
     def noise_alone(self) -> ReleasedStatistic:
@@ -90,17 +98,28 @@ class ReleasedStatistic:
     def law(self, weights: Sequence[float], constant: float) -> ErrorLaw:
         """The law of the error of Σ weight·mean − constant, if its true value is 0."""
         noises = [entry.noise for entry in self.sums]
-        count = self._draws
         values = self.points @ np.array(weights) - constant
         low, high = float(values.min()), float(values.max())
-        if (count is None and not self.population) or low >= 0 or high <= 0:
+        if self.has_one_law or low >= 0 or high <= 0:
             # the worst table has no spread, or no table has this value
             return ErrorLaw(noises, weights)
         variance = self._variance(values)
         if variance <= 0:
             return ErrorLaw(noises, weights)
-        draws = Draws(low, high, variance, count) if count is not None else None
-        return ErrorLaw(noises, weights, draws, sqrt(self.population * variance))
+        sampling = self._sampling(low, high, variance)
+        return ErrorLaw(noises, weights, sampling, sqrt(self.population * variance))
+
+    def _sampling(self, low: float, high: float, variance: float) -> Sampling | None:
+        """The law of the sampling's error of a combination with these ends and this variance.
+
+        Between the ends lie other values, unless the variance is the largest one.
+        """
+        draws = self._draws
+        if draws is None:
+            return None
+        if 0 < self.edges <= draws and variance >= -low * high * (1 - ROUNDING):
+            return CountedSets(low, high, self.edges, self.edges / draws)
+        return Draws(low, high, variance, whole_draws(draws))
 
     def shown(self, estimator: str) -> float:
         """How likely the value was to be shown, judged by the means of a value that is shown.
@@ -118,13 +137,13 @@ class ReleasedStatistic:
 
     @property
     def _draws(self) -> float | None:
-        """|E| / factor; None where the sums are over all sets."""
+        """|E| / factor, at least 1; None where the sums are over all sets."""
         counts = [
             ((entry.high - entry.low) / (2 * entry.sampling)) ** 2
             for entry in self.sums
             if entry.sampling and entry.high > entry.low
         ]
-        return whole_draws(min(counts)) if counts else None
+        return max(1.0, min(counts)) if counts else None
 
     def _variance(self, values: Floats) -> float:
         """The largest variance of a combination with these values at the points and mean 0."""
