@@ -14,7 +14,6 @@ differences have 8 and 18 bits. Each study takes 4n pairs, so about 9,042 of the
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +24,7 @@ from bench.harness import RECORDS, Site, bank_table, site
 from bench.peers.job import NODES, WAYS, job_table, turn
 from bench.peers.turns import COLUMNS, Turn, round_robin, row
 from bench.table import Figure, show
+from umpc.api.event_loop import run_now
 
 PAUSE_SECONDS = 0.3
 """Between two studies nodes make the next channel."""
@@ -74,6 +74,6 @@ def figures_of(taken: Mapping[str, Sequence[Turn]]) -> list[Figure]:
 def _way(here: Site) -> Callable[[], Turn]:
     def take() -> Turn:
         time.sleep(PAUSE_SECONDS)
-        return asyncio.run(turn(here.study_file(**SETTINGS), is_ahead=False))
+        return run_now(turn(here.study_file(**SETTINGS), is_ahead=False))
 
     return take

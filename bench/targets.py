@@ -10,7 +10,6 @@ The machine's AES and fsync figures are printed beside them: every study waits f
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from bench.peers.job import NODES, WAYS, job_table, turn
 from bench.peers.machine import fsync_seconds
 from bench.peers.turns import COLUMNS, Turn, round_robin, row
 from bench.table import Figure, show
+from umpc.api.event_loop import run_now
 from umpc.cli.memory import tune_memory
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
@@ -58,7 +58,7 @@ def main(turns: int = TURNS) -> list[Figure]:
     with site(job_table(), NODES) as here:
         jobs = {PLAIN: _way(here, DEALER, False), AHEAD: _way(here, DEALER, True)}
         taken = round_robin(jobs, turns)
-        dealt = asyncio.run(dealt_an_edge(here.study_file(**DEALER)))
+        dealt = run_now(dealt_an_edge(here.study_file(**DEALER)))
     table, source = bank_table()
     with site(table, GRID_NODES) as here:
         taken |= round_robin({CELLS: _way(here, {**GRID, "bins": BINS}, False)}, turns)
@@ -82,7 +82,7 @@ def figures_of(taken: Mapping[str, Sequence[Turn]], dealt: float) -> list[Figure
 def _way(here: Site, settings: dict[str, Any], is_ahead: bool) -> Callable[[], Turn]:
     def take() -> Turn:
         time.sleep(PAUSE_SECONDS)
-        return asyncio.run(turn(here.study_file(**settings), is_ahead))
+        return run_now(turn(here.study_file(**settings), is_ahead))
 
     return take
 

@@ -6,7 +6,6 @@ is the coordinator. Every turn is a whole study with real processes over TLS.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from bench.harness import RECORDS, Site
 from bench.peers.turns import Turn
+from umpc.api.event_loop import run_now
 from umpc.cli.table import DemoTable
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.studyfile import load_study_file
@@ -52,7 +52,7 @@ def ways(site: Site) -> dict[str, Callable[[], Turn]]:
 
 
 def _way(site: Site, settings: dict[str, Any], is_ahead: bool) -> Callable[[], Turn]:
-    return lambda: asyncio.run(turn(site.study_file(**settings), is_ahead))
+    return lambda: run_now(turn(site.study_file(**settings), is_ahead))
 
 
 async def turn(path: Path, is_ahead: bool) -> Turn:

@@ -29,3 +29,26 @@ def test_a_failure_of_its_own_comes_back():
 
     with pytest.raises(PeerUnavailable):
         run_now(study())
+
+
+def test_a_late_word_of_grpc_to_a_former_loop_is_not_told_and_other_faults_are(caplog):
+    """The callback is of the present loop: gRPC calls it, and it calls the closed one."""
+    run_now(asyncio.sleep(0))
+
+    class PollerCompletionQueue:
+        def _handle_events(self) -> None:
+            former.call_soon_threadsafe(print)
+
+    former = asyncio.new_event_loop()
+    former.close()
+
+    async def study() -> None:
+        asyncio.get_running_loop().call_soon(PollerCompletionQueue()._handle_events)
+        await asyncio.sleep(0)
+        assert not caplog.records
+        asyncio.get_running_loop().call_soon(lambda: former.call_soon_threadsafe(print))
+        await asyncio.sleep(0)
+
+    run_now(study())
+    assert [record.name for record in caplog.records] == ["asyncio"]
+    assert "Event loop is closed" in caplog.text

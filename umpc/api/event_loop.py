@@ -40,6 +40,7 @@ async def _interruptible(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
 
     A study that is cancelled closes its connections, and then its peers seem to be lost.
     """
+    asyncio.get_running_loop().set_exception_handler(_tell)
     try:
         return await coroutine
     except UmpcError:
@@ -47,3 +48,14 @@ async def _interruptible(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
         if task is not None and task.cancelling():
             raise asyncio.CancelledError from None
         raise
+
+
+def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what went wrong in a callback, but for what gRPC says to the loop of an earlier run.
+
+    It may tell a closed loop that a call has ended, in a callback of the present one. Nobody waits
+    for that, and each later word of gRPC has a callback of its own.
+    """
+    is_of_grpc = "PollerCompletionQueue" in context.get("message", "")
+    if not (is_of_grpc and isinstance(context.get("exception"), RuntimeError)):
+        loop.default_exception_handler(context)
