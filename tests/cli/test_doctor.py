@@ -239,7 +239,7 @@ def test_each_fault_of_the_disk_is_red(site, monkeypatch):
 
 def test_a_prepared_study_and_long_amounts_are_shown_in_few_characters(site):
     site.spend(Fraction(1, 3) + Fraction(1, 10**30))
-    cost = PreparedCost(b"p" * 32, "tau", BudgetCost(Fraction(2), Fraction(0)), 1e12)
+    cost = PreparedCost(b"p" * 32, "tau", BudgetCost(Fraction(2), Fraction(0)), 1e10)
     write_prepared(prepared_beside(site.ledger), [cost])
     _, output = site.doctor()
     assert "epsilon 2.66666 left of 5 (0 spent, 2.33334 reserved), delta " in output

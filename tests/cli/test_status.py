@@ -138,7 +138,7 @@ def test_long_amounts_are_rounded_so_that_no_more_is_left(site):
 def test_a_prepared_study_is_shown_with_what_it_reserves(site):
     with Ledger(site.ledger, "t", Fraction(5), Fraction(0)):
         assert site.status()[1]["prepared"] == "no study"
-        cost = PreparedCost(b"p" * 32, "tau", BudgetCost(Fraction(2), Fraction(0)), 1e12)
+        cost = PreparedCost(b"p" * 32, "tau", BudgetCost(Fraction(2), Fraction(0)), 1e10)
         write_prepared(prepared_beside(site.ledger), [cost])
         code, shown, _ = site.status()
     assert code == 0 and shown["prepared"] == f"study 'tau', hash {'70' * 8}"

@@ -16,7 +16,7 @@ from tests.support.shuffled import shuffled_study
 from tests.support.studies import GINI, KENDALL, make_study
 from umpc.errors import PolicyRefused
 from umpc.node.policy import ANYTHING, Policy
-from umpc.study.computation import computation_hash
+from umpc.study.computation import Computation, computation_hash
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins, FieldText
 
@@ -293,6 +293,10 @@ def test_bins_and_levels_are_part_of_the_computation_that_a_hash_allows():
     assert len(hashes) == 5
     same = plain.replaced(bins=(FieldBins(field, cuts=("2.0",)),), levels=0)
     assert computation_hash(same) == computation_hash(others[0])
+    (usual,) = {each.count for each in local_study("bell-ldp").settings.bins}
+    named = local_study("bell-ldp", bins=(FieldBins(field, usual),))
+    assert computation_hash(named) == computation_hash(local_study("bell-ldp"))
+    assert not Computation.of(named).coarser, "lists of hashes hold that name usual bins"
     only_plain = Policy(kernels=frozenset({computation_hash(plain)}), min_colluding=0)
     assert allows(only_plain, plain)
     assert f"add {computation_hash(others[0])} to kernels" in refusal(only_plain, others[0])

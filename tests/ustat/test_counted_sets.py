@@ -88,3 +88,7 @@ def test_the_characteristic_function_is_that_of_both_parts(share, edges, factor)
     exact = exact * np.exp(-sign * 1j * TIMES * rarer)
     own = law.modulus(TIMES) * np.exp(1j * law.angle(TIMES))
     assert np.allclose(own, exact, rtol=0, atol=1e-9)
+
+
+def test_a_share_that_is_lost_in_rounding_divides_by_nothing():
+    assert 0 <= CountedSets(-2.0, 1.1e-16, 100, 1.0).std < 1e-6

@@ -299,7 +299,7 @@ def _coarser(study: Study) -> Iterator[tuple[str, str]]:
     """The bins and levels in which values count as equal, if the study chooses some."""
     from umpc.study.computation import unusual
 
-    chosen = unusual(study.settings)
+    chosen = unusual(study)
     for bins in chosen.get("bins", ()):
         cuts = f"cut at {', '.join(bins.cuts)}"
         yield "  bins", f"{bins.field!r}: {cuts if bins.cuts else f'{bins.count} of equal width'}"

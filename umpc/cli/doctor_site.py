@@ -145,13 +145,14 @@ def check_ledger(config: NodeConfig) -> Iterator[Finding]:
         raise place.of_other_data(config.dataset, account.dataset)
     yield Finding("ledger", f"{place.ledger}: verified with its anchor, {snapshot.head}")
     yield from _private(place.key)
+    is_used_up = not account.largest_epsilon()
     prepared = reserve_prepared(account, config.ledger)
     left = f"epsilon {balance_text(account.epsilon())}, delta {balance_text(account.delta())}"
     if prepared:
         left += f"; reserved for studies prepared ahead: {len(prepared)}"
     if account.total.epsilon != config.epsilon:
         left += f"; {config.file.name} gives epsilon {config.epsilon} from the next start on"
-    elif not account.largest_epsilon():
+    elif is_used_up:
         error = InsufficientBudget(
             f"{left}: every study is refused. Raise epsilon under [budget], if your rules allow "
             "that, or wait until a reservation ends"

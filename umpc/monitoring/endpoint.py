@@ -109,7 +109,7 @@ def _names_this_machine(host: str) -> bool:
 
     A browser always sends one; a probe of HTTP/1.0 may send none.
     """
-    name = host.rpartition(":")[0] if ":" in host else host
+    name = (host.rpartition(":")[0] if ":" in host else host).lower()
     return name in ("", "localhost") or _is_local(name)
 
 

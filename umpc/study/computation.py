@@ -14,7 +14,6 @@ from typing import Any, Self
 
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins, FieldText, exact
-from umpc.study.settings import Settings
 
 HASH_TAG = "umpc computation 1"
 """The first part of the text that `Computation.hash` hashes: its purpose and its version."""
@@ -72,7 +71,7 @@ class Computation:
                 (part.statistic, part.estimator, part.sums, part.stratum) for part in study.several
             ),
             strata=study.stratum_field,
-            coarser=_coarser(study.settings),
+            coarser=_coarser(study),
         )
 
     @property
@@ -91,17 +90,21 @@ def computation_hash(study: Study) -> str:
     return Computation.of(study).hash
 
 
-def unusual(settings: Settings) -> dict[str, Any]:
-    """The settings that make values coarser and have not their default, by key."""
+def unusual(study: Study) -> dict[str, Any]:
+    """The settings that make values coarser and are not the protocol's usual ones, by key."""
+    settings = study.settings
     usual = type(settings)()
-    values = {key: getattr(settings, key, None) for key in COARSER}
-    return {key: value for key, value in values.items() if value != getattr(usual, key, None)}
+    values: dict[str, Any] = {key: getattr(settings, key, None) for key in COARSER}
+    found = {key: value for key, value in values.items() if value != getattr(usual, key, None)}
+    if bins := found.get("bins"):
+        found["bins"] = [each for each in bins if not settings.has_usual_bins(each, study.schema)]
+    return {key: value for key, value in found.items() if value}
 
 
-def _coarser(settings: Settings) -> tuple[tuple[str, object], ...]:
+def _coarser(study: Study) -> tuple[tuple[str, object], ...]:
     return tuple(
         (key, _exact_bins(value) if key == "bins" else value)
-        for key, value in unusual(settings).items()
+        for key, value in unusual(study).items()
     )
 
 

@@ -88,7 +88,7 @@ class Report:
         on the records it is estimated from the answers, and rather too large.
     noise_std_if_honest: the same with the same setting of the noise in grade honest.
     noise_low, noise_high: the 95 % interval of the noise alone, for the value on the sampled sets;
-        None where it has no end.
+        None where the interval has no such end.
     sampling_std: the standard deviation from taking E instead of all sets, at most, given the
         released means.
     sampling_std_bound: the same without the released means, which is larger (Sinh & Ramon 2025,

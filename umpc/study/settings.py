@@ -24,7 +24,8 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from umpc.errors import StudyError
-from umpc.study.parts import Participant
+from umpc.study.parts import FieldBins, Participant
+from umpc.ustat.schema import Schema
 
 TAG_FIELD = "protocol"
 
@@ -55,6 +56,10 @@ class Settings:
     def computed(self, kernels: tuple[str, ...]) -> tuple[str, ...]:
         """The texts that stand for the kernels in a computation's hash (`computation.py`)."""
         return kernels
+
+    def has_usual_bins(self, bins: FieldBins, schema: Schema) -> bool:
+        """Whether these are the bins that a field has where the study names none."""
+        return False
 
     @property
     def edges(self) -> str:

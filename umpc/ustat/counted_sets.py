@@ -54,7 +54,7 @@ class CountedSets:
         """Independent draws whose means add up to the error."""
         width = self.high - self.low
         share = min(self.high, -self.low) / width
-        chance = 1 - self.factor * (1 - share)
+        chance = max(share, 1 - self.factor * (1 - share))  # they differ in rounding at factor 1
         draws = self.edges * share / chance
         if chance <= EXCESS * draws * (1 - chance):
             whole = float(ceil(draws))

@@ -59,7 +59,19 @@ def test_a_study_that_was_charged_or_is_held_counts_once(path):
     assert account.epsilon().reserved == Fraction(1, 3)
 
 
-@pytest.mark.parametrize("text", ["{", "{}\n", "[]\n", '"x"\n', "\xff", waiting(A).encode()[:-9]])
+LINE = waiting(A).encode()
+EPSILON = f'"epsilon": "{waiting(A).cost.epsilon}"'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", "{}\n", "[]\n", '"x"\n', "\xff", LINE[:-9]),
+        LINE.replace(EPSILON, '"epsilon": "1/0"'),
+        LINE.replace(EPSILON, '"epsilon": "-1"'),
+        LINE.replace(f'"until": {waiting(A).until}', '"until": Infinity'),
+    ],
+)
 def test_another_text_counts_nothing(path, text):
     with opened(path):
         pass

@@ -27,6 +27,8 @@ COMMA = NumberFormat(",")
         ({"1.234.567": 2}, COMMA, 'have thousands separators: write thousands = "."'),
         ({"1\u202f234": 2}, PLAIN, 'have thousands separators: write thousands = " "'),
         ({"1,5": 1, "2.5": 4}, PLAIN, "such as '2.5', do not: write all of them in one way"),
+        ({"1.234": 9, "2,5": 1}, PLAIN, "'1.234', would be others (1234): correct these values"),
+        ({"1.234,5": 9, "1.234": 1}, PLAIN, "thousands = \".\" under [data], if '1.234' is 1234"),
         ({"<5": 1, "7": 2}, PLAIN, "such as '<5', hold other characters beside the number"),
         ({"12 %": 9, "12,5 %": 9}, PLAIN, "18 value(s), such as '12 %', hold other characters"),
         ({"1 mg": 1, "?": 2}, PLAIN, "2 value(s), such as '?', often stand for a missing value"),

@@ -25,6 +25,9 @@ from umpc.node.budget.budget_account import Account, BudgetCost
 
 log = logging.getLogger("umpc.node")
 
+LATEST = 1e11
+"""Seconds since 1970 that no prepared study is kept until."""
+
 
 @dataclass(frozen=True)
 class PreparedCost:
@@ -55,6 +58,8 @@ class PreparedCost:
         found: dict[str, Any] = json.loads(line)
         delta = None if found["delta"] is None else Fraction(found["delta"])
         cost = BudgetCost(Fraction(found["epsilon"]), delta, decode_events(found["events"]))
+        if cost.epsilon < 0 or not 0 <= float(found["until"]) < LATEST:
+            raise ValueError("no node writes such a line")
         return cls(bytes.fromhex(found["study"]), found["name"], cost, float(found["until"]))
 
 
@@ -94,7 +99,7 @@ def reserve_prepared(
     try:
         lines = prepared_beside(ledger).read_text(encoding="utf-8").splitlines()
         entries = [PreparedCost.decode(line) for line in lines]
-    except (OSError, ValueError, KeyError, TypeError, EncodingError):
+    except (OSError, ValueError, KeyError, TypeError, ArithmeticError, EncodingError):
         return []  # there is none, or no node of this version wrote it
     found = [
         each

@@ -112,6 +112,15 @@ class Spelling:
         rest = {text: n for text, n in self.elsewhere.items() if format.plain(text) is None}
         return Counter(own) + Counter(rest)
 
+    def _changed_by(self, format: NumberFormat) -> dict[str, str]:
+        """The numbers of the table that are other numbers in another format: text → the other."""
+        found = {}
+        for text in (*self.numbers, *self.elsewhere):
+            own, new = self.format.plain(text), format.plain(text)
+            if own is not None and new is not None and float(own) != float(new):
+                found[text] = new
+        return found
+
     def advice(self) -> Iterator[str]:
         """Yield a part of a sentence for each kind of words: how many, an example, what to do."""
         if other := self.in_another_format:
@@ -142,7 +151,16 @@ class Spelling:
                 f"have {kinds}, and other numbers of the table, such as {min(lost)!r}, do not: "
                 "write all of them in one way"
             )
+        changed = self._changed_by(self.better[0])
+        counts = Counter(self.numbers) + Counter(self.elsewhere)
+        if sum(counts[text] for text in changed) >= _total(self.in_another_format):
+            return (
+                f"have {kinds}, in which other numbers of the table, such as {min(changed)!r}, "
+                f"would be others ({changed[min(changed)]}): correct these values"
+            )
         written = f"have {kinds}: write {first} under [data]"
+        if changed:
+            written += f", if {min(changed)!r} is {changed[min(changed)]}"
         if not others:
             return written
         example = min(self.in_another_format)
@@ -178,6 +196,7 @@ class Spelling:
         """Order formats: first those that read most, then those that change fewest keys."""
         changed = format.decimal != self.format.decimal
         gained = _total(self._read_by(format)) - _total(self._lost_by(format))
+        gained -= len(self._changed_by(format))
         return -gained, changed + (format.thousands != self.format.thousands)
 
     def _listed(self) -> str:

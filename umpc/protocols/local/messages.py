@@ -153,7 +153,7 @@ class ClassMessages(_OfClasses):
         covers = limits.covers if limits else "the value on all pairs of the two classes"
         counted = "half" if self.protocol.variant == "half" else "nothing"
         said = (
-            f"{groups} groups of neighbouring scores have too few records for their noise: pairs "
+            f"{groups} group(s) of neighbouring scores with too few records for their noise: pairs "
             f"inside them count {counted}, and the interval has no part for this error; more "
             f"records, a larger epsilon or fewer levels make it smaller"
         )

@@ -16,7 +16,7 @@ from umpc.study.document import Study
 from umpc.study.parts import FieldBins
 from umpc.study.rules import check_between_0_and_1, check_choice
 from umpc.study.settings import Settings, describe
-from umpc.ustat.schema import FieldSchema
+from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
 
@@ -64,6 +64,9 @@ class CellSettings(
     @property
     def newer(self) -> tuple[str, ...]:
         return ("cell_kernel",)
+
+    def has_usual_bins(self, bins: FieldBins, schema: Schema) -> bool:
+        return bins == usual_bins(schema[bins.field])
 
     @property
     def kernel_of_cells(self) -> str:
