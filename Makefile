@@ -66,7 +66,7 @@ test: $(VENV)/.dev  ## run the tests on all cores, without those of `make long`
 long: $(VENV)/.dev  ## run the tests that take too long for `make test`: about half an hour on two cores
 	UMPC_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-test-r: $(VENV)/.demo  ## check the R package in clients/r; install R and its packages from Debian's if one is missing
+test-r: $(VENV)/.demo  ## check the R package in clients/r; install R's Debian packages if one is missing
 	@command -v R > /dev/null && Rscript -e 'need <- c("jsonlite", "testthat", "survival")' \
 	    -e 'quit(status = !all(need %in% rownames(installed.packages())))' || \
 	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends $(R_PACKAGES)

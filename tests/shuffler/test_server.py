@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -27,7 +26,6 @@ from umpc.errors import (
 from umpc.node.attempts.delivery import ShufflerStream, ShufflerStreams
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.ghazi_shuffle.node import frames_to
-from umpc.shuffler import server as shuffler
 from umpc.shuffler.server import ALLOWED, ShufflerServer
 from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
@@ -399,35 +397,3 @@ def test_a_new_run_takes_the_place_of_one_whose_coordinator_is_gone(identities):
         assert [len(heap) for heap in await collect(new)] == [1, 1]
 
     run(identities, scenario)
-
-
-def test_attempts_that_a_coordinator_made_up_leave_nothing_and_real_ones_a_bounded_memory(
-    identities, monkeypatch
-):
-    monkeypatch.setattr(shuffler, "REMEMBERED", 3)
-    both = tuple(Participant(name, "127.0.0.1:1") for name in ("shuffler-1", "shuffler-2"))
-    study = with_facts(shuffled_study(2), shufflers=both)
-    first, *others = [bytes([number]) * 32 for number in range(5)]
-
-    async def scenario() -> list[bytes]:
-        here = ShufflerServer(identities["shuffler-2"], lambda error: None, AUTHORITY.verify)
-
-        def run_of(attempt: bytes, *, delivers: bool) -> dict[int, bytes]:
-            run = here._run_of(study, attempt)
-            before = dict(run.seen)
-            if delivers:
-                run.seen[0] = b"digest"
-            run.fail(StudyAborted("over"))
-            return before
-
-        for _ in range(10):
-            run_of(os.urandom(32), delivers=False)
-        assert not here._seen
-        for attempt in (first, *others[:2]):
-            run_of(attempt, delivers=True)
-        assert run_of(first, delivers=False) == {0: b"digest"}, "a later run knows what came"
-        for attempt in others[2:]:
-            run_of(attempt, delivers=True)
-        return list(here._seen)
-
-    assert asyncio.run(scenario()) == [first, *others[2:]]

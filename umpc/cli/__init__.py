@@ -34,6 +34,7 @@
 | `node_page.py` | `umpc node page`: a page with pending studies, budget and history |
 | `audit.py` | `umpc audit`: show, verify and export a node's audit trail |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, and set its anchor again |
+| `budget_shown.py` | a ledger's sums and studies, as tables or as JSON |
 | `study.py` | `umpc study`: check, prepare, run or watch a study |
 | `watch.py` | `umpc study watch`: how far a run is, and who is connected |
 | `wait.py` | `umpc study run --wait`: a run as soon as every site has accepted |

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.ledgers import A, B, D, opened
 from tests.support.site_tables import let_duckdb_read_all
-from umpc.cli.budget import same_data
+from umpc.cli.budget_shown import same_data
 from umpc.errors import EncodingError
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
