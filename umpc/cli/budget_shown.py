@@ -1,4 +1,4 @@
-"""What `umpc budget show` shows of a ledger: its sums and its studies, as tables or as JSON."""
+"""A ledger's sums and studies, as `umpc budget show` prints them: in tables or as JSON."""
 
 from __future__ import annotations
 
