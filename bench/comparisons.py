@@ -4,8 +4,7 @@ A chunk of any study above 1,000 edges compares by tables: in numpy, or by the c
 there is one. Both are measured. The work of an owner is all from its seed and its material to its
 shares of [d < 0] and [d = 0]: rows, masks, openings and combined pieces. The work of the dealer is
 its material. A turn takes CHUNKS different chunks one after the other, as a study of so many does.
-The first chunk after a pause finds cold caches, and is slower than the others: at 8 bits in numpy,
-one chunk alone has 20 to 22 % of AES where eight have 32 to 36 %.
+The first chunk after a pause finds cold caches, and is slower than the others.
 
 A key of w bits takes w − 5 AES blocks of an owner. So the share "of AES" is that of an owner who
 evaluates as many keys: a processor that did nothing but the blocks of keys would have 100 %.

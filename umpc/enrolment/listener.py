@@ -43,9 +43,9 @@ MOST_BYTES = 1 << 14
 """The limit of a request. One of a site has about 900."""
 PAUSE_SECONDS = 10
 """Longest time without a byte."""
-HEAD_SECONDS = 5
-"""Longest time until a call has begun TLS and sent its header. So silent callers of a few places do
-not hold all threads."""
+REQUEST_SECONDS = 5
+"""Longest time until a call has begun TLS and sent its whole request. So silent callers of a few
+places do not hold all threads."""
 CALL_SECONDS = 20
 """Longest time of the rest of a call."""
 END_SECONDS = 0.1
@@ -151,10 +151,10 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def setup(self) -> None:
-        """Begin TLS, with a limit on the time until the header is there."""
+        """Begin TLS, with a limit on the time until the request is there."""
         self.request.settimeout(PAUSE_SECONDS)
         self._line = self.request.dup()
-        self._limit = self._hang_up_after(HEAD_SECONDS)
+        self._limit = self._hang_up_after(REQUEST_SECONDS)
         try:
             self.request = self.server.context.wrap_socket(self.request, server_side=True)
         except BaseException:
@@ -186,12 +186,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a request."""
-        self._limit.cancel()
-        self._limit = self._hang_up_after(CALL_SECONDS)
         length = self.headers.get("Content-Length", "")
         size = int(length) if length.isdecimal() and len(length) < 9 else 0
         # A connection that ends with unread bytes may lose the answer.
         content = self.rfile.read(min(size, 4 * MOST_BYTES))
+        self._limit.cancel()
+        self._limit = self._hang_up_after(CALL_SECONDS)
         if self.path != PATH or not 0 < size <= MOST_BYTES:
             self._refuse(HTTPStatus.BAD_REQUEST, f"POST {PATH} with a request's text was expected")
             return
