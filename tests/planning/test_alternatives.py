@@ -272,6 +272,22 @@ def test_a_table_with_missing_words_and_values_outside_is_read_and_said(file, tm
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [("none.csv", None, "no such file"), ("short.csv", "age\n30\n", "the study's field 'wage'")],
+)
+def test_an_error_of_a_table_like_the_sites_names_the_file_and_no_node(
+    file, tmp_path, name, text, reason
+):
+    path = tmp_path / name
+    if text:
+        path.write_text(text, encoding="utf-8")
+    options = ["--records", RECORDS, "--like", str(path)]
+    ended = CliRunner().invoke(umpc, ["plan", str(file(edges="2n")), *options])
+    said = str(ended.exception)
+    assert str(path) in said and reason in said and "node" not in said
+
+
+@pytest.mark.parametrize(
     ("records", "reasons"),
     [
         (

@@ -43,7 +43,7 @@ from umpc.node.table.batch import Batch
 from umpc.node.table.fingerprint import Cohort, CohortHash, selection_of
 from umpc.node.table.people import PeopleSoFar, Places
 from umpc.node.table.small_csv import is_small, read_small
-from umpc.node.table.source import TableSite, TableSource
+from umpc.node.table.source import OwnersTable, TableSite, TableSource
 from umpc.node.table.units import (
     FieldUnits,
     Misfit,
@@ -100,7 +100,7 @@ def load_records(
     source: TableSource,
     fields: Sequence[FieldSchema],
     *,
-    node: str,
+    node: str | None,
     where: Condition | None = None,
     person: Person | None = None,
     progress: Path | None = None,
@@ -108,6 +108,8 @@ def load_records(
     """Read the study's fields of every complete row, as integers in units of the resolution.
 
     Args:
+        node: the name in errors; None where the table's owner runs a command, whose errors name
+            the file and all that is known.
         where: a condition; records for which it does not hold are left out.
         person: at most so many records of one person count, the first ones that are left.
         progress: the file that says how far a long reading is (`reading_progress.py`).
@@ -116,7 +118,7 @@ def load_records(
     Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
         UnknownField, RangeError (resolution beyond a double). None of them depends on a value.
     """
-    site = TableSite(node, source.path)
+    site = OwnersTable("", source.path) if node is None else TableSite(node, source.path)
     for schema in fields:
         check_resolution(schema, site)
     gathered = _Gathered(source, fields, where, person)
@@ -209,13 +211,14 @@ class _Gathered:
         return Records(columns, self._count, self._dropped, misfits, cohort)
 
 
-def require_numbers(records: Records, *, node: str) -> Records:
+def require_numbers(records: Records, *, table: str) -> Records:
     """Return the records, if none of their values counts as a number that it is not.
 
     This is for commands of the table's own owner. A node must not ask: its answer would tell.
+    Args: table: the name in errors.
     Raises: NotNumeric.
     """
     for misfit in records.misfits:
         if len(misfit.unknown):
-            raise NotNumeric(f"{node}: {misfit}. Correct the table, or name the word as missing")
+            raise NotNumeric(f"{table}: {misfit}. Correct the table, or name the word as missing")
     return records

@@ -11,7 +11,7 @@ import numpy as np
 
 from umpc.crypto.prg import Stream
 from umpc.crypto.signing import verify_nobody
-from umpc.errors import StudyError
+from umpc.errors import ConfigError, StudyError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.planning.expected_edges import expected_hypergraph, is_expected
 from umpc.planning.reference_table import ReferenceTable
@@ -37,7 +37,7 @@ def reference_table_of(
         missing: words of the file that stand for no value, beside the usual ones.
         tell: told how many values were clipped, and how many records were left out.
 
-    Raises: as `load_records`; NotNumeric.
+    Raises: as `load_records`; ConfigError (no such file); NotNumeric.
     """
     study = attempt.study
     if file is None:
@@ -54,8 +54,13 @@ def reference_table_of(
     source = TableSource(file, delimiter)
     if missing:
         source = replace(source, missing=(*source.missing, *missing))
-    loaded = load_records(source, fields, node=file.stem, where=study.condition)
-    table = require_numbers(loaded, node=file.stem)
+    if not file.is_file():
+        raise ConfigError(
+            f"--like {file}: a CSV or Parquet file was expected, and there is no such file. "
+            "Correct the path"
+        )
+    loaded = load_records(source, fields, node=None, where=study.condition)
+    table = require_numbers(loaded, table=file.name)
     for misfit in table.misfits:
         tell(f"{file.name}: {misfit}")
     if table.dropped:

@@ -58,11 +58,11 @@ def test_both_kinds_of_a_field_are_in_one_line_of_at_most_twenty_rows_each(tmp_p
 
 def test_an_owner_is_refused_text_where_nobody_else_hears_it(tmp_path):
     clipped = load(table(tmp_path, "age\n200\n"))
-    assert require_numbers(clipped, node="a") is clipped
+    assert require_numbers(clipped, table="a") is clipped
     with pytest.raises(
         errors.NotNumeric, match="data rows 1 are no numbers and count as the lower"
     ):
-        require_numbers(load(table(tmp_path, "age\nx\n")), node="a")
+        require_numbers(load(table(tmp_path, "age\nx\n")), table="a")
 
 
 CELLS = st.sampled_from(["", "NA", "nan", "0", "-3", "7341", "1e999", "-inf", "red", "blue", "x y"])
@@ -103,7 +103,7 @@ def test_values_between_two_steps_are_told_to_the_administrator_only(tmp_path):
         "2 of 4; data rows 2, 4 were rounded to the nearest step, which can change ranks (the first"
     )
     assert "umpc study check STUDY --table" in str(misfit) and "30" not in repr(records)
-    assert require_numbers(records, node="a") is records
+    assert require_numbers(records, table="a") is records
 
 
 @settings(max_examples=30)

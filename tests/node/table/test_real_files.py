@@ -136,7 +136,7 @@ def test_a_mark_of_missing_values_is_named_with_the_setting_to_write(tmp_path, m
     with pytest.raises(
         errors.NotNumeric, match=r"under .data.*Correct the table, or name the word"
     ):
-        require_numbers(load(path), node="a")
+        require_numbers(load(path), table="a")
     assert "marks" not in str(load(path, missing=("", mark)).misfits[0])
 
 
