@@ -22,6 +22,9 @@ EDGES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 FLAT = (10_000, 10_000_000)
 """Between these sizes of E the cost of an edge should stay the same, within FLAT_BY."""
 FLAT_BY = 0.2
+LARGE = (1_000_000, 10_000_000)
+"""Between these sizes of E a node's memory grows by at most MOST_AN_EDGE bytes an edge."""
+MOST_AN_EDGE = 24
 NODES = (2, 4, 8, 16, 32)
 GRID = {"backend": "grid", "edges": "all"}
 AGES = 69
@@ -38,6 +41,7 @@ KEYS = (
     "bytes_online",
     "bytes_offline",
     "memory",
+    "node_memory",
 )
 
 
@@ -49,7 +53,7 @@ def main() -> list[Figure]:
         for r, each in zip(over_edges, added, strict=True)
     ]
     show("Kendall, 4,521 records, 2 nodes, over |E|", ("edges", "study", "an edge more"), rows)
-    return [flatness(over_edges)]
+    return [flatness(over_edges), memory_of_an_edge(over_edges)]
 
 
 def sweep_edges() -> list[Point]:
@@ -103,6 +107,15 @@ def flatness(rows: Sequence[Point]) -> Figure:
     return Figure("cost of an edge, 1e4 to 1e7 edges", shown, f"within ±{FLAT_BY:.0%}", is_flat)
 
 
+def memory_of_an_edge(rows: Sequence[Point]) -> Figure:
+    """The peak memory of a node, E included, that one more edge adds; in bytes."""
+    smaller, larger = (next(row for row in rows if row["size"] == size) for size in LARGE)
+    grown = (larger["node_memory"] - smaller["node_memory"]) / (LARGE[1] - LARGE[0])
+    target = f"at most {MOST_AN_EDGE} bytes"
+    name = "a node's memory of an edge, 1e6 to 1e7 edges"
+    return Figure(name, f"{grown:.1f} bytes", target, grown <= MOST_AN_EDGE)
+
+
 def _added(smaller: Point, larger: Point) -> float:
     """Seconds of one more edge, between two sizes."""
     seconds = larger["seconds_total"] - smaller["seconds_total"]
@@ -113,8 +126,10 @@ def _point(here: Site, size: int, changes: dict[str, Any]) -> Point:
     """Medians of the studies of one size."""
     runs = RUNS if size <= 1_000_000 else 1
     reports = [here.study(**changes) for _ in range(runs)]
-    middle = {key: median(report[key] for report in reports) for key in KEYS[1:-1]}
-    return {"size": size, **middle, "memory": max(here.memory().values())}
+    middle = {key: median(report[key] for report in reports) for key in KEYS[1:-2]}
+    peaks = here.memory()
+    of_nodes = max(peak for name, peak in peaks.items() if name != "dealer")
+    return {"size": size, **middle, "memory": max(peaks.values()), "node_memory": of_nodes}
 
 
 def picture(
@@ -173,7 +188,8 @@ def pictures() -> None:
     title = "All pairs by the grid, and 2n pairs"
     picture("grid-records", title, "records", sweep_records_by_grid(), by_pairs)
     picture("grid-cells", "Kendall by the grid, 4 nodes", "cells", sweep_cells())
-    show("", ("work", "measured", "target"), [flatness(edges)[:3]])
+    figures = [flatness(edges), memory_of_an_edge(edges)]
+    show("", ("work", "measured", "target"), [figure[:3] for figure in figures])
 
 
 if __name__ == "__main__":
