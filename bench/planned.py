@@ -49,7 +49,7 @@ def real_run(records: int, nodes: int, **changes: str) -> list[Row]:
     attempt = attempt_over(study, counts)
     cost = protocol_of(study).cost(attempt)
     largest = max(size for name, size in memory.items() if name != "dealer")
-    planned = predict_memory(attempt)
+    planned = predict_memory(attempt, cost)
     name = f"{nodes} nodes, {records:,} records, {study.protocol}"
     bytes_planned = f"{cost.bytes_online:,} + {cost.bytes_offline:,}"
     bytes_run = f"{report['bytes_online']:,} + {report['bytes_offline']:,}"

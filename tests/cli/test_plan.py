@@ -74,7 +74,7 @@ def test_rounds_and_bytes_are_those_of_the_plan(file):
         cost.bytes_online,
         cost.bytes_offline,
     )
-    assert values["edges"] == 240 and values["memory"] == predict_memory(attempt)
+    assert values["edges"] == 240 and values["memory"] == predict_memory(attempt, cost)
     assert values["seconds_total"] > values["seconds_offline"] + values["seconds_online"] > 0
 
 

@@ -31,7 +31,7 @@ def test_a_long_run_is_announced_with_the_costs_of_the_plan(monkeypatch):
     found, cost = forecast(attempt), protocol_of(attempt.study).cost(attempt)
     assert found.seconds > 6_000_000 * 2e-4 / 2
     assert found.bytes == cost.bytes_online + cost.bytes_offline
-    assert found.memory == predict_memory(attempt)
+    assert found.memory == predict_memory(attempt, cost)
 
 
 def test_progress_says_what_a_run_takes_and_the_time_left(capsys):

@@ -50,7 +50,7 @@ def forecast(attempt: Attempt) -> Forecast | None:
     seconds = seconds_of(attempt, cost, table, network, {}).total
     if seconds <= LONG:
         return None
-    return Forecast(seconds, cost.bytes_online + cost.bytes_offline, predict_memory(attempt))
+    return Forecast(seconds, cost.bytes_online + cost.bytes_offline, predict_memory(attempt, cost))
 
 
 def _is_brief(attempt: Attempt, cost: Cost) -> bool:

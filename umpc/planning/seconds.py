@@ -56,16 +56,16 @@ LINK_SECONDS = 0.03
 """Seconds of both ends of a link to set up 128 transfers over curve points.
 
 They were measured on one machine, too. `make bench` prints them."""
-PROCESS_BYTES = 120 << 20
+PROCESS_BYTES = 150 << 20
 """The memory of a process with its libraries and no study."""
-WINDOWS_BYTES = 64 << 20
-"""The most memory of material and messages that wait."""
+MATERIAL_BYTES, WINDOWS_BYTES = 160 << 20, 32 << 20
+"""The most memory of material that waits or is being used, and of messages on their way."""
 VECTORS = 2.5
 """The vectors of cells that a node of a grid holds at the same time: its own, a mask, a total.
 
 `python -m bench.planned` measures all of these."""
-LISTED_EDGE_BYTES = 80
-"""The memory of an edge while E is drawn and sorted by owners.
+LISTED_EDGE_BYTES = 20
+"""The memory of an edge while E is drawn and sorted by owners; `python -m bench scaling` prints it.
 
 E of all sets of records is never listed."""
 
@@ -279,13 +279,14 @@ def seconds_of(
     return predict_seconds(attempt, cost, machines[key], network)
 
 
-def predict_memory(attempt: Attempt) -> int:
-    """The approximate memory of the largest process, in bytes."""
+def predict_memory(attempt: Attempt, cost: Cost) -> int:
+    """The approximate memory of the largest process, in bytes. Args: cost: of this attempt."""
     sizes = attempt.sizes
-    waiting = float(WINDOWS_BYTES)
+    material = cost.bytes_dealt / max(1, len(attempt.members))
+    waiting = min(MATERIAL_BYTES, material) + min(WINDOWS_BYTES, cost.most_sent)
     if isinstance(attempt, SharedAttempt) and not attempt.hypergraph.cells:
         # no edge is evaluated by its owners: the nodes send a vector, and get its total
-        waiting = VECTORS * protocol_of(attempt.study).cost(attempt).most_sent / 2
+        waiting = VECTORS * cost.most_sent / 2
     listed = 0 if sizes.edges == sizes.sets else LISTED_EDGE_BYTES * sizes.edges
     records = max((member.records for member in attempt.members), default=0)
     columns = 16 * len(attempt.study.fields) * records

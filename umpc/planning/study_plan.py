@@ -113,7 +113,7 @@ def _own(
         "rounds": cost.rounds,
         "bytes_online": cost.bytes_online,
         "bytes_offline": cost.bytes_offline,
-        "memory": predict_memory(attempt),
+        "memory": predict_memory(attempt, cost),
         "seconds_offline": seconds.offline,
         "seconds_online": seconds.online,
         "seconds_total": seconds.total,
