@@ -14,6 +14,7 @@ what to do.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import logging
 import os
@@ -201,13 +202,10 @@ def fetched(source: TableSource, site: TableSite) -> Iterator[TableSource]:
     with TemporaryDirectory(prefix="umpc-names-") as folder, ExitStack() as opened:
         progress = _BytesSoFar(sum(each.size for each in found))
         for each in found:
-            file = opened.enter_context(_anonymous_file(site))
+            file = opened.enter_context(_named_file(Path(folder, each.key), site))
             for start in range(0, each.size, PIECE):
                 file.write(store.read(each, start))
                 progress.tell(min(PIECE, each.size - start))
-            name = Path(folder, each.key)
-            name.parent.mkdir(parents=True, exist_ok=True)
-            name.symlink_to(f"/proc/{os.getpid()}/fd/{file.fileno()}")
         if store.listed() != found:
             raise store.changed()
         path = Path(folder, objects.pattern)
@@ -225,12 +223,45 @@ def _check(found: list[StoredObject], source: ObjectSource, site: TableSite) -> 
             f"{size / MEGABYTE:.0f} MB, and {source.most_bytes // MEGABYTE} MB are allowed",
         )
     parts = {part for each in found for part in each.key.split("/")}
-    if parts & {"", ".", ".."} or any("\0" in part or len(part) > 255 for part in parts):
+    if parts & {"", ".", ".."} or any("\0" in part or len(part.encode()) > 255 for part in parts):
         raise site.error(
             DataError,
             "the keys of the table's objects were expected to be names of files, and one of them "
             "is not. Rename it, or correct url under [data]",
         )
+
+
+def _named_file(name: Path, site: TableSite) -> Any:
+    """Return a file in memory, to which a name leads. Raises: ConfigError, DataError."""
+    try:
+        file = _anonymous_file(site)
+        try:
+            name.parent.mkdir(parents=True, exist_ok=True)
+            name.symlink_to(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+        except OSError:
+            file.close()
+            raise
+    except OSError as error:
+        raise site.error(
+            DataError,
+            "the table's objects were expected to be opened as files in memory, and the system "
+            "refused. The node's own log says why",
+            _why_no_file(error),
+        ) from None
+    return file
+
+
+def _why_no_file(error: OSError) -> str:
+    """Return what to do where a file in memory cannot be made."""
+    advice = {
+        errno.EMFILE: "each object is one open file: raise the node's limit (LimitNOFILE, ulimit "
+        "-n), or write fewer and larger objects",
+        errno.EEXIST: "the key of one object is the folder of another: rename one of the two",
+    }
+    # both are the same fault: which one comes depends on the order of the keys
+    advice[errno.ENOTDIR] = advice[errno.EEXIST]
+    said = os.strerror(error.errno or 0)
+    return "; ".join([said, *([advice[error.errno]] if error.errno in advice else [])])
 
 
 def _anonymous_file(site: TableSite) -> Any:
