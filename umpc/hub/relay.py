@@ -196,8 +196,8 @@ class Relay:
                 self._away[seat.key[:2]] = seat
         seat.queue.clear()
         seat.held_up.clear()
-        for other in self.seats.values():
-            other.held_up.pop(seat.key, None)  # it asks to resume when it comes back
+        for each in self.seats.values():
+            each.held_up.pop(seat.key, None)  # it asks to resume when it comes back
         kind = pb.HubNotice.GONE if for_good else pb.HubNotice.ABSENT
         told = [other for key in seat.talked if (other := self.seats.get(key)) is not None]
         for other in told:

@@ -14,10 +14,8 @@ what to do.
 
 from __future__ import annotations
 
-import errno
 import importlib
 import logging
-import os
 import time
 from collections.abc import Iterable, Iterator
 from configparser import Error as ConfigFileError
@@ -29,6 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from umpc.errors import ConfigError, DataError, UmpcError
+from umpc.node.table.memory_file import named_file
 from umpc.node.table.object_source import (
     IN_ENVIRONMENT,
     MEGABYTE,
@@ -202,7 +201,7 @@ def fetched(source: TableSource, site: TableSite) -> Iterator[TableSource]:
     with TemporaryDirectory(prefix="umpc-names-") as folder, ExitStack() as opened:
         progress = _BytesSoFar(sum(each.size for each in found))
         for each in found:
-            file = opened.enter_context(_named_file(Path(folder, each.key), site))
+            file = opened.enter_context(named_file(Path(folder, each.key), site))
             for start in range(0, each.size, PIECE):
                 file.write(store.read(each, start))
                 progress.tell(min(PIECE, each.size - start))
@@ -229,51 +228,6 @@ def _check(found: list[StoredObject], source: ObjectSource, site: TableSite) -> 
             "the keys of the table's objects were expected to be names of files, and one of them "
             "is not. Rename it, or correct url under [data]",
         )
-
-
-def _named_file(name: Path, site: TableSite) -> Any:
-    """Return a file in memory, to which a name leads. Raises: ConfigError, DataError."""
-    try:
-        file = _anonymous_file(site)
-        try:
-            name.parent.mkdir(parents=True, exist_ok=True)
-            name.symlink_to(f"/proc/{os.getpid()}/fd/{file.fileno()}")
-        except OSError:
-            file.close()
-            raise
-    except OSError as error:
-        raise site.error(
-            DataError,
-            "the table's objects were expected to be opened as files in memory, and the system "
-            "refused. The node's own log says why",
-            _why_no_file(error),
-        ) from None
-    return file
-
-
-def _why_no_file(error: OSError) -> str:
-    """Return what to do where a file in memory cannot be made."""
-    advice = {
-        errno.EMFILE: "each object is one open file: raise the node's limit (LimitNOFILE, ulimit "
-        "-n), or write fewer and larger objects",
-        errno.EEXIST: "the key of one object is the folder of another: rename one of the two",
-    }
-    # both are the same fault: which one comes depends on the order of the keys
-    advice[errno.ENOTDIR] = advice[errno.EEXIST]
-    said = os.strerror(error.errno or 0)
-    return "; ".join([said, *([advice[error.errno]] if error.errno in advice else [])])
-
-
-def _anonymous_file(site: TableSite) -> Any:
-    """Return a file in memory that has no name."""
-    if not hasattr(os, "memfd_create"):
-        raise site.error(
-            ConfigError,
-            "a table in an object store was expected to be read on Linux, which has files in "
-            "memory, and this is another system. Copy the objects into files, and name them as "
-            "path under [data]",
-        )
-    return os.fdopen(os.memfd_create("umpc-object"), "wb", buffering=0)
 
 
 def _access_key(source: ObjectSource, site: TableSite) -> AccessKey:
