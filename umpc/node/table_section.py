@@ -51,7 +51,7 @@ def _database(section: Section) -> TableSource:
     if wrong := wrong_url(url):
         # The address may hold a password, so it is not shown.
         raise ConfigError(
-            f"{section.file}: key {section.key('url')!r}: an address without a password was "
+            f"{section.file}: key {section.key('url')!r}: an address of a database was "
             f"expected, like {SQL_ADDRESS}, and another one came: {wrong}. Correct it there"
         )
     query = section.text("sql", r"(?s).+", "one SELECT, or the name of a table or view")
