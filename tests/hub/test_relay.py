@@ -232,6 +232,19 @@ def test_nothing_is_kept_of_those_that_left():
     assert relay.waiting == 0 and len(relay.seats) == 1
 
 
+def test_nothing_is_kept_of_those_whose_every_envelope_was_dropped():
+    """A member with a process that reads nothing could fill the hub's memory with such names."""
+    relay = r.Relay()
+    south = seat(relay, "south")
+    south.waiting = r.MEMBER_BYTES
+    for number in range(1, 9):
+        caller = seat(relay, "caller", number, listens=False)
+        assert relay.route(caller, envelope("south")) == [caller]
+        assert south.held_up
+        relay.leave(caller, for_good=number % 2 == 0)
+    assert not south.held_up
+
+
 def test_an_opening_that_found_no_room_is_tried_again_and_held_up_by_nothing():
     relay = r.Relay()
     north, south = seat(relay, "north"), seat(relay, "south")

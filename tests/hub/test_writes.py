@@ -6,11 +6,12 @@ import asyncio
 
 import pytest
 
+from umpc.errors import RemoteProtocolError
 from umpc.hub import server
 from umpc.hub.relay import Seat
 from umpc.hub.server import HubServer
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub.batches import scattered
+from umpc.transport.hub.batches import MOST_FRAMES, scattered
 
 
 class Lines:
@@ -60,6 +61,27 @@ def test_a_hub_of_many_members_joins_what_comes_within_a_moment(
     monkeypatch, members, body, expected
 ):
     assert asyncio.run(relayed(monkeypatch, members, body)) == expected
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_one_message_has_no_more_frames_than_a_member_sends(monkeypatch, is_allowed):
+    """A message of 30,000 small envelopes would hold up all others for half a second."""
+    hub, member = HubServer(None, 30), seat("north")
+    hub.relay.seats[member.key] = member
+    message = pb.HubFrame()
+    for _ in range(MOST_FRAMES + (not is_allowed)):
+        message.batch.frames.add().leave.SetInParent()
+    came = [message]
+
+    async def read(context):
+        return came.pop()
+
+    monkeypatch.setattr(server, "read", read)
+    if is_allowed:
+        assert asyncio.run(hub._read(member, None))
+    else:
+        with pytest.raises(RemoteProtocolError, match=f"at most {MOST_FRAMES} were expected"):
+            asyncio.run(hub._read(member, None))
 
 
 def test_only_processes_that_wrote_lately_are_counted():

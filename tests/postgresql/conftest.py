@@ -47,6 +47,14 @@ class Cluster:
                 found = connection.execute(statement)
             return found.fetchall() if found.description else []
 
+    def execute_alone(self, statement: str) -> None:
+        """Run a statement as the owner outside of transactions."""
+        import psycopg
+
+        at = {"host": str(self.folder), "user": self.superuser, "password": PASSWORD}
+        with psycopg.connect(dbname="postgres", autocommit=True, **at) as connection:
+            connection.execute(statement)
+
 
 def _programs() -> Path:
     """The folder of initdb and postgres."""

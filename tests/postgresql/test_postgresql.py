@@ -62,6 +62,17 @@ def read(source: TableSource, field: FieldSchema) -> list[int]:
     return load_records(source, [field], node="north").columns[field.name].tolist()
 
 
+def test_texts_of_a_database_without_an_encoding_are_texts(ward, source):
+    ward.execute_alone(
+        "CREATE DATABASE plain ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    )
+    url = ward.url(database="plain")
+    query = "SELECT * FROM (VALUES ('f', 1), ('m', 2), ('', 3)) AS t(sex, age)"
+    plain = replace(source, sql=replace(source.sql, url=url, query=query))
+    sex = FieldSchema("sex", Fraction(0), Fraction(1), Fraction(1), ("m", "f"))
+    assert read(plain, sex) == [1, 0]
+
+
 def test_columns_are_typed_exactly(source):
     assert read(source, AGE) == [40, 50, 60]
     cost = numbers("cost", "-1", "1e8", "1/10000")

@@ -196,11 +196,12 @@ class Relay:
                 self._away[seat.key[:2]] = seat
         seat.queue.clear()
         seat.held_up.clear()
+        for each in self.seats.values():
+            each.held_up.pop(seat.key, None)  # it asks to resume when it comes back
         kind = pb.HubNotice.GONE if for_good else pb.HubNotice.ABSENT
         told = [other for key in seat.talked if (other := self.seats.get(key)) is not None]
         for other in told:
             other.talked.discard(seat.key)
-            other.held_up.pop(seat.key, None)  # it asks to resume when it comes back
             self._notify(other, pb.HubNotice(kind=kind, member=seat.member))
         return told
 

@@ -20,7 +20,7 @@ from umpc.errors import CertificateError, RemoteProtocolError, UmpcError
 from umpc.failpoints import failpoint, is_armed
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub.batches import gathered, scattered
+from umpc.transport.hub.batches import MOST_FRAMES, gathered, scattered
 from umpc.transport.hub.crowd import MOST_GRACE, patience_for
 from umpc.transport.identity import Identity
 from umpc.transport.patience import processor_share, time_limit
@@ -170,7 +170,14 @@ class HubServer(rpc.HubServicer):
             if frame is None or seat.is_replaced:
                 return False
             seat.heard = time.monotonic()
-            for each in scattered(frame):
+            frames = scattered(frame)
+            if len(frames) > MOST_FRAMES:  # nobody else is heard meanwhile
+                raise RemoteProtocolError(
+                    f"{seat.key[1]} sent {len(frames)} frames in one message to the hub, and at "
+                    f"most {MOST_FRAMES} were expected; see which version runs there",
+                    culprit=seat.key[1],
+                )
+            for each in frames:
                 body = each.WhichOneof("body")
                 if body == "envelope":
                     self._writers.note(seat, seat.heard)

@@ -14,6 +14,8 @@ from umpc.node.table.plain_text import is_encoding
 from umpc.node.table.source import WILDCARDS
 from umpc.node.table.sql_source import SqlSource, wrong_password_file, wrong_query, wrong_url
 
+SQL_ADDRESS = '"postgresql://reader@host/database?sslmode=verify-full"'
+
 
 def table_of(section: Section) -> TableSource:
     """Return the table: a file, a query in a database, or objects of a store."""
@@ -45,13 +47,12 @@ def _database(section: Section) -> TableSource:
     for key in ("path", "delimiter", "encoding", "cache_megabytes"):
         if key in section.values:
             raise _apart(section, key, "belongs to a file, and sql to a database")
-    url = section.text("url", r"(?s).*", 'an address, like "postgresql://reader@host/database"')
+    url = section.text("url", r"(?s).*", f"an address, like {SQL_ADDRESS}")
     if wrong := wrong_url(url):
         # The address may hold a password, so it is not shown.
         raise ConfigError(
-            f"{section.file}: key {section.key('url')!r}: an address without a password was "
-            f'expected, like "postgresql://reader@host/database", and another one came: '
-            f"{wrong}. Correct it there"
+            f"{section.file}: key {section.key('url')!r}: an address of a database was "
+            f"expected, like {SQL_ADDRESS}, and another one came: {wrong}. Correct it there"
         )
     query = section.text("sql", r"(?s).+", "one SELECT, or the name of a table or view")
     if wrong := wrong_query(query):

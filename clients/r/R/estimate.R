@@ -61,8 +61,11 @@ number_texts <- function(values) {
     if (is.na(value)) {
       return(NA_character_)
     }
-    text <- format(value, digits = 15, scientific = FALSE, trim = TRUE)
-    if (as.numeric(text) == value) text else format(value, digits = 17, scientific = FALSE)
+    # the session's option OutDec may be a comma
+    text <- function(digits) {
+      format(value, digits = digits, scientific = FALSE, trim = TRUE, decimal.mark = ".")
+    }
+    if (as.numeric(text(15)) == value) text(15) else text(17)
   }
   vapply(as.numeric(values), one, "", USE.NAMES = FALSE)
 }

@@ -188,7 +188,7 @@ def test_the_packages_are_asked_for_by_name(visits, monkeypatch):
 
 # --- node.toml --------------------------------------------------------------------------------
 
-URL = 'url = "postgresql://reader@db.north/hospital"\n'
+URL = 'url = "postgresql://reader@db.north/hospital?sslmode=verify-full"\n'
 SQL = 'sql = "SELECT age FROM visits"\n'
 
 
@@ -198,11 +198,14 @@ def test_the_configuration_names_address_query_and_password_file(site):
     data = f'[data]\nname = "visits"\n{URL}{SQL}password_file = "db.pw"\n'
     source = load(site, HEAD + data + BUDGET).source
     sql = source.sql
-    assert (sql.url, sql.query) == ("postgresql://reader@db.north/hospital", sql.select)
+    assert (sql.url, sql.query) == (
+        "postgresql://reader@db.north/hospital?sslmode=verify-full",
+        sql.select,
+    )
     assert sql.password_file == site / "db.pw" and SECRET not in repr(source)
     url = database._engine(sql, TableSite("a", source.path)).url
     assert url.password == SECRET and SECRET not in repr(url) + str(url)
-    assert "connect_timeout" in url.query
+    assert "connect_timeout" in url.query and url.query["client_encoding"] == "utf8"
 
 
 @pytest.mark.parametrize(
@@ -255,3 +258,30 @@ def test_what_may_be_written():
         assert wrong_url(url) == ""
     for url in ("", "postgresql://r:@h/d", "postgresql://h:x/d", "/d", "postgresql://[h/d"):
         assert wrong_url(url)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_let_in"),
+    [
+        ("reader@db.north/d", False),
+        ("reader@db.north/d?sslmode=prefer", False),
+        ("reader@db.north/d?sslmode=require", False),
+        ("reader@db.north/d?sslmode=verify-full&sslmode=disable", False),
+        ("reader@localhost/d?host=db.north", False),
+        ("reader@/d?host=/run/pg,db.north", False),
+        ("reader@/d?host=db.north:5432", False),
+        ("reader@localhost/d?hostaddr=192.0.2.1", False),
+        ("reader@/d?service=north", False),
+        ("reader@db.north/d?sslmode=verify-ca", True),
+        ("reader@db.north/d?sslmode=verify-full", True),
+        ("reader@localhost:5432/d", True),
+        ("reader@[::1]/d", True),
+        ("reader@/d?host=/run/pg", True),
+        ("reader@/d", True),
+    ],
+)
+def test_a_server_elsewhere_must_show_a_certificate(address, is_let_in):
+    """PostgreSQL's default sends the password and the records to whoever denies TLS."""
+    wrong = wrong_url(f"postgresql://{address}")
+    assert (wrong == "") is is_let_in
+    assert is_let_in or "sslmode=verify-full" in wrong

@@ -38,6 +38,19 @@ def test_rows_come_in_the_order_of_paths_with_the_keys_of_their_folders(visits):
     assert (visits.name, visits.partitions) == ("visits", ("year",))
 
 
+@pytest.mark.parametrize(
+    "words", [("0x10", "7"), ("-0", "7"), ("2024-1-5",), ("epoch",), ("-0", "2024-1-5", "x")]
+)
+def test_no_folder_decides_how_another_one_is_read(tmp_path, words):
+    """A type that follows from all folders makes 16 of 0x10, until one of them has a word."""
+    for word in words:
+        write(tmp_path / f"visits/code={word}/a.parquet", "SELECT 10::int AS age")
+    source = TableSource(tmp_path / "visits/*/*.parquet", is_pattern=True)
+    code = FieldSchema("code", Fraction(0), Fraction(len(words)), Fraction(1), (*words, "other"))
+    found = columns(load_records(source, [code], node="a"))["code"]
+    assert found == [words.index(word) for word in sorted(words)]
+
+
 def test_files_with_other_types_are_refused_instead_of_rounded(visits):
     write(visits.root / "year=2/b.parquet", "SELECT 1.5::double AS age")
     with pytest.raises(DataError, match="same columns with the same"):

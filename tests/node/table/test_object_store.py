@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -171,3 +172,28 @@ def test_keys_of_the_environment_are_taken_where_no_file_has_them(store, monkeyp
     assert ages(source) == [31]
     assert SECRET not in repr(source) + repr(source.objects.key_of_store())
     assert SECRET not in repr(object_store.ObjectStore(source.objects, TableSite("a", source.path)))
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern", "detail"),
+    [
+        (["a.csv", "a.csv/b.csv"], "**/*.csv", "the folder of another"),
+        (["a.csv", "a.csv/b/c.csv"], "**/*.csv", "the folder of another"),
+        (["é" * 130 + ".csv"], "*.csv", ""),
+    ],
+)
+def test_keys_that_cannot_be_files_are_refused_in_one_line(store, keys, names, pattern, detail):
+    store.objects = {name: b"age\n31\n" for name in names}
+    fails(table(store, keys, pattern), DataError, "the table's objects were expected", detail)
+    assert not memory_files()
+
+
+def test_more_objects_than_open_files_are_refused_in_one_line(store, keys):
+    store.objects = {f"{number}.csv": b"age\n31\n" for number in range(200)}
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, limits[1]))
+    try:
+        fails(table(store, keys, "*.csv"), DataError, "expected to be opened", "LimitNOFILE")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert not memory_files()

@@ -216,7 +216,8 @@ def _parquet_table(
             f"columns: {', '.join(map(repr, names))}",
         )
     is_partitioned = "true" if source.partitions else "false"
-    relation = f"read_parquet($path, hive_partitioning={is_partitioned})"
+    # A guessed type would follow from all folders: one of them would decide how others are read.
+    relation = f"read_parquet($path, hive_partitioning={is_partitioned}, hive_types_autocast=false)"
     described = connection.execute(f"DESCRIBE SELECT * FROM {relation}", parameters).fetchall()
     columns = [_parquet_column(row[0], row[1], source.numbers) for row in described]
     return Table([row[0] for row in described], columns, relation, parameters)

@@ -29,7 +29,9 @@ from umpc.node.table.sql_source import SQLITE, SqlSource, wrong_password_file
 from umpc.node.table.typed_values import Fetched, joined, typed
 
 ROWS_AT_ONCE = 10_000
-CONNECT_SECONDS = 15
+USUAL = {"connect_timeout": "15", "client_encoding": "utf8"}
+"""The connection's settings that an address need not have: seconds, and the encoding of texts.
+A database in SQL_ASCII would otherwise send bytes in place of texts, which fit nothing."""
 INSTALL = "pip install 'umpc[sql]'"
 DAYS = "write in the query, for example, (VISIT - DATE '2000-01-01') AS visit_days"
 YEARS = "write in the query, for example, EXTRACT(YEAR FROM age(BIRTH))::int AS age"
@@ -192,8 +194,8 @@ def _engine(source: SqlSource, site: TableSite) -> Any:
     url = sqlalchemy.make_url(source.url)
     if source.password_file is not None:
         url = url.set(password=_password(source, site))
-    if "connect_timeout" not in url.query:
-        url = url.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
+    usual = {name: text for name, text in USUAL.items() if name not in url.query}
+    url = url.update_query_dict(usual)
     return sqlalchemy.create_engine(
         url.set(drivername="postgresql+psycopg"),
         poolclass=NullPool,

@@ -17,7 +17,7 @@ from itertools import takewhile
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from umpc.node.table.sql_source import wrong_password_file
+from umpc.node.table.sql_source import LOOPBACK, wrong_password_file
 
 S3 = "s3://"
 BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
@@ -26,7 +26,6 @@ DEFAULT_REGION = "us-east-1"
 MEGABYTE = 1_000_000
 DEFAULT_MEGABYTES = 4000
 WILDCARDS = set("*?[")
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SECTION = "default"
 IN_FILE = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 IN_ENVIRONMENT = tuple(name.upper() for name in IN_FILE)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
 import time
 from collections.abc import Iterable, Iterator
 from configparser import Error as ConfigFileError
@@ -28,6 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from umpc.errors import ConfigError, DataError, UmpcError
+from umpc.node.table.memory_file import named_file
 from umpc.node.table.object_source import (
     IN_ENVIRONMENT,
     MEGABYTE,
@@ -201,13 +201,10 @@ def fetched(source: TableSource, site: TableSite) -> Iterator[TableSource]:
     with TemporaryDirectory(prefix="umpc-names-") as folder, ExitStack() as opened:
         progress = _BytesSoFar(sum(each.size for each in found))
         for each in found:
-            file = opened.enter_context(_anonymous_file(site))
+            file = opened.enter_context(named_file(Path(folder, each.key), site))
             for start in range(0, each.size, PIECE):
                 file.write(store.read(each, start))
                 progress.tell(min(PIECE, each.size - start))
-            name = Path(folder, each.key)
-            name.parent.mkdir(parents=True, exist_ok=True)
-            name.symlink_to(f"/proc/{os.getpid()}/fd/{file.fileno()}")
         if store.listed() != found:
             raise store.changed()
         path = Path(folder, objects.pattern)
@@ -225,24 +222,12 @@ def _check(found: list[StoredObject], source: ObjectSource, site: TableSite) -> 
             f"{size / MEGABYTE:.0f} MB, and {source.most_bytes // MEGABYTE} MB are allowed",
         )
     parts = {part for each in found for part in each.key.split("/")}
-    if parts & {"", ".", ".."} or any("\0" in part or len(part) > 255 for part in parts):
+    if parts & {"", ".", ".."} or any("\0" in part or len(part.encode()) > 255 for part in parts):
         raise site.error(
             DataError,
             "the keys of the table's objects were expected to be names of files, and one of them "
             "is not. Rename it, or correct url under [data]",
         )
-
-
-def _anonymous_file(site: TableSite) -> Any:
-    """Return a file in memory that has no name."""
-    if not hasattr(os, "memfd_create"):
-        raise site.error(
-            ConfigError,
-            "a table in an object store was expected to be read on Linux, which has files in "
-            "memory, and this is another system. Copy the objects into files, and name them as "
-            "path under [data]",
-        )
-    return os.fdopen(os.memfd_create("umpc-object"), "wb", buffering=0)
 
 
 def _access_key(source: ObjectSource, site: TableSite) -> AccessKey:

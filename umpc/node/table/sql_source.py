@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 POSTGRESQL = "postgresql"
 SQLITE = "sqlite"
@@ -22,6 +22,9 @@ NAME = r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?"
 QUERY = re.compile(r"\s*(select|with)\b", re.IGNORECASE)
 OTHERS_MAY_READ = 0o077
 SECRETS = ("password", "sslpassword")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+CHECKED = {"verify-ca", "verify-full"}
+"""PostgreSQL's sslmodes that check the server's certificate. The default is content without TLS."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,31 @@ def wrong_url(url: str) -> str:
         return f"it begins with none of {', '.join(f'{kind}://' for kind in KINDS)}"
     if parts.scheme in FILES and not re.fullmatch(r"[a-z]+:///[^?#\x00]+", url):
         return f"an address of {FILES[parts.scheme]} is written as {parts.scheme}:///FILE"
+    if parts.scheme == POSTGRESQL and _is_elsewhere(parts, settings):
+        modes = set(settings.get("sslmode", [""]))
+        if not modes <= CHECKED:
+            return (
+                "without a checked certificate, somebody on the network could read the password "
+                "and the records; write ?sslmode=verify-full behind it, and &sslrootcert=FILE for "
+                "an authority that is not in ~/.postgresql/root.crt"
+            )
     return ""
+
+
+def _is_elsewhere(parts: SplitResult, settings: dict[str, list[str]]) -> bool:
+    """Return whether PostgreSQL may be on another machine.
+
+    It is on this one at a loopback address, on a Unix socket, and where the address names no host.
+    """
+    named = [*settings.get("host", []), *settings.get("hostaddr", [])]
+    hosts = [host for each in named or [parts.hostname or ""] for host in each.split(",")]
+    return "service" in settings or any(not _is_here(host) for host in hosts)
+
+
+def _is_here(host: str) -> bool:
+    """Return whether a host, or a host and its port, is this machine."""
+    plain = re.sub(r":[0-9]*$", "", host) if host.count(":") == 1 else host
+    return plain in ("", *LOOPBACK) or plain.startswith(("/", "@"))
 
 
 def wrong_query(query: str) -> str:

@@ -94,6 +94,9 @@ test_that("frames, bounds and settings become the options of umpc demo", {
   })
   expect_equal(umpc:::number_texts(c(0.1, 1e-05, 1e5, NA)), c("0.1", "0.00001", "100000", NA))
   expect_identical(as.numeric(umpc:::number_texts(1 / 3)), 1 / 3)
+  before <- options(OutDec = ",")
+  expect_equal(umpc:::number_texts(c(1.5, 1 / 3)), c("1.5", "0.33333333333333331"))
+  options(before)
   expect_equal(umpc:::as_texts(frame$z), c("true", "false", NA, "true", "true"))
 })
 
