@@ -110,6 +110,28 @@ def test_a_ctrl_c_that_python_ignores_in_a_callback_comes_again():
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "error: interrupted\n")
 
 
+IN_A_CLASS = """
+import sys, types
+root = types.ModuleType("umpc.cli.main")
+class Named:
+    def __set_name__(self, owner, name):
+        raise KeyboardInterrupt
+def main():
+    class Owner:
+        named = Named()
+root.main = main
+sys.modules["umpc.cli.main"] = root
+from umpc.cli.entry import main
+main()
+"""
+"""A command whose Ctrl-C comes while an imported module makes a class."""
+
+
+def test_a_ctrl_c_while_a_class_is_made_is_one_line():
+    ended = subprocess.run([sys.executable, "-c", IN_A_CLASS], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "error: interrupted\n")
+
+
 def test_a_ctrl_c_after_the_end_of_a_command_prints_no_traceback():
     ended = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")

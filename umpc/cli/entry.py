@@ -24,7 +24,10 @@ def main() -> None:
         from umpc.cli.main import main as run
 
         run()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # Python 3.11 raises RuntimeError from an interruption while a class is made
+        if KeyboardInterrupt not in (type(error), type(error.__cause__)):
+            raise
         print("error: interrupted", file=sys.stderr)
         sys.exit(130)
     finally:
