@@ -294,7 +294,7 @@ def test_each_fault_of_the_certificate_is_red(site, monkeypatch):
     the_one(site.red(), 51, "is overdue since", "get a new crl.pem")
     site.list(load_identity(folder).certificate.serial_number)
     came = site.red("--peer", "south=127.0.0.1:1")
-    the_one(came, 51, "is revoked", "make a new key")
+    the_one(came, 51, "is revoked", "move key.pem away and make a new key")
     assert "--  peers: not called" in site.doctor("--peer", "south=127.0.0.1:1")[1]
 
 

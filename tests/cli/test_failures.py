@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -73,3 +75,63 @@ def test_what_a_demo_runs_tells_its_person_only(monkeypatch, capsys, tmp_path):
     arguments = ("study", "run", str(tmp_path / "no"), "--format", "json", root.INSIDE_A_DEMO)
     _, _, lines = ended(monkeypatch, capsys, *arguments)
     assert len(lines) == 1 and lines[0].startswith("error: ")
+
+
+SWALLOWED = """
+import signal, sys, time, types, weakref
+root = types.ModuleType("umpc.cli.main")
+class Lock: pass
+def main():
+    lock = Lock()
+    kept = weakref.ref(lock, lambda _: signal.raise_signal(signal.SIGINT))
+    del lock                  # the exception of this callback is ignored
+    time.sleep(10)
+    print("still here")
+root.main = main
+sys.modules["umpc.cli.main"] = root
+from umpc.cli.entry import main
+main()
+"""
+"""A command whose first Ctrl-C comes inside a callback, as those of Python's imports are."""
+
+LATE = """
+import atexit, os, signal, sys, types
+root = types.ModuleType("umpc.cli.main")
+root.main = lambda: atexit.register(signal.raise_signal, signal.SIGINT)
+sys.modules["umpc.cli.main"] = root
+from umpc.cli.entry import main
+main()
+"""
+"""A command that has ended, and Ctrl-C comes while Python clears up."""
+
+
+def test_a_ctrl_c_that_python_ignores_in_a_callback_comes_again():
+    ended = subprocess.run([sys.executable, "-c", SWALLOWED], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "error: interrupted\n")
+
+
+IN_A_CLASS = """
+import sys, types
+root = types.ModuleType("umpc.cli.main")
+class Named:
+    def __set_name__(self, owner, name):
+        raise KeyboardInterrupt
+def main():
+    class Owner:
+        named = Named()
+root.main = main
+sys.modules["umpc.cli.main"] = root
+from umpc.cli.entry import main
+main()
+"""
+"""A command whose Ctrl-C comes while an imported module makes a class."""
+
+
+def test_a_ctrl_c_while_a_class_is_made_is_one_line():
+    ended = subprocess.run([sys.executable, "-c", IN_A_CLASS], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "error: interrupted\n")
+
+
+def test_a_ctrl_c_after_the_end_of_a_command_prints_no_traceback():
+    ended = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")

@@ -2,6 +2,7 @@
 
 | file | what it is |
 |---|---|
+| `entry.py` | where the process begins: Ctrl-C before and after the command |
 | `main.py` | the root command: one line and an exit code for each failure |
 | `version.py` | `umpc --version`: the versions, the sign gate that runs, the libraries |
 | `enrol.py` | `umpc enrol`: a site gets its certificate by an invitation |

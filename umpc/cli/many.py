@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from umpc.cli.light import LightSite, light_sites
 from umpc.cli.memory import Collector
-from umpc.cli.open_server import open_server
+from umpc.cli.open_server import end_at_signals, open_server
 from umpc.cli.own_site import OwnSite, configurations, open_site, own_identity
 from umpc.errors import UmpcError
 from umpc.logs import start_logging
@@ -74,11 +73,13 @@ async def _serve_all(
     leash: bool,
     ending: contextlib.ExitStack,
 ) -> None:
+    done = asyncio.Event()
+    if all(isinstance(site.place, str) for site in sites):
+        end_at_signals(done)
     from umpc.failpoints import describe
     from umpc.node.light_server import ALLOWED
     from umpc.transport.own_end import begin_end
 
-    done = asyncio.Event()
     counted = _Studies(len(sites), studies, done)
     servers: list[tuple[Server, Health]] = []
     lines = []
@@ -93,11 +94,9 @@ async def _serve_all(
         servers.append((server, health))
         lines.append(f"ready: node {site.identity.name} on {address}")
     watch = asyncio.create_task(_keep_watch([site.identity for site in sites]))
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, done.set)
+    end_at_signals(done)
     if leash:
-        loop.add_reader(sys.stdin.fileno(), done.set)
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), done.set)
     if describe():
         print(describe(), file=sys.stderr, flush=True)
     print("\n".join(lines), flush=True)

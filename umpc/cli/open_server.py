@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
@@ -46,3 +48,14 @@ async def open_server(
     add(server)
     health = Health(server)
     return server, health, await behind.start()
+
+
+def end_at_signals(done: asyncio.Event) -> None:
+    """Let Ctrl-C and SIGTERM set the event.
+
+    A server that listens calls this before it is opened: gRPC prints a traceback where its start is
+    interrupted. One behind a hub calls it after that, because it may have to wait for the hub.
+    """
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, done.set)

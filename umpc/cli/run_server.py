@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from umpc.cli.memory import Collector
 from umpc.cli.monitor import Monitor
-from umpc.cli.open_server import open_server
+from umpc.cli.open_server import end_at_signals, open_server
 from umpc.errors import UmpcError
 
 if TYPE_CHECKING:
@@ -41,12 +40,14 @@ async def serve(
 
     Raises: the first failure among these studies, so that the exit code is that failure's.
     """
+    done = asyncio.Event()
+    if isinstance(place, str):
+        end_at_signals(done)
     from umpc import failpoints
     from umpc.node import told_order
     from umpc.transport.expiry import keep_watch
     from umpc.transport.own_end import begin_end
 
-    done = asyncio.Event()
     collector = Collector()
     ended: list[UmpcError | None] = []
 
@@ -62,11 +63,9 @@ async def serve(
         identity, place, allowed, lambda server: add(server, finished)
     )
     watch = asyncio.create_task(keep_watch(identity))
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, done.set)
+    end_at_signals(done)
     if leash:
-        loop.add_reader(sys.stdin.fileno(), done.set)
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), done.set)
     for sentence in filter(None, (failpoints.describe(), told_order.describe())):
         print(sentence, file=sys.stderr, flush=True)
     with monitor.served():

@@ -62,7 +62,12 @@ def fork_server() -> Iterator[Start]:
         return
     ours, its = requests_to_a_server()
     command = [sys.executable, "-m", "umpc.deployment.fork_server", str(its.fileno())]
-    with subprocess.Popen(command, pass_fds=[its.fileno()]) as server, ours:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the server inherits it
+    try:
+        started = subprocess.Popen(command, pass_fds=[its.fileno()])
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with started as server, ours:
         its.close()
 
         def start(command: Sequence[str], **options: Any) -> Process:
@@ -187,6 +192,7 @@ def serve(requests: socket.socket) -> None:
         os.dup2(each, target)
         os.close(each)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = ["umpc", *arguments]

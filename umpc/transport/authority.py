@@ -193,7 +193,8 @@ class Authority:
         if any(cert.serial_number in revoked for cert in self.issued.of_key(key_digest(key))):
             raise CertificateError(
                 f"the request of {name!r} is for the key of a revoked certificate: let the site "
-                "move its key.pem away and make a new one with `umpc ca request`"
+                "move its key.pem away and make a new one with `umpc ca request` or "
+                "`umpc enrol join`"
             )
 
     def revoked(self) -> Revoked | None:

@@ -220,7 +220,7 @@ def _check_own(identity: Identity) -> None:
     if identity.revoked is not None and identity.certificate.serial_number in identity.revoked:
         raise CertificateError(
             f"the certificate of this process ({identity.role} {identity.name!r}) is revoked, so "
-            "all others refuse it: ask the authority for the reason, then make a new key and "
-            "request with `umpc ca request`",
+            "all others refuse it: ask the authority for the reason, then move key.pem away and "
+            "make a new key and request with `umpc ca request` or `umpc enrol join`",
             culprit=identity.name,
         )

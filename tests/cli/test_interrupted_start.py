@@ -1,0 +1,54 @@
+"""Ctrl-C while a server opens its port, or while a demo starts the process that forks others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from umpc.cli import run_server
+from umpc.cli.monitor import Monitor
+from umpc.deployment.fork_server import fork_server
+from umpc.transport.authority import Identity
+
+
+def test_a_server_interrupted_while_it_opens_ends_as_after_it(monkeypatch, capsys):
+    stopped: list[float] = []
+
+    async def stop(grace: float) -> None:
+        stopped.append(grace)
+
+    async def nothing(*_: object) -> None: ...
+
+    async def opened(*_: object) -> tuple[object, object, str]:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(0.1)
+        return SimpleNamespace(stop=stop), SimpleNamespace(ending=nothing), "127.0.0.1:7100"
+
+    monkeypatch.setattr(run_server, "open_server", opened)
+    monkeypatch.setattr("umpc.transport.expiry.keep_watch", nothing)
+    identity = cast(Identity, SimpleNamespace(role="hub", name="relay"))
+    monitor = cast(Monitor, SimpleNamespace(served=contextlib.nullcontext))
+    place = "127.0.0.1:0"
+    asyncio.run(run_server.serve(identity, place, {}, lambda *_: None, None, False, monitor))
+    assert stopped == [1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the fork server runs on Linux")
+def test_the_process_that_forks_others_is_born_with_ctrl_c_blocked(monkeypatch):
+    popen, masks = subprocess.Popen, []
+
+    def started(*arguments, **options):
+        masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+        return popen(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    with fork_server():
+        assert signal.SIGINT in masks[0]
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
