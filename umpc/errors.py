@@ -12,7 +12,6 @@ UmpcError
 ├── DataError                   a site's table does not fit the study's schema
 │   ├── UnknownField            the schema or the table lacks a field
 │   ├── NotNumeric              text where a number is expected
-│   ├── NotANumber              NaN or infinity
 │   ├── OutOfBounds             a value is outside its field's bounds
 │   ├── EmptyTable              the table has no record
 │   └── TooManySchemas          a node was asked with too many different schemas
@@ -114,10 +113,6 @@ class UnknownField(DataError):
 
 class NotNumeric(DataError):
     exit_code = 23
-
-
-class NotANumber(DataError):
-    exit_code = 24
 
 
 class OutOfBounds(DataError):

@@ -31,7 +31,7 @@ from umpc.protocols.local import (
     local_mean,
 )
 from umpc.protocols.local.search_settings import split_epsilon
-from umpc.protocols.u_mpc import node as node_side
+from umpc.protocols.u_mpc import preparing_node as node_side
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.study import attempt as joint_seed
 from umpc.study import sizes

@@ -96,6 +96,23 @@ def test_every_decision_is_listed():
     assert listed == files
 
 
+def test_the_map_of_decisions_names_what_changes_each():
+    """A decision's status names the decisions that it changes, and the map has it in their rows."""
+    folder = ROOT / "docs" / "decisions"
+    rows = re.findall(r"^\| (\d+) \| .*\| ([\d, ]*)\|$", text_of("docs/decisions/README.md"), re.M)
+    changed_by = {int(number): set(map(int, re.findall(r"\d+", by))) for number, by in rows}
+    missing, seen = [], 0
+    for path in sorted(folder.glob("0*.md")):
+        status = re.search(r"\*Status\*:(.*?)\n\n", path.read_text(encoding="utf-8"), re.DOTALL)
+        words = " ".join(status[1].split()) if status else ""
+        for numbers in re.findall(r"(?:refines|replaces|completes) decisions? ([\d, and]+)", words):
+            for number in map(int, re.findall(r"\d+", numbers)):
+                seen += 1
+                if int(path.name[:4]) not in changed_by[number]:
+                    missing.append((number, path.name))
+    assert seen > 60 and missing == []
+
+
 @pytest.mark.parametrize("name", ["architecture", "threats"])
 def test_a_picture_is_the_one_that_its_source_draws(name):
     drawn = runpy.run_path(str(ROOT / "docs" / f"{name}.py"))["picture"]()

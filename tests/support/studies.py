@@ -19,7 +19,7 @@ from umpc.mpc import attempt
 from umpc.mpc.attempt import SharedAttempt, edges_of
 from umpc.mpc.masked.compiler import compile_program
 from umpc.protocols.registry import attempt_of
-from umpc.protocols.u_mpc import coordinator, node, noise_binding
+from umpc.protocols.u_mpc import coordinator, noise_binding, preparing_node
 from umpc.study.attempt import commit
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
@@ -78,7 +78,7 @@ def compiled_once() -> Iterator[None]:
         patch.setattr(attempt, "compile_program", compile_once)
         patch.setattr(attempt, "edges_of", edges_once)
         patch.setattr(Sizes, "of", sizes_once)
-        for module in (noise_binding, node, coordinator):
+        for module in (noise_binding, preparing_node, coordinator):
             patch.setattr(module, "noise_of_sums", laws)
         yield
 

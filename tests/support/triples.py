@@ -15,7 +15,7 @@ from tests.support.tossing import seats
 from umpc.crypto.mesh import MeshLine, run_mesh
 from umpc.crypto.ring import RINGS, Ring
 from umpc.mpc.chunks import Pattern
-from umpc.mpc.garbled.circuits import input_bits
+from umpc.mpc.garbled.pieces import input_values
 from umpc.mpc.triples.evaluation import ChunkOwner, evaluate_bits
 from umpc.mpc.triples.plan import TriplesPlan, triples_program
 from umpc.protocols.registry import checked
@@ -79,7 +79,7 @@ def owners_of(
 
     Args: real: with channels of real transfers, whose messages hide something.
     """
-    bits = input_bits(plan.circuit, records)
+    bits = input_values(plan.circuit, records)
     slots = np.array([plan.pattern[bit.record] for bit in plan.circuit.inputs])
     return [
         ChunkOwner(

@@ -28,20 +28,18 @@ ABOUT = Path("umpc.Study")
 """The name under which errors speak of a study that is no file."""
 
 
-def helper_entries(
-    protocol: str | None, settings: Mapping[str, Any], address: str = NOWHERE
-) -> dict[str, Any]:
-    """The entries of the dealer or the shufflers that a study needs, all at one address.
+def helper_entries(protocol: str | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of the dealer or the shufflers that a study needs, all at NOWHERE.
 
     Args: protocol: its name; None for the usual one. settings: of the protocol, as a file has them.
     """
     known = keys_of(chosen_protocol(protocol or USUAL, settings).settings)
     found: dict[str, Any] = {}
     if "dealer" in known and settings.get("preprocessing") != "none":
-        found["dealer"] = {"name": "dealer", "address": address}
+        found["dealer"] = {"name": "dealer", "address": NOWHERE}
     if "shufflers" in known:
         names = ("shuffler-1", "shuffler-2")
-        found["shufflers"] = [{"name": name, "address": address} for name in names]
+        found["shufflers"] = [{"name": name, "address": NOWHERE} for name in names]
     return found
 
 

@@ -89,12 +89,11 @@ class ApprovalPage:
         read: Callable[[], PageContents],
         decide: Callable[[str, str, str], str],
         host: str,
-        token: str = "",
     ):
         self._read = read
         self._decide = decide
         self._host = host
-        self._token = token or secrets.token_urlsafe(TOKEN_BYTES)
+        self._token = secrets.token_urlsafe(TOKEN_BYTES)
         self._lock = threading.Lock()
         self._notice = ""
 

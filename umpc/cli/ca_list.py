@@ -15,13 +15,13 @@ from umpc.transport.certificates import clock, names_of
 HEAD = ("state", "role", "name", "until", "address", "serial or fingerprint")
 
 
-def print_list(folder: Path, now: datetime | None = None) -> None:
+def print_list(folder: Path) -> None:
     """Print one line for each certificate, invitation and request.
 
     Raises: CertificateError if a file of the authority is damaged.
     """
     office = EnrolmentOffice(folder)
-    rows = [HEAD, *_enrolments(office), *_certificates(office, now or clock())]
+    rows = [HEAD, *_enrolments(office), *_certificates(office, clock())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))

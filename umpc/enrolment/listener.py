@@ -19,7 +19,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
@@ -55,9 +55,9 @@ END_SECONDS = 0.1
 class EnrolmentDesk:
     """The listener's answers, without a socket. Args: folder: of the authority."""
 
-    def __init__(self, folder: Path, receiver: RequestReceiver | None = None):
+    def __init__(self, folder: Path):
         self._folder = folder
-        self._receiver = receiver or RequestReceiver(Register(folder / "enrolments"))
+        self._receiver = RequestReceiver(Register(folder / "enrolments"))
         self._told: set[str] = set()
 
     def answer(self, request: Request) -> dict[str, Any]:
@@ -84,13 +84,12 @@ def listening(
     address: str,
     *,
     visits: Visits | None = None,
-    now: Callable[[], float] = time.monotonic,
 ) -> Iterator[str]:
     """Listen inside the block, and yield the address. Raises: ConfigError, AddressInUse."""
     host, port = split_address(address)
     refuse_if_taken(host, port, address)
     family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-    server = _Server((host, port), family, desk, context, visits or Visits(), now)
+    server = _Server((host, port), family, desk, context, visits or Visits())
     thread = threading.Thread(
         target=server.serve_forever, args=(END_SECONDS,), name="enrolment", daemon=True
     )
@@ -118,18 +117,16 @@ class _Server(ThreadingMixIn, TCPServer):
         desk: EnrolmentDesk,
         context: ssl.SSLContext,
         visits: Visits,
-        now: Callable[[], float],
     ):
         self.address_family = family
         self.desk = desk
         self.context = context
         self.visits = visits
-        self.now = now
         super().__init__(address, _Handler)
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Whether a call may go on. This runs before TLS, and takes no time."""
-        return self.visits.enter(client_address[0], self.now())
+        return self.visits.enter(client_address[0], time.monotonic())
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve one call in its thread."""
@@ -212,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _failed(self, error: UmpcError) -> None:
         """Refuse a request that proves nothing, and count it for its place."""
-        self.server.visits.failed(self.client_address[0], self.server.now())
+        self.server.visits.failed(self.client_address[0], time.monotonic())
         log.warning("refused a request from %s: %s", self.client_address[0], error.message)
         self._refuse(HTTPStatus.FORBIDDEN, error.message)
 

@@ -21,9 +21,7 @@ def template(name: str) -> str:
     return TEMPLATE.replace("@name@", name)
 
 
-def configured(
-    name: str, *, table: str, epsilon: str, listen: str, ledger: str | None = None
-) -> str:
+def configured(name: str, *, table: str, epsilon: str, listen: str) -> str:
     """Return the example with a site's own values in the keys that have no default.
 
     Args: table: a path, relative to the file's folder or absolute. epsilon: exact text.
@@ -34,8 +32,6 @@ def configured(
         "epsilon = 5 ": f"epsilon = {_number(epsilon)} ",
         'listen = "0.0.0.0:7100"': f"listen = {_quoted(listen)}",
     }
-    if ledger is not None:
-        values[f'# ledger = "{name}-ledger.sqlite"'] = f"ledger = {_quoted(ledger)}"
     for example, own in values.items():
         changed = changed.replace(example, own, 1)
     return changed

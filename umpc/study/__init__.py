@@ -2,7 +2,8 @@
 
 | file | what it holds |
 |---|---|
-| `document.py` | `Study`: what every protocol needs, and one `settings` of its own protocol |
+| `document_keys.py` | `StudyKeys`: the keys of all studies, and one `settings` of a protocol |
+| `document.py` | `Study`: its keys, its identity, and what follows from the document |
 | `decoding.py` | a study from the bytes that came, or their refusal |
 | `settings.py` | `Settings`: the base of all protocols' settings |
 | `parts.py` | participants, fields, bins, and exact numbers as text |

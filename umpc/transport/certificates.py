@@ -74,16 +74,12 @@ def verify_certificate(
     return name, role
 
 
+@lru_cache(maxsize=1 << 13)
 def public_key_of(der: bytes) -> PublicKey:
     """Return the P-256 key of a certificate that `verify_certificate` accepted.
 
     Raises: CertificateError.
     """
-    return _key_in(der)
-
-
-@lru_cache(maxsize=1 << 13)
-def _key_in(der: bytes) -> PublicKey:
     return p256_key_of(named_certificate(der)[0])
 
 
@@ -91,7 +87,7 @@ def _key_in(der: bytes) -> PublicKey:
 def _issued(der: bytes, ca_pem: bytes) -> tuple[str, str, x509.Certificate]:
     """Check all that does not change with time: form, names, key and the authority's signature."""
     cert, name, role = named_certificate(der)
-    _key_in(der)
+    public_key_of(der)
     ca = _authority(ca_pem)
     if not is_signed_by(cert, ca):
         raise CertificateError(

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tests.ustat.expressions import EVERY_KIND, SCHEMA, all_records, columns, fits, numbers
 from umpc.errors import KernelError
 from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder
-from umpc.mpc.garbled.circuits import Circuit, InputBit, evaluate_circuit, input_bits
+from umpc.mpc.garbled.circuits import Circuit, InputBit, evaluate_circuit
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of, circuit_of_all
+from umpc.mpc.garbled.pieces import input_values
 from umpc.ustat import expression as ex
 from umpc.ustat import tracing
 from umpc.ustat.clear import Columns, evaluate_clear
@@ -80,7 +81,7 @@ def edges(schema: Schema, count: int, seed: int) -> list[dict[str, np.ndarray]]:
 
 
 def values(circuit: Circuit, records: list[Columns]) -> np.ndarray:
-    return evaluate_circuit(circuit, input_bits(circuit, records))
+    return evaluate_circuit(circuit, input_values(circuit, records))
 
 
 def kernel(text: str, schema: Schema = BANK) -> Circuit:

@@ -23,7 +23,6 @@ from umpc.mpc.garbled.circuits import (
     InputBit,
     WeightedSum,
     evaluate_circuit,
-    input_bits,
 )
 from umpc.mpc.garbled.garbling import (
     GarbledEdges,
@@ -33,6 +32,7 @@ from umpc.mpc.garbled.garbling import (
     sum_shares,
 )
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of, circuit_of_all
+from umpc.mpc.garbled.pieces import input_values
 from umpc.ustat.clear import evaluate_clear
 from umpc.ustat.polynomial import polynomial_of
 
@@ -105,7 +105,7 @@ def test_the_library_is_right_with_ties_and_bounds(name):
     expressions = library_kernels(name)
     units = units_of(expressions, BANK)
     circuit, records = circuit_of_all(expressions, BANK, units), edges(BANK, 500, 7)
-    bits = input_bits(circuit, records)
+    bits = input_values(circuit, records)
     got = run(circuit, bits, name)
     assert np.array_equal(got.values, evaluate_circuit(circuit, bits))
     for row, expression, unit in zip(got.values, expressions, units, strict=True):
@@ -121,7 +121,7 @@ def test_the_library_is_right_with_ties_and_bounds(name):
 def test_random_kernels(node, ring):
     unit = polynomial_of(node, SCHEMA).unit
     circuit, records = circuit_of(node, SCHEMA, unit), edges(SCHEMA, 50, 8)
-    bits = input_bits(circuit, records)
+    bits = input_values(circuit, records)
     clear = evaluate_clear(node, SCHEMA, records, unit)
     assert np.array_equal(run(circuit, bits, "random kernels", ring).values[0], clear)
 
@@ -130,7 +130,7 @@ def test_neither_batches_nor_chunks_change_what_is_sent(monkeypatch):
     """One call, calls of their own numbers, and batches of other sizes give the same bytes."""
     (expression,) = library_kernels("kendall_tau")
     circuit = circuit_of(expression, BANK, Fraction(1))
-    bits = input_bits(circuit, edges(BANK, 300, 9))
+    bits = input_values(circuit, edges(BANK, 300, 9))
     whole = run(circuit, bits, "whole", first_edge=70)
     for batch, together in ((1, 7), (64, 64), (1000, 299)):
         monkeypatch.setattr(gates, "BATCH", batch)
@@ -167,7 +167,7 @@ def test_no_edges():
 def test_edges_take_the_bytes_they_say(name, ands, elements, ring):
     expressions = library_kernels(name)
     circuit = circuit_of_all(expressions, BANK, units_of(expressions, BANK))
-    data = run(circuit, input_bits(circuit, edges(BANK, 5, 1)), "bytes", ring).garbled.encode()
+    data = run(circuit, input_values(circuit, edges(BANK, 5, 1)), "bytes", ring).garbled.encode()
     assert len(data) == garbled_size(circuit, ring, 5) == 5 * garbled_bits(circuit, ring) // 8
     assert garbled_bits(circuit, ring) == 256 * ands + ring.bits * elements
 

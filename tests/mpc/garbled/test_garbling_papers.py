@@ -15,14 +15,12 @@ from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import RINGS, Ring
 from umpc.mpc.garbled import gates
-from umpc.mpc.garbled.circuits import (
-    input_bits,
-)
 from umpc.mpc.garbled.garbling import (
     aes_blocks,
 )
-from umpc.mpc.garbled.gates import GateHash, tweak
+from umpc.mpc.garbled.gates import GateHash
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of
+from umpc.mpc.garbled.pieces import input_values
 
 
 def block(words: np.ndarray) -> int:
@@ -43,6 +41,11 @@ def by_hand(key: bytes, label: int, edge: int, number: int) -> int:
     low, high = tweak(edge, number)
     y = pi(label) ^ low ^ high << 64
     return pi(y) ^ y
+
+
+def tweak(edge: int, hash_number: int) -> tuple[int, int]:
+    """The tweak of a hash of an edge, as its two words."""
+    return edge ^ hash_number, hash_number
 
 
 def test_a_gate_is_the_papers_half_gates():
@@ -128,7 +131,7 @@ def test_each_hash_of_a_circuit_has_a_number_of_its_own(ring, monkeypatch):
     """Garbler and evaluator use the same numbers, each once, and `aes_blocks` AES blocks."""
     (expression,) = library_kernels("covariance")
     circuit = circuit_of(expression, BANK, Fraction(1, 2))
-    bits, numbers, blocks = input_bits(circuit, edges(BANK, 16, 1)), [], []
+    bits, numbers, blocks = input_values(circuit, edges(BANK, 16, 1)), [], []
     second, permute = gates.Worker._second, GateHash.permute
     monkeypatch.setattr(gates, "BATCH", 16)
     monkeypatch.setattr(

@@ -14,7 +14,7 @@ from tests.support.mpc_studies import make_schema
 from tests.support.transfers import bits_of, correlated, delta_of, open_channel
 from umpc.dp.committee import CommitteeLaplace
 from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder
-from umpc.mpc.garbled.circuits import InputBit, evaluate_circuit, input_bits
+from umpc.mpc.garbled.circuits import InputBit, evaluate_circuit
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.mpc.garbled.pair_noise import (
     NOBODYS,
@@ -25,6 +25,7 @@ from umpc.mpc.garbled.pair_noise import (
     below,
     words_of,
 )
+from umpc.mpc.garbled.pieces import input_values
 from umpc.protocols.bell_2pc.pair_mechanisms import BITS, MOST_VALUES, PairResponse
 from umpc.ustat.kernel import Kernel
 
@@ -117,7 +118,7 @@ def in_gates(
         for draw, row in enumerate(rows)
     }
     assert len(circuit.inputs_of(NOBODYS)) <= sum(noise.numbers * noise.bits for noise in noises)
-    return evaluate_circuit(circuit, input_bits(circuit, [*records, nobodys]))
+    return evaluate_circuit(circuit, input_values(circuit, [*records, nobodys]))
 
 
 def everything(numbers: np.ndarray) -> tuple[tuple[dict, dict], np.ndarray]:
@@ -210,7 +211,7 @@ def test_the_largest_randomised_response_fits_a_circuit():
     rng = np.random.default_rng(64)
     records = [{"x": rng.integers(0, 64, 500)} for _ in (0, 1)]
     numbers = rng.integers(0, 1 << BITS, (1, 500), dtype=np.uint64)
-    bits = input_bits(circuit, [*records, {"00.000000": numbers[0].astype(np.int64)}])
+    bits = input_values(circuit, [*records, {"00.000000": numbers[0].astype(np.int64)}])
     assert np.array_equal(
         evaluate_circuit(circuit, bits)[0], noise.apply(pair_kernel.evaluate(records), numbers)
     )

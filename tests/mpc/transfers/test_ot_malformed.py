@@ -34,15 +34,11 @@ from umpc.mpc.transfers.message_shapes import (
     trees_bytes,
 )
 from umpc.mpc.transfers.ot_products import (
-    CHOSEN,
     PRODUCTS,
     and_bits,
-    receive_chosen,
     receive_multiples,
     receive_products,
     receive_triples,
-    send_chosen,
-    send_converted,
     send_multiples,
     send_products,
     send_triples,
@@ -169,23 +165,22 @@ def test_a_flipped_bit_of_an_extension_spoils_only_its_own_transfer():
 def runs():
     x, b = numbers_of("x", 5), bits_of("b", 5)
     return {
-        CHOSEN: [send_chosen(S, x, x, 20), receive_chosen(R, b, 20, "alice")],
         MULTIPLES: [send_multiples(S, x, 20), receive_multiples(R, b, 20, "alice")],
         PRODUCTS: [send_products(S, x, 20), receive_products(R, x, 20, "alice")],
     }
 
 
 @pytest.mark.parametrize("name", WRONG_SHAPES)
-@pytest.mark.parametrize("step", [CHOSEN, MULTIPLES, PRODUCTS])
+@pytest.mark.parametrize("step", [MULTIPLES, PRODUCTS])
 def test_a_correction_of_another_shape_is_refused(step, name):
     sending, receiving = runs()[step]
     refusal([altered(sending, step, WRONG_SHAPES[name]), receiving], "alice", step)
 
 
-@pytest.mark.parametrize("step", [CHOSEN, MULTIPLES, PRODUCTS])
+@pytest.mark.parametrize("step", [MULTIPLES, PRODUCTS])
 def test_a_damaged_correction_is_noticed_or_spoils_one_result(step):
     x, b = numbers_of("x", 5), bits_of("b", 5)
-    due = {CHOSEN: x, MULTIPLES: x * b, PRODUCTS: x * x}[step]
+    due = {MULTIPLES: x * b, PRODUCTS: x * x}[step]
 
     def spoils_one(change) -> bool:
         sending, receiving = runs()[step]
@@ -224,8 +219,6 @@ def test_other_widths_are_refused(width):
         next(send_multiples(S, numbers_of("x", 2), width))
     with pytest.raises(LocalProtocolError):
         next(receive_products(R, numbers_of("x", 2), width, "alice"))
-    with pytest.raises(LocalProtocolError):
-        next(send_converted(S, bits_of("x", 2), 1))
 
 
 def test_as_many_triples_as_bits():

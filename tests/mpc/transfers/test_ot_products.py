@@ -14,20 +14,14 @@ from umpc.mpc.transfers import ot_products
 from umpc.mpc.transfers.correlated_ot import Blocks
 from umpc.mpc.transfers.message_shapes import EXTEND, MULTIPLES, extension_bytes, multiple_bits
 from umpc.mpc.transfers.ot_products import (
-    CHOSEN,
     KEY_BLOCKS,
     PRODUCTS,
     and_bits,
-    chosen_bits,
     hash_blocks,
     product_bits,
-    receive_chosen,
-    receive_converted,
     receive_multiples,
     receive_products,
     receive_triples,
-    send_chosen,
-    send_converted,
     send_multiples,
     send_products,
     send_triples,
@@ -89,26 +83,6 @@ def test_number_times_bit(width):
     assert np.array_equal(low(shares[0] + shares[1], width), x * b)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_chosen_number_arrives(width):
-    first, second = np.repeat(corners(width), 32), np.tile(corners(width), 32)
-    for choices in (bits_of("chosen", 1024), np.zeros(1024, np.uint8), np.ones(1024, np.uint8)):
-        _, got = both(
-            send_chosen(S, first, second, width), receive_chosen(R, choices, width, "alice")
-        )
-        assert np.array_equal(got, np.where(choices, second, first))
-
-
-@pytest.mark.parametrize("width", [2, 8, 33, 64])
-def test_shared_bits_become_numbers(width):
-    b0, b1 = (
-        np.tile(np.array([0, 0, 1, 1], np.uint8), 9),
-        np.tile(np.array([0, 1, 0, 1], np.uint8), 9),
-    )
-    shares = both(send_converted(S, b0, width), receive_converted(R, b1, width, "alice"))
-    assert np.array_equal(low(shares[0] + shares[1], width), (b0 ^ b1).astype(np.uint64))
-
-
 def triples(count: int, label: str = "triples", ends=None):
     ends = ends or (S, R)
     return both(
@@ -155,13 +129,11 @@ def test_three_parties_multiply_shared_numbers_by_pairs(channels):
 
 def test_three_parties_convert_a_shared_bit(channels):
     bits = np.arange(8, dtype=np.uint8)[None, :] >> np.arange(3, dtype=np.uint8)[:, None] & 1
-    ends = channels[0, 1]
-    s = both(send_converted(ends[0], bits[0], 64), receive_converted(ends[1], bits[1], 64, "alice"))
-    shares = [s[0], s[1], bits[2].astype(np.uint64)]
-    for party in (0, 1):
-        halves = multiply(s[party], bits[2], 64, channels[party, 2])
+    shares = list(bits.astype(np.uint64))
+    for party, other in ((0, 1), (0, 2), (1, 2)):
+        halves = multiply(shares[party], bits[other], 64, channels[party, other])
         shares[party] = shares[party] - np.uint64(2) * halves[0]
-        shares[2] = shares[2] - np.uint64(2) * halves[1]
+        shares[other] = shares[other] - np.uint64(2) * halves[1]
     assert np.array_equal(sum(shares), (bits[0] ^ bits[1] ^ bits[2]).astype(np.uint64))
 
 
@@ -279,12 +251,6 @@ def test_all_shares_are_uniform_to_their_holders():
 def test_bytes_are_as_predicted(width):
     x, b, count = numbers_of("x", 24), bits_of("b", 24), 24
     for step, bits, transfers, sides in (
-        (
-            CHOSEN,
-            chosen_bits(width),
-            1,
-            [send_chosen(S, x, x, width), receive_chosen(R, b, width, "alice")],
-        ),
         (
             MULTIPLES,
             multiple_bits(width),

@@ -20,6 +20,7 @@ from tests.support.curated import (
     laplace_cdf,
     random_columns,
 )
+from tests.support.pair_moments import pair_moments
 from umpc.dp.mechanisms import laplace
 from umpc.errors import InvalidEpsilon, StudyError
 from umpc.protocols.central.adaptations import (
@@ -30,7 +31,6 @@ from umpc.protocols.central.adaptations import (
     subsampled,
 )
 from umpc.protocols.central.coinpress import CoinPress
-from umpc.protocols.central.moments import pair_moments
 from umpc.protocols.central.terms import CompleteFamily, kernel_terms, total
 
 ONE, SPREAD = Fraction(1), Fraction(1)

@@ -18,11 +18,11 @@ from tests.support.curated import (
     columns,
     random_columns,
 )
+from tests.support.pair_moments import pair_moments
 from umpc.errors import KernelError, RangeError, StudyError, TooFewRecords
 from umpc.protocols.central.moments import (
     complete_variance,
     disjoint_variance,
-    pair_moments,
     subsampled_variance,
 )
 from umpc.protocols.central.terms import (

@@ -100,7 +100,7 @@ def test_what_others_see_does_not_depend_on_a_nodes_record():
 
 
 def no_zero_share(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("umpc.protocols.u_mpc.node.zero_shares", lambda *given: [0] * given[-1])
+    patch.setattr("umpc.protocols.u_mpc.preparing_node.zero_shares", lambda *given: [0] * given[-1])
 
 
 def products_in_the_clear(patch: pytest.MonkeyPatch) -> None:

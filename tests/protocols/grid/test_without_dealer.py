@@ -350,7 +350,9 @@ def test_what_others_see_does_not_depend_on_a_nodes_records():
 
 def test_power_a_share_without_a_zero_share_is_found(monkeypatch):
     """Without it, a node's share of twice a sum is even."""
-    monkeypatch.setattr("umpc.protocols.u_mpc.node.zero_shares", lambda *given: [0] * given[-1])
+    monkeypatch.setattr(
+        "umpc.protocols.u_mpc.preparing_node.zero_shares", lambda *given: [0] * given[-1]
+    )
     found = np.concatenate(views("alone power", 30)["share, low"])
     assert uniformity(found, KINDS) < ALPHA
 

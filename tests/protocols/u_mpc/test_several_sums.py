@@ -240,7 +240,8 @@ def test_each_sums_share_is_uniform_and_independent_of_the_others():
 )
 def test_power_a_sum_without_its_own_zero_share_is_found(monkeypatch, mutate, finder):
     monkeypatch.setattr(
-        "umpc.protocols.u_mpc.node.zero_shares", lambda *arguments: mutate(zero_shares(*arguments))
+        "umpc.protocols.u_mpc.preparing_node.zero_shares",
+        lambda *arguments: mutate(zero_shares(*arguments)),
     )
     assert share_p("power")[finder] < ALPHA
 

@@ -259,7 +259,7 @@ def test_a_share_is_uniform_even_where_a_node_is_alone_with_its_edges():
 
 
 def test_power_a_study_without_zero_shares_is_found(monkeypatch):
-    monkeypatch.setattr("umpc.protocols.u_mpc.node.zero_shares", lambda *a: [0])
+    monkeypatch.setattr("umpc.protocols.u_mpc.preparing_node.zero_shares", lambda *a: [0])
     assert homogeneity(*share_samples("power")) < ALPHA
 
 

@@ -7,7 +7,6 @@ and −2^(w−1)) is one case. The evaluation in the clear below is the oracle o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from umpc.mpc.arrays import BitArray, IntArray
-from umpc.ustat.clear import Columns
 
 
 class InputBit(NamedTuple):
@@ -84,18 +82,6 @@ class Circuit:
     def inputs_of(self, record: int) -> tuple[int, ...]:
         """The wires that carry a record's bits."""
         return tuple(wire for wire, bit in enumerate(self.inputs) if bit.record == record)
-
-
-def input_bits(circuit: Circuit, records: Sequence[Columns]) -> BitArray:
-    """The values of the input wires: (inputs, n) uint8.
-
-    records: one Columns per record; row j of each is edge j.
-    """
-    count = max((len(column) for columns in records for column in columns.values()), default=0)
-    bits = np.empty((len(circuit.inputs), count), dtype=np.uint8)
-    for row, (record, field, bit) in zip(bits, circuit.inputs, strict=True):
-        row[:] = records[record][field] >> bit & 1
-    return bits
 
 
 def evaluate_wires(circuit: Circuit, bits: BitArray) -> BitArray:

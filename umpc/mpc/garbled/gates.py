@@ -64,11 +64,6 @@ class GateHash:
         return y ^ self.permute(y, np.empty(y.size + 2, dtype=np.uint64))
 
 
-def tweak(edge: int, hash_number: int) -> tuple[int, int]:
-    """The tweak of a hash of an edge, as its two words."""
-    return edge ^ hash_number, hash_number
-
-
 class Worker:
     """One party's work on up to EDGES edges: a label of every live wire, and room for hashes.
 

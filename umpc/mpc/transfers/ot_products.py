@@ -2,10 +2,8 @@
 
 | sender's call | receiver's call | they get |
 |---|---|---|
-| send_chosen(x₀, x₁) | receive_chosen(b) | receiver: x_b |
 | send_multiples(x) | receive_multiples(b) | additive shares of x·b, number × bit |
 | send_products(x) | receive_products(y) | additive shares of x·y mod 2^w |
-| send_converted(b₀) | receive_converted(b₁) | additive shares of b₀ ⊕ b₁ mod 2^w |
 | send_triples | receive_triples | XOR shares of random a, b and of c = a ∧ b |
 | and_bits | and_bits | XOR shares of x ∧ y, for shared bits x, y and a triple |
 
@@ -32,7 +30,7 @@ and does both of its terms in one call, i with the row [x_i, y_i] and j with [y_
 adds its own product and its shares of the terms. Triples go alike (`coins_from_transfers.py`):
 everyone draws a_k, b_k, and pairs get shares of a_i·b_j and a_j·b_i by send_multiples of width 1.
 (send_triples saves its message by letting the transfers draw the sender's a and b, which only one
-pair can do.) To convert b₀ ⊕ … ⊕ b_k, convert the first two. Then share s and next bit b make
+pair can do.) To convert b₀ ⊕ … ⊕ b_k, begin with s = b₀. Share s and next bit b make
 s + b − 2·s·b, with one send_multiples(s_i) to b's owner from each party before. A number
 x = x₀ + x₁ times a bit b = b₀ ⊕ b₁: x₀·b = x₀·b₀ + (1 − 2·b₀)·x₀·b₁, a number of party 0 times a
 bit of party 1, and x₁·b alike over a channel in the other direction.
@@ -62,7 +60,7 @@ from umpc.mpc.transfers.message_shapes import (
     open_message,
 )
 
-CHOSEN, PRODUCTS = "ot_chosen", "ot_products"
+PRODUCTS = "ot_products"
 PART = 1 << 16
 """Blocks hashed together."""
 KEY_BLOCKS = 1 << 20
@@ -79,29 +77,6 @@ class BitTriples:
 
     def __repr__(self) -> str:
         return f"BitTriples({len(self.a)}, <redacted>)"
-
-
-def send_chosen(
-    channel: CorrelatedSender, first: WordArray, second: WordArray, width: int
-) -> Protocol[None]:
-    """Send first or second, as the receiver chooses. first, second: (n,) uint64; width: 1..64."""
-    pads = yield from sender_pads(channel, len(first), width)
-    # IKNP: y_{j,0} = x_{j,0} ⊕ H(j, q_j) and y_{j,1} = x_{j,1} ⊕ H(j, q_j ⊕ Δ)
-    masked = np.concatenate([_row(first, width) ^ pads[0], _row(second, width) ^ pads[1]])
-    message = Message(CHOSEN, _bytes_of(masked, width), len(first), chosen_bits(width))
-    reply = yield from _say(message)
-    check_reply(reply, silence(CHOSEN), channel.peer)
-
-
-def receive_chosen(
-    channel: CorrelatedReceiver, choices: BitArray, width: int, peer: str
-) -> Protocol[WordArray]:
-    """The chosen numbers: (n,) uint64. choices: (n,) uint8."""
-    pads = yield from receiver_pads(channel, choices, width, peer)
-    payload = yield from _hear(CHOSEN, len(choices), chosen_bits(width), peer)
-    first, second = _numbers_of(payload, width).reshape(2, -1)
-    # IKNP: x_{j,r_j} = y_{j,r_j} ⊕ H(j, t_j)
-    return _low(first ^ (first ^ second) & _spread(choices), width) ^ pads
 
 
 def send_multiples(
@@ -189,25 +164,6 @@ def receive_products(
     return _low(share, width)
 
 
-def send_converted(channel: CorrelatedSender, bits: BitArray, width: int) -> Protocol[WordArray]:
-    """Additive share mod 2^width, 2..64, of own bit ⊕ the receiver's: (n,) uint64.
-
-    It is b₀ + b₁ − 2·b₀·b₁.
-    """
-    _check_width(width - 1)
-    product = yield from send_multiples(channel, bits.astype(np.uint64), width - 1)
-    return _low(bits.astype(np.uint64) - (product << np.uint64(1)), width)
-
-
-def receive_converted(
-    channel: CorrelatedReceiver, bits: BitArray, width: int, peer: str
-) -> Protocol[WordArray]:
-    """The receiver's side of send_converted. bits: (n,) uint8."""
-    _check_width(width - 1)
-    product = yield from receive_multiples(channel, bits, width - 1, peer)
-    return _low(bits.astype(np.uint64) - (product << np.uint64(1)), width)
-
-
 def send_triples(channel: CorrelatedSender, count: int) -> Protocol[BitTriples]:
     """Shares of `count` triples.
 
@@ -253,11 +209,6 @@ def and_bits(
     # Beaver 1991: x·y = c ⊕ d·b ⊕ e·a ⊕ d·e
     product: BitArray = triples.c ^ (d & triples.b) ^ (e & triples.a) ^ (d & e & np.uint8(leads))
     return product
-
-
-def chosen_bits(width: int) -> int:
-    """Bits of correction a chosen transfer."""
-    return 16 * number_bytes(width)
 
 
 def product_bits(width: int) -> int:

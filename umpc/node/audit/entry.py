@@ -5,6 +5,22 @@
 A row's hash is HMAC-SHA256 over the former row's hash and all of the line before `,"hash"`. Its key
 derives from the ledger's key. So nobody without that key can write, change, remove or exchange a
 row before the last one. A row holds no value of a table, no share and no number of records.
+
+| event | what the row says |
+|---|---|
+| start | the node started, with these rules |
+| policy | the rules changed, and these count from now on |
+| proposal | a coordinator proposed a study |
+| pending | the study waits for a person |
+| accepted | a person accepted the study |
+| rejected | a person rejected the study |
+| refusal | the node refused the study |
+| charge | the ledger charged epsilon and delta |
+| release | what the study releases leaves the node |
+| answer | the answer to the study's one question leaves the node |
+| ended | the study ended early for another reason |
+| restore | the site's files were put back from a backup; so much counts as charged since |
+| repair | a row that a crash had cut short was removed |
 """
 
 from __future__ import annotations
@@ -16,22 +32,6 @@ from dataclasses import dataclass
 
 from umpc.errors import AuditError
 
-EVENTS = {
-    "start": "the node started, with these rules",
-    "policy": "the rules changed, and these count from now on",
-    "proposal": "a coordinator proposed a study",
-    "pending": "the study waits for a person",
-    "accepted": "a person accepted the study",
-    "rejected": "a person rejected the study",
-    "refusal": "the node refused the study",
-    "charge": "the ledger charged epsilon and delta",
-    "release": "what the study releases leaves the node",
-    "answer": "the answer to the study's one question leaves the node",
-    "ended": "the study ended early for another reason",
-    "restore": "the site's files were put back from a backup; so much counts as charged since",
-    "repair": "a row that a crash had cut short was removed",
-}
-"""Kind of a row → what it says."""
 FIRST_HASH = bytes(32)
 KEY_TAG = b"umpc audit 1"
 MOST_WORD = 200

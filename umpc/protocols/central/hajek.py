@@ -246,7 +246,6 @@ def bernstein_concentration(
     width: Fraction,
     variance: Fraction,
     failure: Fraction,
-    values: int | None = None,
 ) -> Fraction:
     """ξ such that, for a bounded and degenerate kernel, every |H_i - A| <= ξ.
 
@@ -264,14 +263,12 @@ def bernstein_concentration(
         width: C in values.
         variance: v, at least the variance of f given X_i, in squared values.
         failure: the probability that some record violates the bound.
-        values: the number of records in the union bound; None takes n.
     """
     blocks = (records - 1) // max(1, degree - 1)
-    count = values or records
     c = float(width)
     v = float(variance)
     # |H_i - θ| for all records, and |A - θ|.
-    near = _bernstein(blocks, c, v, math.log(4 * count / float(failure)))
+    near = _bernstein(blocks, c, v, math.log(4 * records / float(failure)))
     centre = _bernstein(records // degree, c, v, math.log(4 / float(failure)))
     return Fraction(near + centre).limit_denominator(1 << 40)
 

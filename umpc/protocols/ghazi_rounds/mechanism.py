@@ -269,7 +269,6 @@ class GhaziRounds:
             rounds=2,
             node_operations=one.node_operations,
             coordinator_operations=one.coordinator_operations,
-            answer_bytes=8 * self.vectors.cells.size * len(records_per_node),
         )
 
 

@@ -55,11 +55,9 @@ class LocalCost:
         rounds: messages that a node sends or waits for one after the other.
         node_operations: of all nodes together.
         coordinator_operations: of the coordinator.
-        answer_bytes: from the coordinator back to the nodes, all together.
     """
 
     message_bytes: int
     rounds: int
     node_operations: int
     coordinator_operations: int
-    answer_bytes: int = 0
