@@ -12,6 +12,7 @@ from math import sqrt
 import numpy as np
 
 from umpc.protocols.arrays import Flags, Floats, Integers
+from umpc.protocols.local.noise_estimate import reported
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,9 @@ class Prediction:
 
         Squares of estimated counts are too large by their variance. Both classes' first orders
         therefore hold the second order once each, and this function subtracts it once (Goodman
-        1960, variance of a product). The second order is the least value that it returns.
+        1960, variance of a product). The second order is the least value that it returns. The
+        standard deviation of the estimate itself is added (`noise_estimate.reported`): the
+        variance is estimated too low just where the AUC is.
         """
         tree = self.tree
         second, by_minus, by_plus = self._derivatives()
@@ -160,18 +163,38 @@ class Prediction:
         first_plus = sum(tree.plus * np.sum(b**2) for b in by_plus)
         first_minus = sum(tree.minus * np.sum(b**2) for b in by_minus)
         pairs = float(tree.negatives[0][0]) * float(tree.positives[0][0])
-        return max(both, float(first_plus + first_minus) - both) / pairs**2
+        unbiased = float(first_plus + first_minus) - both
+        return reported(unbiased, both, self._std_of_variance(by_minus, by_plus)) / pairs**2
+
+    def _std_of_variance(self, by_minus: list[Floats], by_plus: list[Floats]) -> float:
+        """The standard deviation of the estimated variance, by the delta method.
+
+        The derivatives by one class are linear in the other class's counts, b- = M h+ and
+        b+ = M' h-. So the slopes of v- |b-|^2 by h+ are 2 v- M' b-, and a count has the variance
+        v+ at most.
+        """
+        tree = self.tree
+        _, minus_of_plus, plus_of_minus = self._bilinear(by_minus, by_plus)
+        slopes = tree.plus * sum(np.sum(each**2) for each in minus_of_plus)
+        slopes += tree.minus * sum(np.sum(each**2) for each in plus_of_minus)
+        return 2 * sqrt(tree.minus * tree.plus * float(slopes))
 
     def _derivatives(self) -> tuple[float, list[Floats], list[Floats]]:
         """The sum of squared coefficients, and b by level of negatives and of positives."""
+        return self._bilinear(self.tree.negatives, self.tree.positives)
+
+    def _bilinear(
+        self, negatives: list[Floats], positives: list[Floats]
+    ) -> tuple[float, list[Floats], list[Floats]]:
+        """The result of `_derivatives` for other numbers than the counts, on the same walk."""
         tree = self.tree
         squares = 0.0
-        by_minus = [np.zeros_like(counts) for counts in tree.negatives]
-        by_plus = [np.zeros_like(counts) for counts in tree.positives]
+        by_minus = [np.zeros_like(counts) for counts in negatives]
+        by_plus = [np.zeros_like(counts) for counts in positives]
         for step in tree.steps():
             level = step.parents + 1
-            minus = tree.negatives[level]
-            plus = tree.positives[level]
+            minus = negatives[level]
+            plus = positives[level]
             # Followed nodes: one product each.
             one = 2 * step.followed
             two = one + 1
