@@ -18,9 +18,9 @@ d = s is the worst; the other direction is its mirror image. One more coin is po
 delta falls with the number of coins, and bisection finds the least number. F is a certified
 incomplete beta function.
 
-Paper: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006, Our data, ourselves, section 4 (the
-mechanism, with 64 log(2/delta)/epsilon^2 coins as sufficient for s = 1; the exact number is 9 to 40
-times less for epsilon <= 1); Agarwal, Suresh, Yu, Kumar, McMahan 2018 (cpSGD; a closed bound for
+Paper: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006, Our data, ourselves (the mechanism, with
+64 log(2/delta)/epsilon^2 coins as sufficient for s = 1; the exact number is 9 to 40 times less for
+epsilon <= 1); Agarwal, Suresh, Yu, Kumar, McMahan 2018 (cpSGD; a closed bound for
 vectors, not needed for one sum).
 """
 

@@ -142,7 +142,7 @@ class CommitteeBinomial:
     A fair coin's threshold is exact, so nothing is added to δ. The number of coins grows with the
     square of the sensitivity; `binomial.py` finds the least.
 
-    Paper: Dwork et al. 2006, section 3.
+    Paper: Dwork et al. 2006 (`binomial.py`).
 
     Raises:
         InvalidEpsilon: more than MOST_COINS are needed.

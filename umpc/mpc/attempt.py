@@ -249,9 +249,10 @@ class SharedAttempt(ChunkedAttempt):
     def zero_share_peers(self, node: int) -> tuple[int, ...]:
         """The nodes with which a node agrees on zero shares: all others, or its neighbours.
 
-        If t = N - 1 nodes may collude, they know all masks of a node anyway, and its own noise
-        suffices. More than ALL_PAIRS nodes then stand in a circle that the joint seed orders, and
-        each has REACH neighbours on either side: those outside see sums over connected nodes only.
+        If t = N - 1 nodes may collude, they know all masks of a node anyway. Its own noise, or its
+        share of the committee's, then suffices. More than ALL_PAIRS nodes then stand in a circle
+        that the joint seed orders, and each has REACH neighbours on either side: those outside see
+        sums over connected nodes only.
         """
         count = len(self.members)
         if count <= ALL_PAIRS or self.study.max_colluding < count - 1:

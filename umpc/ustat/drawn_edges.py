@@ -1,4 +1,4 @@
-"""Edge sets drawn without regard to degrees: the comparisons of Sinh & Ramon 2025, section 4.
+"""Edge sets drawn without regard to degrees: the comparisons of Sinh & Ramon 2025, table 2.
 
 | sampling | E | the number of edges |
 |---|---|---|
