@@ -16,7 +16,7 @@ protocols randomise each record at its site, or trust a curator.
 | `ustat/` | the statistic: kernels, their analysis, edge sets, and evaluation in the clear |
 | `dp/` | differential privacy: exact noise, its calibration, and the accounting of its cost |
 | `study/` | the study document that all processes agree on, its messages, sizes and report |
-| `mpc/` | evaluation of a kernel under secret sharing: comparison keys, garbled circuits |
+| `mpc/` | evaluation of a kernel under shares: with a dealer's masks, or without a dealer |
 | `compute/` | where chunks are computed: this thread, all cores, or a site's cluster |
 | `native/` | the compiled sign gate: it loads the library and chooses the instruction set |
 | `protocols/` | the protocols that a study can name: for each, what its node and coordinator do |
@@ -30,7 +30,7 @@ protocols randomise each record at its site, or trust a curator.
 | `enrolment/` | a site gets its certificate by an invitation |
 | `transport/` | gRPC over mutual TLS, shared by all processes |
 | `approval_page/` | a node's page for the person who accepts and refuses studies |
-| `monitoring/` | metrics and health of a process, for Prometheus and for probes |
+| `monitoring/` | metrics, traces and health of a process |
 | `inference/` | intervals for the population and p-values, from a report alone |
 | `reporting/` | a report as a page, a picture, Markdown, and JSON with a schema |
 | `deployment/` | processes of a whole study on this machine, for the demo and from Python |

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.dataset_option import DATASET, configs_of
+from umpc.cli.dataset_option import CONFIG, DATASET, configs_of
 from umpc.errors import ApprovalError
 
 if TYPE_CHECKING:
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from umpc.study.document import Study
     from umpc.study.parts import FieldText
 
-CONFIG = click.option(
-    "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="The node's TOML file.",
-)
 HASH = click.argument("prefix", metavar="HASH")
 DIGITS = 16
 """Hexadecimal digits of a hash that the list shows."""

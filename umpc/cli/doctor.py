@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.dataset_option import CONFIG
 from umpc.cli.doctor_finding import Finding, attempt, exit_code
 from umpc.errors import LedgerError, UmpcError
 
@@ -20,12 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="The node's TOML file.",
-)
+@CONFIG
 @click.option(
     "--peer",
     "peers",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from umpc.cli.dataset_option import CONFIG
 from umpc.errors import ApprovalError, UmpcError
 
 if TYPE_CHECKING:
@@ -33,12 +34,7 @@ HISTORY = ("accepted", "rejected", "refusal", "release", "answer", "restore", "p
 
 
 @click.command()
-@click.option(
-    "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="The node's TOML file.",
-)
+@CONFIG
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Default: any free port of 127.0.0.1."
 )

@@ -39,6 +39,7 @@ from umpc.logs import start_logging
 if TYPE_CHECKING:
     from umpc.cli.run_server import Finished, Server
     from umpc.node.config import NodeConfig
+    from umpc.transport.authority import Identity
     from umpc.transport.hub.address import HubAddress
 
 
@@ -242,15 +243,9 @@ def start_dealer(
     """Deal random numbers to nodes until Ctrl-C or SIGTERM."""
     from umpc.compute.place import named_place
     from umpc.dealer.server import ALLOWED, DealerServer
-    from umpc.transport.authority import load_identity
-    from umpc.transport.members_file import check_members_ahead
     from umpc.transport.services import rpc
 
-    tune_memory()
-    allow_many_files()
-    identity = load_identity(folder, "dealer")
-    start_logging(f"dealer {identity.name}", level, style)
-    check_members_ahead(identity)
+    identity = _begin(folder, "dealer", level, style)
 
     workers = named_place(cores, compute, compute_tls).open(folder)
 
@@ -298,15 +293,9 @@ def start_shuffler(
 ) -> None:
     """Shuffle messages of nodes until Ctrl-C or SIGTERM."""
     from umpc.shuffler.server import ALLOWED, ShufflerServer
-    from umpc.transport.authority import load_identity
-    from umpc.transport.members_file import check_members_ahead
     from umpc.transport.services import rpc
 
-    tune_memory()
-    allow_many_files()
-    identity = load_identity(folder, "shuffler")
-    start_logging(f"shuffler {identity.name}", level, style)
-    check_members_ahead(identity)
+    identity = _begin(folder, "shuffler", level, style)
 
     def add(server: Server, finished: Finished) -> None:
         shuffler = ShufflerServer(identity, finished)
@@ -314,6 +303,22 @@ def start_shuffler(
 
     monitor = Monitor(identity, metrics)
     asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash, monitor))
+
+
+def _begin(folder: Path, role: str, level: str, style: str) -> Identity:
+    """Prepare the process of a dealer or shuffler, and return its identity.
+
+    Raises: CertificateError, ConfigError.
+    """
+    from umpc.transport.authority import load_identity
+    from umpc.transport.members_file import check_members_ahead
+
+    tune_memory()
+    allow_many_files()
+    identity = load_identity(folder, role)
+    start_logging(f"{role} {identity.name}", level, style)
+    check_members_ahead(identity)
+    return identity
 
 
 def _place(listen: str, hub: str | None) -> str | HubAddress:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.amounts import balance_text
+from umpc.cli.dataset_option import CONFIG
 from umpc.errors import UmpcError
 
 if TYPE_CHECKING:
@@ -26,12 +27,7 @@ SHOWN = 5
 
 
 @click.command()
-@click.option(
-    "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="The node's TOML file.",
-)
+@CONFIG
 def status(config: Path) -> None:
     """Show the node's certificate, list of revoked ones, budget, and studies that wait.
 

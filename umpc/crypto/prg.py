@@ -151,7 +151,7 @@ class FixedKeyHash:
 
         The arrays are looked at once, which takes as long as the cipher of a few hundred blocks.
 
-        Args: blocks, room: as of `into`.
+        Args: blocks, room: as in `into`.
         """
         if not blocks.size:
             return lambda: None

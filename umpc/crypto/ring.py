@@ -58,14 +58,18 @@ class Ring:
 RINGS = (Ring(32), Ring(64))
 
 
+def ring_that_holds(bound: int) -> Ring | None:
+    """The narrowest ring that tells all integers of magnitude up to `bound` apart, if one does."""
+    return next((ring for ring in RINGS if bound < 1 << (ring.bits - 1)), None)
+
+
 def smallest_ring(bound: int) -> Ring:
     """The narrowest ring that tells all integers of magnitude up to `bound` apart.
 
     Raises: RangeError where no ring does.
     """
-    for ring in RINGS:
-        if bound < 1 << (ring.bits - 1):
-            return ring
+    if ring := ring_that_holds(bound):
+        return ring
     raise RangeError(
         f"the sum with its noise may reach 2^{bound.bit_length()}, but "
         f"the ring holds 2^{RINGS[-1].bits - 1} at most; narrow the fields' bounds, take a "

@@ -140,7 +140,7 @@ def epsilon_after(
 ) -> Fraction:
     """The epsilon that the first `done` releases alone have with this delta, rounded up.
 
-    Args: the others as of `joint_gaussian`; sums: how many a release has.
+    Args: the others as in `joint_gaussian`; sums: how many a release has.
     """
     k = _parameter_per_square(epsilon, delta, sums, square, honest, releases)
     return renyi_epsilon(gaussian_curve(rho_of(k, sums, square, honest, done)), delta)

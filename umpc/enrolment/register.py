@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from umpc.errors import CertificateError
-from umpc.transport.files import read_file, write_durably
+from umpc.transport.files import read_file, unwritten, write_durably
 
 INVITED = "invited"
 ASKED = "asked"
@@ -75,7 +75,7 @@ class Register:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_durably(path, json.dumps(asdict(enrolment), indent=1).encode())
         except OSError as error:
-            raise _unwritten(path, error) from None
+            raise unwritten(path, error) from None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -87,7 +87,7 @@ class Register:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise _unwritten(self._folder, error) from None
+            raise unwritten(self._folder, error) from None
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
@@ -101,12 +101,6 @@ class Register:
 
     def _path(self, name: str, role: str) -> Path:
         return self._folder / f"{role}.{name}.json"
-
-
-def _unwritten(path: Path, error: OSError) -> CertificateError:
-    return CertificateError(
-        f"{path} cannot be written ({error.strerror}): make room, or check owner and mode"
-    )
 
 
 def _read(path: Path) -> Enrolment:

@@ -23,7 +23,7 @@ from umpc.inference.hypotheses import (
 from umpc.inference.null_laws import NormalLaw, NullLaw
 from umpc.inference.null_test import NullTest, p_value, told
 from umpc.inference.private_variance import MISSED, EstimatedVariance, upper_second
-from umpc.study.interval import SETS, noise_law
+from umpc.study.interval import SETS, released_sums
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.ustat.error_law import ErrorLaw
@@ -154,16 +154,7 @@ class Inference:
 
     def _released(self) -> list[ReleasedSum]:
         """All released sums."""
-        return [
-            ReleasedSum(
-                mean=entry.mean,
-                noise=noise_law(entry),
-                low=float(kernel.interval.low),
-                high=float(kernel.interval.high),
-                sampling=entry.sampling_std_bound,
-            )
-            for entry, kernel in zip(self.report.sums, self._kernels, strict=True)
-        ]
+        return released_sums(self.report.sums, self._kernels)
 
     def _estimated_variance(self, level: float) -> EstimatedVariance:
         """The mean with the private bound of its variance."""

@@ -2,7 +2,7 @@
 
 Inputs, material, keys and seeds come in as arguments.
 
-| room | what it is |
+| folder | what it is |
 |---|---|
 | `masked/` | evaluation under masks that a dealer knows, for any number of owners |
 | `garbled/` | garbled circuits for the edges of two owners, without a dealer |
@@ -15,7 +15,7 @@ Inputs, material, keys and seeds come in as arguments.
 | `chunks.py` | a chunk of edges, and what the plans of every backend say about it |
 | `waves.py` | small cells, and the chunks that are computed together |
 | `wave_in_memory.py` | all nodes' batches of a wave in memory, in lockstep |
-| `attempt.py` | commit and reveal; everything that follows from the joint seed |
+| `attempt.py` | E, the plans, and which nodes meet: all that follows from the joint seed |
 | `chunk_order.py` | the chunks of an attempt, in the order that is the same everywhere |
 | `backends.py` | the interface of a node's part in its cells, one for every backend |
 | `cost.py` | rounds and bytes, predicted |

@@ -24,7 +24,7 @@ from umpc.ustat.hypergraph import Hypergraph, Owners
 
 
 class ChunkedAttempt(Attempt, ABC):
-    """An attempt whose shared edges are cut into chunks. Args: as of `Attempt`."""
+    """An attempt whose shared edges are cut into chunks. Args: as in `Attempt`."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class ChunkedAttempt(Attempt, ABC):
     def batches(self, node: int | None = None, together: int = 1) -> Iterator[tuple[Chunk, ...]]:
         """The chunks of a node, or all at the dealer: those of a tuple are computed together.
 
-        Args: together: as of `in_batches`.
+        Args: together: as in `in_batches`.
         """
         chunks = self.chunks() if node is None else self.chunks_of(node)
         return in_batches(chunks, self.plan, node, together)

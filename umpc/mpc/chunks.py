@@ -1,6 +1,6 @@
 """A chunk of edges, and what the plans of every backend say about it.
 
-Both backends and the attempt import this module, and it imports none of them. So the rooms of
+All backends and the attempt import this module, and it imports none of them. So the folders of
 `umpc/mpc` do not depend on each other in a circle.
 """
 

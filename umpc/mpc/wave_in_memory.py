@@ -60,7 +60,7 @@ def run_wave(batches: Sequence[NodeBatch]) -> tuple[dict[tuple[int, Chunk], Any]
 
 
 def as_batch(alone: Any) -> Together[list[Any]]:
-    """The rounds of one chunk, as of a batch of one. Args: alone: a `Protocol`."""
+    """The rounds of one chunk, in the form of a batch of one. Args: alone: a `Protocol`."""
     theirs: Sequence[Message] | None = None
     while True:
         answer = resume(alone, theirs)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite
@@ -16,6 +16,7 @@ from umpc.ustat.error_law import Noise
 from umpc.ustat.estimators import WITH_VARIANCE, Estimate, estimate
 from umpc.ustat.intervals import TAIL, covering_interval, sampling_std
 from umpc.ustat.joint_values import joint_values
+from umpc.ustat.kernel import Kernel
 from umpc.ustat.released_means import Floats, ReleasedStatistic, ReleasedSum
 
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
@@ -151,9 +152,9 @@ def _statistic(study: Study, released: tuple[ReleasedSum, ...], edges: int) -> R
     return ReleasedStatistic(released, _points(study, len(released)), edges=edges)
 
 
-def _released(study: Study, sums: Sequence[MeanAndErrors]) -> list[ReleasedSum]:
-    """The sums that the interval is about."""
-    released = [
+def released_sums(sums: Sequence[MeanAndErrors], kernels: Iterable[Kernel]) -> list[ReleasedSum]:
+    """All released sums with their noise and their kernels' ranges."""
+    return [
         ReleasedSum(
             mean=entry.mean,
             noise=noise_law(entry),
@@ -161,8 +162,13 @@ def _released(study: Study, sums: Sequence[MeanAndErrors]) -> list[ReleasedSum]:
             high=float(kernel.interval.high),
             sampling=entry.sampling_std_bound,
         )
-        for entry, kernel in zip(sums, study.parsed_kernels, strict=True)
+        for entry, kernel in zip(sums, kernels, strict=True)
     ]
+
+
+def _released(study: Study, sums: Sequence[MeanAndErrors]) -> list[ReleasedSum]:
+    """The sums that the interval is about."""
+    released = released_sums(sums, study.parsed_kernels)
     return released[:1] if study.estimator == WITH_VARIANCE else released
 
 

@@ -107,7 +107,7 @@ def write_public(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_durably(path, content, draft=draft, mode=0o666)
     except OSError as error:
-        raise _unwritten(path, error) from None
+        raise unwritten(path, error) from None
 
 
 def write_secret(path: Path, content: bytes) -> None:
@@ -116,7 +116,7 @@ def write_secret(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        raise _unwritten(path, error) from None
+        raise unwritten(path, error) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -124,10 +124,11 @@ def write_secret(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise _unwritten(path, error) from None
+        raise unwritten(path, error) from None
 
 
-def _unwritten(path: Path, error: OSError) -> CertificateError:
+def unwritten(path: Path, error: OSError) -> CertificateError:
+    """The error where a file of an identity or an authority cannot be written."""
     return CertificateError(
         f"{path} cannot be written ({error.strerror}): make room, or check owner and mode"
     )

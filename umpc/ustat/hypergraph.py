@@ -190,7 +190,7 @@ def expand_drawn(
 ) -> Hypergraph:
     """An edge set of so many random edges; all sets where there are no more.
 
-    Args: most: the most edges of a record. counts, words, degree: as of `expand`.
+    Args: most: the most edges of a record. counts, words, degree: as in `expand`.
 
     Raises: RangeError where the edges are too many to be numbered.
     """

@@ -116,7 +116,7 @@ def possible_values(estimator: str, points: Floats) -> Interval:
 def is_covered(estimator: str, statistic: ReleasedStatistic, sets: int, value: float) -> bool:
     """Whether the interval holds this value of the statistic, without computing its ends.
 
-    Args: as of `covering_interval`.
+    Args: as in `covering_interval`.
     """
     theta = value / sets if estimator == "total" else value
     if estimator in ENTROPIES:
@@ -127,7 +127,7 @@ def is_covered(estimator: str, statistic: ReleasedStatistic, sets: int, value: f
 def sampling_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> float:
     """The standard deviation from the sampling of E, for the worst table with the released means.
 
-    It follows by the delta method. Args: as of `covering_interval`.
+    It follows by the delta method. Args: as in `covering_interval`.
     """
     means = [entry.mean for entry in statistic.sums]
     contrast, start = contrast_of(estimator, means)
@@ -137,7 +137,7 @@ def sampling_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> flo
 def population_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> float:
     """The standard deviation from the drawing of the records, for the worst population.
 
-    It follows by the delta method. Args: as of `covering_interval`.
+    It follows by the delta method. Args: as in `covering_interval`.
     """
     means = [entry.mean for entry in statistic.sums]
     contrast, start = contrast_of(estimator, means)

@@ -62,7 +62,7 @@ class ReleasedSum:
     def near(self, population: float = 0.0) -> Interval:
         """The mean over all sets, or in the population, lies here with a probability above 99.8 %.
 
-        Args: population: as of `ReleasedStatistic`.
+        Args: population: as in `ReleasedStatistic`.
         """
         sampled = population * (self.high - self.low) ** 2 / 4
         far = NEAR * sqrt(self.noise.std**2 + self.sampling**2 + sampled)

@@ -225,7 +225,7 @@ def _blocks(
     place: tuple[int, int],
     piece: NumberPiece,
 ) -> compiled.RowBlocks:
-    """The pads of a piece's rows, for the compiled kernel. Args: as of `_add_pads`."""
+    """The pads of a piece's rows, for the compiled kernel. Args: as in `_add_pads`."""
     arrays = places.record, places.order, places.ends, places.number
     return compiled.RowBlocks(keys, offsets, *arrays, *place, piece.rows)
 

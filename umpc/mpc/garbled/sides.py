@@ -187,7 +187,7 @@ class Side(Generic[End]):
         return made or Places.of(index[chunk.owners.index(self.link.evaluator)])
 
     def place_ahead(self, chunk: Chunk, index: IndexArray) -> None:
-        """Find the places of a chunk's pads, which follow from E. Args: as of `places`."""
+        """Find the places of a chunk's pads, which follow from E. Args: as in `places`."""
         self._places[chunk] = self.places(chunk, index)
 
     def coin_channel(self, plan: GarbledPlan, chunk: Chunk) -> End:
@@ -241,7 +241,7 @@ class GarblingSide(Side[CorrelatedSender]):
         return (yield from open_sender(seed, self._delta, *place, checked=self.link.checked))
 
     def take_up(self, channel: CorrelatedSender) -> None:
-        """Use a channel, and its Δ. Args: as of Side."""
+        """Use a channel, and its Δ. Args: as in Side."""
         super().take_up(channel)
         self._delta = channel.delta
 

@@ -120,7 +120,7 @@ class EdgeLayout:
     def join_packed(self, parts: Sequence[Buffer], rows: int, *, padded: bool = True) -> BitArray:
         """Packed bits of each chunk as (rows, ⌈total/8⌉) uint8, eight edges to a byte.
 
-        Args: padded: as of `join_bits`.
+        Args: padded: as in `join_bits`.
         Raises: EncodingError on set padding bits, or where bits are missing.
         """
         if not self._fills_bytes:

@@ -101,7 +101,7 @@ def evaluate_together(
     """One owner's share of each kernel's sum over each of several chunks of edges.
 
     Args:
-        chunk: this party's state of all chunks, as of one chunk with all edges.
+        chunk: this party's state, as if all chunks were one chunk with all edges.
         names: for each chunk.
         layout: of the chunks, none of which is empty.
 

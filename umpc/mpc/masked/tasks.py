@@ -87,7 +87,7 @@ class OwnerBatch:
     """One owner's part of many small chunks of edges, which are computed together.
 
     inputs: of the edges of all chunks. names: the owners' of each chunk. counts: edges of each.
-    materials, seeds: of each chunk; every chunk has its own. tree_key: as of `OwnerTask`.
+    materials, seeds: of each chunk; every chunk has its own. tree_key: as in `OwnerTask`.
     """
 
     party: int

@@ -114,7 +114,7 @@ def transpose_into(
 ) -> None:
     """Rows of packed bits as blocks; the padding of the last byte is dropped.
 
-    rows: (digits, fold, width) uint8; they may be overwritten. sent, masks: as of `add_masked`,
+    rows: (digits, fold, width) uint8; they may be overwritten. sent, masks: as in `add_masked`,
     which comes first where they are given.
     """
     if compiled.CHOSEN is not None:

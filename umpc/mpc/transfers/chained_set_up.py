@@ -80,7 +80,7 @@ def chain_sender(
 
     Args:
         last: its end of the channel that is there. Only one channel is made from it.
-        seed, delta, session: as of `channel_set_up.open_sender`.
+        seed, delta, session: as in `channel_set_up.open_sender`.
 
     Raises: RemoteProtocolError.
     """

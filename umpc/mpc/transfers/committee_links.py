@@ -75,7 +75,7 @@ class CommitteeLinks:
     def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
         """Use a channel that was made before the attempt, in place of `set_up`, once.
 
-        Its fork for this attempt has streams and a session of its own. Args: peer: as of `set_up`.
+        Its fork for this attempt has streams and a session of its own. Args: peer: as in `set_up`.
         """
         name = self._names[peer]
         if peer in self._senders or peer in self._receivers:

@@ -121,7 +121,7 @@ def prepare_chunk(owner: ChunkOwner) -> Mesh[bytes]:
 def evaluate_bits(owner: ChunkOwner, triples: BitTriples | None = None) -> Mesh[WordArray]:
     """Additive shares of the bits that sums read, edge by edge: (outputs, n) uint64.
 
-    Args: triples: as of `evaluate_chunk`.
+    Args: triples: as in `evaluate_chunk`.
     """
     return (yield from _in_rounds(owner, _evaluated(owner, triples)))
 

@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 from umpc.errors import ConfigError, DataError, UmpcError
 from umpc.node.table.source import TableSite
-from umpc.node.table.sql_source import SQLITE, SqlSource, wrong_password_file
+from umpc.node.table.sql_source import SQLITE, UNREADABLE, SqlSource, wrong_password_file
 from umpc.node.table.typed_values import Fetched, joined, typed
 
 ROWS_AT_ONCE = 10_000
@@ -154,8 +154,7 @@ def read_query(source: SqlSource, site: TableSite) -> Iterator[SqlReading]:
             raise
         raise site.error(
             DataError,
-            "the table was expected from the site's database, and it could not be read. The node's "
-            "own log says why",
+            UNREADABLE,
             why(error),
         ) from None
     finally:

@@ -27,7 +27,7 @@ import duckdb
 
 from umpc.errors import ConfigError, DataError
 from umpc.node.table.source import TableSite
-from umpc.node.table.sql_source import SqlSource
+from umpc.node.table.sql_source import UNREADABLE, SqlSource
 from umpc.node.table.typed_values import Fetched, joined, typed
 
 ROWS_AT_ONCE = 10_000
@@ -183,8 +183,7 @@ def read_duckdb(source: SqlSource, site: TableSite) -> Iterator[DuckdbReading]:
     except duckdb.Error as error:
         raise site.error(
             DataError,
-            "the table was expected from the site's database, and it could not be read. The node's "
-            "own log says why",
+            UNREADABLE,
             why(error),
         ) from None
 

@@ -15,13 +15,18 @@ POSTGRESQL = "postgresql"
 SQLITE = "sqlite"
 DUCKDB = "duckdb"
 KINDS = (POSTGRESQL, SQLITE, DUCKDB)
+"""The databases that are tested. An address begins with one of them."""
 FILES = {SQLITE: "SQLite", DUCKDB: "DuckDB"}
 """The databases that are one file → their names."""
-"""The databases that are tested. An address begins with one of them."""
 NAME = r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?"
 QUERY = re.compile(r"\s*(select|with)\b", re.IGNORECASE)
 OTHERS_MAY_READ = 0o077
 SECRETS = ("password", "sslpassword")
+UNREADABLE = (
+    "the table was expected from the site's database, and it could not be read. The node's own log "
+    "says why"
+)
+"""The whole error that a coordinator sees of a database."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 CHECKED = {"verify-ca", "verify-full"}
 """PostgreSQL's sslmodes that check the server's certificate. The default is content without TLS."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.dp.random_bits import RandomBits
-from umpc.errors import LocalProtocolError
+from umpc.errors import EncodingError, LocalProtocolError
 from umpc.protocols.base.one_message import MessageEstimate, OneMessage
 from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts
@@ -52,9 +52,14 @@ class AskingMessages(OneMessage):
     def question(self, firsts: Sequence[bytes], counts: Sequence[ClassCounts]) -> bytes:
         """The question that follows from all first messages, and from nothing else."""
 
-    @abstractmethod
     def check_answer(self, first: bytes, answer: bytes, counts: ClassCounts) -> None:
-        """Raises: EncodingError where an answer does not go with the node's first message."""
+        """Whether an answer goes with the node's first message: its size is all that is said here.
+
+        Raises: EncodingError where it does not.
+        """
+        due = self.message_bytes(counts) - len(first)
+        if len(answer) != due:
+            raise EncodingError(f"an answer of {due} bytes was due, {len(answer)} came")
 
     @abstractmethod
     def estimate(

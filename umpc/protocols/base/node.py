@@ -179,7 +179,7 @@ class WorksAhead(Protocol):
 
 
 class NodeSide(SeedAgreement, ABC):
-    """One node's part of one attempt. Args: as of SeedAgreement."""
+    """One node's part of one attempt. Args: as in SeedAgreement."""
 
     _attempt: Attempt | None = None
 

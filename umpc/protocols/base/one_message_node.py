@@ -23,7 +23,7 @@ from umpc.ustat.clear import Columns
 class OneMessageNode(NodeSide):
     """One node, one study, one attempt.
 
-    Args: messages: the protocol's messages; the others as of SeedAgreement.
+    Args: messages: the protocol's messages; the others as in SeedAgreement.
 
     Raises: RangeError where the message would be too large to be released.
     """

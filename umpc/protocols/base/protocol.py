@@ -285,7 +285,7 @@ class StudyProtocol(ABC):
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
-        """One node's part. Args: as of SeedAgreement."""
+        """One node's part. Args: as in SeedAgreement."""
 
     @abstractmethod
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:

@@ -18,7 +18,7 @@ from umpc.ustat.hypergraph import Owners
 
 
 class GroupNode(BellNode):
-    """One node, one study, one attempt. Args: as of SeedAgreement.
+    """One node, one study, one attempt. Args: as in SeedAgreement.
 
     The noise of all groups is drawn before any data. The node adds all of it itself, so that its
     records depend on no other node's noise.

@@ -21,7 +21,7 @@ from umpc.ustat.hypergraph import Owners
 
 
 class BellNode(UMpcNode):
-    """One node, one study, one attempt. Args: as of SeedAgreement."""
+    """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     def __init__(
         self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy

@@ -195,7 +195,7 @@ def answer_of(test: UniformityTest, value: float, noise_std: float | None) -> st
 
     Args:
         value: the private mean of [x = y] - 1/m.
-        noise_std: as of `error_bound`.
+        noise_std: as in `error_bound`.
     """
     threshold = float(test.threshold - Fraction(1, test.categories))
     uniform = value <= threshold

@@ -23,7 +23,7 @@ from umpc.study.sizes import ClassCounts, Member
 
 
 class RoundsCoordinator(OneMessageCoordinator):
-    """One study, one attempt. Args: as of OneMessageCoordinator."""
+    """One study, one attempt. Args: as in OneMessageCoordinator."""
 
     _messages: AskingMessages
 

@@ -80,9 +80,7 @@ class RoundsMessages(AskingMessages):
 
     def check_answer(self, first: bytes, answer: bytes, counts: ClassCounts) -> None:
         """Raises: EncodingError where an answer does not go with the node's first message."""
-        due = self.message_bytes(counts) - len(first)
-        if len(answer) != due:
-            raise EncodingError(f"an answer of {due} bytes was due, {len(answer)} came")
+        super().check_answer(first, answer, counts)
         second = self._unfilled(first, answer, counts)
         if any(answer[len(second) :]):
             raise EncodingError("what fills up the answer is not zero")

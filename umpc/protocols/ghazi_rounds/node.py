@@ -28,7 +28,7 @@ COUNT_BYTES = 8
 
 
 class RoundsNode(OneMessageNode):
-    """One node, one study, one attempt. Args: as of OneMessageNode."""
+    """One node, one study, one attempt. Args: as in OneMessageNode."""
 
     _messages: AskingMessages
 

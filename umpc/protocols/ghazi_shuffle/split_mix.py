@@ -88,7 +88,7 @@ def split(values: Words, shares: int, width: int, stream: WordStream) -> Words:
 
 
 def mix(heap: Words, stream: WordStream) -> Words:
-    """The heap with every row in a uniform order of its own, as of `mix_rows`: (d, m) uint64."""
+    """The heap with every row in a uniform order of its own, as in `mix_rows`: (d, m) uint64."""
     mixed = np.empty_like(heap)
     for row, out in zip(mix_rows(heap, stream), mixed, strict=True):
         out[:] = row

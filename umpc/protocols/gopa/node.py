@@ -23,7 +23,7 @@ from umpc.study.attempt import Attempt
 
 
 class GopaNode(OneMessageNode):
-    """One node, one study, one attempt. Args: as of OneMessageNode."""
+    """One node, one study, one attempt. Args: as in OneMessageNode."""
 
     _messages: GopaMessages
 

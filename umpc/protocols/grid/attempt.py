@@ -59,7 +59,7 @@ class DealtPlan:
 
 
 class GridAttempt(SharedAttempt):
-    """Args: grid: the study's operators. The others as of SharedAttempt."""
+    """Args: grid: the study's operators. The others as in SharedAttempt."""
 
     def __init__(
         self,

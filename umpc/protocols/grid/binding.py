@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from umpc.crypto.ring import RINGS, Ring
+from umpc.crypto.ring import RINGS, Ring, ring_that_holds
 from umpc.errors import KernelError, RangeError
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.protocols.grid.attempt import GridAttempt
@@ -112,9 +112,8 @@ def ring_of(sizes: Sizes) -> Ring:
         sizes.edges * kernel.magnitude_units + law.tail_bound()
         for kernel, law in zip(study.parsed_kernels, laws, strict=True)
     )
-    for ring in RINGS:
-        if bound < 1 << (ring.bits - 1):
-            return ring
+    if ring := ring_that_holds(bound):
+        return ring
     raise RangeError(
         f"{factor} times the sum over all sets, with its noise, may reach 2^{bound.bit_length()}, "
         f"and the ring holds 2^{RINGS[-1].bits - 1} at most; narrow the fields' bounds, take a "

@@ -30,7 +30,7 @@ from umpc.protocols.u_mpc.node import UMpcNode
 
 
 class GridNode(UMpcNode):
-    """One node, one study, one attempt. Args: as of SeedAgreement."""
+    """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     _table: NodeTable | None = None
 

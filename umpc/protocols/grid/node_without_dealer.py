@@ -56,7 +56,7 @@ class OwnTable:
 
 
 class DealerlessNode(UMpcNode):
-    """One node, one study, one attempt. Args: as of SeedAgreement."""
+    """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     _own_table: OwnTable | None = None
 

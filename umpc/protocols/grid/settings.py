@@ -7,11 +7,11 @@ from typing import Annotated
 import msgspec
 
 from umpc.errors import StudyError
-from umpc.protocols.u_mpc.settings import COMMITTEE_NOISES, NOISES, NOISES_WITH_DELTA
+from umpc.protocols.u_mpc.settings import COMMITTEE_NOISES, NOISES, check_noise
 from umpc.study.document import Study
 from umpc.study.grades import HONEST
 from umpc.study.parts import FieldBins, Participant
-from umpc.study.rules import check_between_0_and_1, check_choice
+from umpc.study.rules import check_choice
 from umpc.study.settings import Settings, describe
 
 BACKEND = "grid"
@@ -108,7 +108,7 @@ def check_settings(study: Study) -> None:
             f'backend = "grid" is of pairs and triples, and {study.statistic!r} is over '
             f"{study.degree} record(s); {_instead(study.degree)}"
         )
-    _check_noise(study, settings)
+    check_noise(study, settings.delta)
 
 
 def _instead(degree: int) -> str:
@@ -135,21 +135,6 @@ def check_dealer(study: Study, settings: GridSettings) -> None:
             f"without a dealer the grid is of pairs, and {study.statistic!r} is over "
             f"{study.degree} records; name a dealer"
         )
-
-
-def _check_noise(study: Study, settings: GridSettings) -> None:
-    if settings.noise in COMMITTEE_NOISES and len(study.nodes) < 2:
-        raise StudyError(
-            f'noise = "{settings.noise}" takes at least two nodes; a single one draws it: '
-            f'"distributed"'
-        )
-    if (settings.noise in NOISES_WITH_DELTA) != bool(settings.delta):
-        raise StudyError(
-            f'delta goes with noise = "skellam" or "binomial"; got {settings.delta!r} with '
-            f"{settings.noise!r}"
-        )
-    if settings.delta:
-        check_between_0_and_1(settings.delta, study)
 
 
 def check_grade(study: Study) -> None:

@@ -35,7 +35,7 @@ class CrossProgram(Program):
 
 
 class DealerlessAttempt(GridAttempt):
-    """Args: as of GridAttempt."""
+    """Args: as in GridAttempt."""
 
     @cached_property
     def program(self) -> ChunkProgram:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil
 
-from umpc.crypto.ring import RINGS, Ring
+from umpc.crypto.ring import RINGS, Ring, ring_that_holds
 from umpc.dp.calibration import DistributedLaplace
 from umpc.errors import RangeError
 from umpc.protocols.grid.attempt import GridAttempt
@@ -126,9 +126,8 @@ def hajek_ring(sizes: Sizes) -> Ring:
         sizes.edges * form.magnitude + law.tail_bound(bits)
         for form, law in zip(grid.forms, laws, strict=True)
     )
-    for ring in RINGS:
-        if bound < 1 << (ring.bits - 1):
-            return ring
+    if ring := ring_that_holds(bound):
+        return ring
     raise RangeError(
         f"twice the squares of all projections, with their noise, may reach "
         f"2^{bound.bit_length()}, and the ring holds 2^{RINGS[-1].bits - 1} at most; take fewer "

@@ -115,8 +115,8 @@ def element(ring: Ring, value: int) -> bytes:
 
 
 class HajekGridNode(TwoStepNode, GridNode):
-    """One node, one study, one attempt. Args: as of SeedAgreement."""
+    """One node, one study, one attempt. Args: as in SeedAgreement."""
 
 
 class DealerlessHajekNode(TwoStepNode, DealerlessNode):
-    """One node of a study without a dealer. Args: as of SeedAgreement."""
+    """One node of a study without a dealer. Args: as in SeedAgreement."""

@@ -100,9 +100,7 @@ class AdaptiveMessages(AskingMessages):
         self.search.check(message, sum(counts))
 
     def check_answer(self, first: bytes, answer: bytes, counts: ClassCounts) -> None:
-        due = self.message_bytes(counts) - len(first)
-        if len(answer) != due:
-            raise EncodingError(f"an answer of {due} bytes was due, {len(answer)} came")
+        super().check_answer(first, answer, counts)
         self._any.check(answer, counts)
 
     def check_records(self, counts: Sequence[ClassCounts]) -> None:

@@ -169,7 +169,7 @@ class BellLdp:
     def reported_variance(self, told: Floats, n: int) -> float:
         """The variance of responses and rounding by the answers, and its own error more.
 
-        Args: told, n: as of `value`.
+        Args: told, n: as in `value`.
         """
         own = CellShares(told, self.truth)
         matrix = self.cells.matrix

@@ -47,7 +47,7 @@ Received = tuple[Sequence[bytes], Sequence[int]]
 class BellLdpClasses(BellLdp):
     """A kernel of two classes, epsilon-DP for each record in the local model.
 
-    Args: as of `BellLdp`; the kernel's first record is of the first class.
+    Args: as in `BellLdp`; the kernel's first record is of the first class.
     """
 
     def aggregate_classes(self, first: Received, second: Received) -> LocalEstimate:

@@ -42,7 +42,7 @@ INNER_CHUNK = 1 << 17
 
 
 class UMpcNode(PreparingNode):
-    """One node, one study, one attempt. Args: as of SeedAgreement."""
+    """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     def __init__(
         self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
@@ -107,7 +107,7 @@ class UMpcNode(PreparingNode):
             return self.cells.task(chunk, material)
 
     def batch(self, chunks: Sequence[Chunk], materials: Sequence[bytes]) -> OwnerBatch | None:
-        """The rounds of small chunks as one value, each of them once; None: as of `task`."""
+        """The rounds of small chunks as one value, each of them once; None: as in `task`."""
         if self._evaluates_in_own_way or not isinstance(self.cells, SharedCells):
             return None
         with self._beginning(*chunks):

@@ -44,7 +44,7 @@ from umpc.ustat.clear import Columns
 
 
 class PreparingNode(NodeSide):
-    """One node, one study, one attempt, in *prepare*. Args: as of SeedAgreement."""
+    """One node, one study, one attempt, in *prepare*. Args: as in SeedAgreement."""
 
     _attempt: SharedAttempt | None = None
 

@@ -175,18 +175,7 @@ def check_settings(study: Study) -> None:
     """Raises: StudyError."""
     settings = study.settings_as(UMpcSettings)
     check_choice('noise of "u-mpc"', settings.noise, NOISES)
-    if settings.noise in COMMITTEE_NOISES and len(study.nodes) < 2:
-        raise StudyError(
-            f'noise = "{settings.noise}" takes at least two nodes; a single one draws it: '
-            f'"distributed"'
-        )
-    if (settings.noise in NOISES_WITH_DELTA) != bool(settings.delta):
-        raise StudyError(
-            f'delta goes with noise = "skellam" or "binomial"; got {settings.delta!r} with '
-            f"{settings.noise!r}"
-        )
-    if settings.delta:
-        check_between_0_and_1(settings.delta, study)
+    check_noise(study, settings.delta)
     check_choice("coins", settings.coins, COIN_SOURCES)
     check_choice("backend", settings.backend, BACKENDS)
     check_choice("preprocessing", settings.preprocessing, PREPROCESSINGS)
@@ -207,6 +196,24 @@ def check_settings(study: Study) -> None:
     if study.adversary == LYING_NODES:
         check_against_liars(study, settings)
     _check_coins(settings)
+
+
+def check_noise(study: Study, delta: str) -> None:
+    """Whether a study has the nodes and the δ that its noise takes.
+
+    Raises: StudyError.
+    """
+    if study.noise in COMMITTEE_NOISES and len(study.nodes) < 2:
+        raise StudyError(
+            f'noise = "{study.noise}" takes at least two nodes; a single one draws it: '
+            f'"distributed"'
+        )
+    if (study.noise in NOISES_WITH_DELTA) != bool(delta):
+        raise StudyError(
+            f'delta goes with noise = "skellam" or "binomial"; got {delta!r} with {study.noise!r}'
+        )
+    if delta:
+        check_between_0_and_1(delta, study)
 
 
 def _check_coins(settings: UMpcSettings) -> None:

@@ -17,7 +17,7 @@ from umpc.ustat.clear import Columns
 
 
 class VectorNode(UMpcNode):
-    """One node, one study, one attempt. Args: as of SeedAgreement."""
+    """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     def __init__(
         self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy

@@ -36,7 +36,7 @@ def deal_compiled(
 ) -> list[list[bytes]]:
     """The material of all owners for several chunks of a plan that the kernel serves.
 
-    Args: record_masks, seeds: as of `deal_chunks`. counts: edges of each chunk.
+    Args: record_masks, seeds: as in `deal_chunks`. counts: edges of each chunk.
 
     Returns: for each chunk the material of each owner, in party order.
     """

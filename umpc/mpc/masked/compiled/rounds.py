@@ -64,7 +64,7 @@ def compiled_together(
     materials: Sequence[bytes],
     seeds: Sequence[bytes],
 ) -> Together[list[list[int]]]:
-    """One owner's share of each kernel's sum over each of several chunks, as of `OwnerBatch`.
+    """One owner's share of each kernel's sum over each of several chunks, as in `OwnerBatch`.
 
     Raises: EncodingError on malformed material, at once.
     """
