@@ -11,6 +11,7 @@ import pytest
 
 import umpc
 from umpc.errors import error_classes
+from umpc.protocols.registry import PROTOCOLS
 from umpc.ustat.statistics import LIBRARY
 
 ROOT = Path(umpc.__file__).parents[1]
@@ -88,6 +89,22 @@ def test_every_path_that_is_named_exists(name):
 def test_the_statistics_of_the_documentation_are_the_librarys():
     named = re.findall(r"^\| `(\w+)` \| \d", text_of("docs/statistics.md"), re.MULTILINE)
     assert len(named) > 20 and set(named) <= set(LIBRARY)
+
+
+def test_every_statistic_is_allowed_or_not_where_nodes_lie():
+    """tests/ustat/test_robust.py knows which; the document must place each of them once."""
+    section = text_of("docs/statistics.md").split("## If other nodes may lie")[1].split("\n## ")[0]
+    firsts = re.findall(r"^\| ([^|]*) \|", section, re.MULTILINE)
+    named = [name for cell in firsts for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(named) == sorted(LIBRARY)
+
+
+def test_the_architecture_has_every_folder_and_every_protocol():
+    page = text_of("docs/architecture.md")
+    folders = {path.parent.name for path in (ROOT / "umpc").glob("*/__init__.py")}
+    assert {name for name in folders if f"](../umpc/{name})" not in page} == set()
+    (table,) = re.findall(r"^\| `protocol` \| folder \|\n(.*?)\n\n", page, re.DOTALL | re.MULTILINE)
+    assert set(re.findall(r"`([a-z0-9-]+)`", table)) == set(PROTOCOLS)
 
 
 def test_every_decision_is_listed():
