@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import exp, log
 
@@ -22,10 +23,10 @@ LAWS = [
 ]
 
 
-def coin_law(law: CommitteeLaplace) -> dict[int, float]:
-    """The exact law of the weighted coins."""
+def coin_law(law: CommitteeLaplace, thresholds: Sequence[int] = ()) -> dict[int, float]:
+    """The exact law of the weighted coins, by the law's thresholds or by these."""
     masses = {0: 1.0}
-    for threshold, weight in zip(law.thresholds, law.weights, strict=True):
+    for threshold, weight in zip(thresholds or law.thresholds, law.weights, strict=True):
         chance, moved = threshold / 2**PRECISION, {}
         for value, mass in masses.items():
             moved[value] = moved.get(value, 0.0) + mass * (1 - chance)
@@ -44,6 +45,29 @@ def test_the_coins_sum_to_the_discrete_laplace_law(epsilon, sensitivity):
     assert distance < 1e-12 + float(law.distance)
     variance = sum(mass * value**2 for value, mass in masses.items())
     assert variance == pytest.approx(law.variance, rel=1e-9)
+
+
+def cost_of(masses: dict[int, float], epsilon: float, shift: int) -> float:
+    """The least δ at this ε between the law and the law moved by the shift, both ways."""
+    values = range(min(masses) - shift, max(masses) + shift + 1)
+    pairs = [(masses.get(value, 0.0), masses.get(value - shift, 0.0)) for value in values]
+    ups = sum(max(0.0, one - exp(epsilon) * other) for one, other in pairs)
+    downs = sum(max(0.0, other - exp(epsilon) * one) for one, other in pairs)
+    return max(ups, downs)
+
+
+@pytest.mark.parametrize(("sensitivity", "worst"), [(1, 0.35), (4, 0.19), (20, 0.21), (64, 0.19)])
+def test_one_turned_coin_costs_what_the_documents_say(sensitivity, worst):
+    """docs/privacy.md and docs/protocol.md say what a member that lies can do at ε = 1."""
+    law = CommitteeLaplace(Fraction(1), sensitivity)
+    assert law.delta < Fraction(1, 10**16)
+    found = []
+    for turned in range(law.digits):
+        thresholds = list(law.thresholds)
+        thresholds[turned] = 2**PRECISION - thresholds[turned]
+        found.append(cost_of(coin_law(law, thresholds), 1.0, sensitivity))
+    assert max(found) == pytest.approx(worst, abs=0.006)
+    assert cost_of(coin_law(law), 1.0, sensitivity) < 1e-12
 
 
 @pytest.mark.parametrize(("epsilon", "sensitivity"), LAWS)
