@@ -27,6 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from umpc.errors import ConfigError, DataError, UmpcError
+from umpc.node.table.given_up import check_waited_for
 from umpc.node.table.memory_file import named_file
 from umpc.node.table.object_source import (
     IN_ENVIRONMENT,
@@ -203,6 +204,7 @@ def fetched(source: TableSource, site: TableSite) -> Iterator[TableSource]:
         for each in found:
             file = opened.enter_context(named_file(Path(folder, each.key), site))
             for start in range(0, each.size, PIECE):
+                check_waited_for()
                 file.write(store.read(each, start))
                 progress.tell(min(PIECE, each.size - start))
         if store.listed() != found:
