@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -23,6 +24,10 @@ from umpc.transport.hub.session import Session
 
 log = logging.getLogger("umpc.hub")
 
+MOST_TOLD = 20
+TOLD_SECONDS = 60.0
+"""The log has at most so many refused openings in so many seconds: a member can send thousands."""
+
 SEALED = (pb.HUB_SEALED, pb.HUB_RESUME)
 
 
@@ -31,6 +36,28 @@ class Listener(Protocol):
 
     def opened(self, envelope: pb.HubEnvelope) -> bytes | None:
         """Take an opening. Returns: the answer, or None if the session is refused."""
+
+
+class ToldRefusals:
+    """The refused openings that the log has in a minute. Args: clock: seconds that only grow."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self._clock = clock
+        self._since = -TOLD_SECONDS
+        self._count = 0
+
+    def tell(self, envelope: pb.HubEnvelope, reason: str) -> None:
+        """Write a line, unless there are too many."""
+        now = self._clock()
+        if now - self._since >= TOLD_SECONDS:
+            self._since, self._count = now, 0
+        self._count += 1
+        if self._count > MOST_TOLD:
+            return
+        source = envelope.source
+        log.warning("a session of %s %r is refused: %s", source.role, source.name, reason)
+        if self._count == MOST_TOLD:
+            log.warning("further refused sessions of this minute are not shown")
 
 
 class Arrivals:
@@ -56,6 +83,7 @@ class Arrivals:
         self._early = early
         self._listener = listener
         self._refuse = refuse
+        self._told = ToldRefusals()
 
     def take(self, frame: pb.HubFrame) -> None:
         """Take a frame from the hub."""
@@ -106,10 +134,7 @@ class Arrivals:
         try:
             accepted = self._listener.opened(envelope)
         except UmpcError as error:
-            log.warning(
-                "a session of %s %r is refused: %s",
-                *(envelope.source.role, envelope.source.name, error.message),
-            )
+            self._told.tell(envelope, error.message)
             text = f"{type(error).__name__}: {error.message}"
             self._answer(envelope, pb.HUB_REFUSE, text.encode())
             return
