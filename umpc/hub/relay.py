@@ -46,7 +46,7 @@ MOST_HELD_UP = 1024
 the oldest one has, so it is forgotten."""
 
 NOBODY = "", ""
-"""The turn of notices about members of which nothing waits: a sender may name any number of them."""
+"""The turn of notices about members of which nothing waits: a sender may name many of them."""
 
 Key = tuple[str, str, bytes]
 """(role, name, instance) of a process."""
