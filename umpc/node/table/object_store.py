@@ -101,13 +101,12 @@ class ObjectStore:
 
     def listed(self) -> list[StoredObject]:
         """Return the table's objects in the order of their keys. Raises: ConfigError, DataError."""
+        found = []
         with self._errors():
-            found = [
-                self._described(each)
-                for page in self._pages()
-                for each in page
-                if self._source.fits(each["path"])
-            ]
+            for page in self._pages():
+                check_waited_for()
+                fitting = (each for each in page if self._source.fits(each["path"]))
+                found += map(self._described, fitting)
         if not found:
             raise self._error(ConfigError, OBJECT_IS_MISSING)
         return sorted(found, key=lambda each: each.key)
@@ -120,7 +119,7 @@ class ObjectStore:
             answer = self._library.get(self._store, each.key, options=options)
             # A store may ignore the condition.
             if answer.meta["e_tag"] == each.etag and answer.meta["size"] == each.size:
-                piece = bytes(answer.bytes())
+                piece = _at_most(stop - start, answer.stream())
                 if len(piece) == stop - start:
                     return piece
         raise self.changed()
@@ -249,6 +248,16 @@ def _access_key(source: ObjectSource, site: TableSite) -> AccessKey:
             f"{path}: {wrong}" if path is not None else "",
         )
     return key
+
+
+def _at_most(size: int, parts: Iterable[Any]) -> bytes:
+    """Join parts until they are longer than expected: a store may send without end."""
+    found = bytearray()
+    for part in parts:
+        found += part
+        if len(found) > size:
+            break
+    return bytes(found)
 
 
 def _why(error: Exception) -> tuple[type[UmpcError], str]:
