@@ -101,7 +101,7 @@ class ObjectStore:
 
     def listed(self) -> list[StoredObject]:
         """Return the table's objects in the order of their keys. Raises: ConfigError, DataError."""
-        found = []
+        found: list[StoredObject] = []
         with self._errors():
             for page in self._pages():
                 check_waited_for()
