@@ -1,8 +1,8 @@
 """A queue in which the members that something comes from take turns.
 
 In one line for all, an honest member's envelope would wait behind all that a member which floods
-has put there. Here it waits behind one frame of each other member. What comes from one member, and
-what is said about it, keeps its order.
+has put there. Here it waits behind one frame of each other member. Frames of one member, and
+notices about it, keep their order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Member = tuple[str, str]
 
 
 class Turns(Generic[Item]):
-    """What waits, by its member."""
+    """A queue of items, each of a member."""
 
     def __init__(self) -> None:
         self._of: dict[Member, deque[Item]] = {}

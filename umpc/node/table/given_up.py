@@ -25,7 +25,7 @@ End = Callable[[], None]
 """Ends a call of another thread. It may take some seconds, and raises nothing."""
 
 
-class Waiting:
+class ReadersWait:
     """Whether somebody still waits for a reading. Every method may run in any thread."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Waiting:
             raise StudyAborted("the study ended while its table was read, so the reading ends")
 
     def give_up(self) -> None:
-        """Say that nobody waits any more. What ends the calls runs in threads of its own."""
+        """Say that nobody waits any more. Each call is ended in a thread of its own."""
         with self._lock:
             self.is_over = True
             ends, self._ends = self._ends, []
@@ -59,13 +59,13 @@ class Waiting:
             threading.Thread(target=end, name="umpc-given-up", daemon=True).start()
 
 
-_WAITING: ContextVar[Waiting | None] = ContextVar("waiting", default=None)
+_WAITING: ContextVar[ReadersWait | None] = ContextVar("waiting", default=None)
 
 
 @contextmanager
 def waited_for() -> Iterator[None]:
     """Wait for readings inside the block, also of threads by `asyncio.to_thread`."""
-    waiting = Waiting()
+    waiting = ReadersWait()
     token = _WAITING.set(waiting)
     try:
         yield
