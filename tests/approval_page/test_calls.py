@@ -6,6 +6,10 @@ import base64
 import hashlib
 import http.client
 import re
+import socket
+import threading
+import time
+from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -249,3 +253,25 @@ def test_the_server_listens_on_this_machine_only_and_checks_each_call():
         second = served_page(site.read, site.decide, int(port))
         with pytest.raises(AddressInUse, match="choose another port"):
             second.__enter__()
+
+
+def test_many_connections_that_send_nothing_end_and_the_page_answers(monkeypatch):
+    site = Decisions()
+    monkeypatch.setattr("umpc.approval_page.server.MOST_CONNECTIONS", 4)
+    with served_page(site.read, site.decide) as page, ExitStack() as silent:
+        _, _, host, token, _ = page.address.split("/")
+        name, port = host.split(":")
+        before = threading.active_count()
+        lines = [
+            silent.enter_context(socket.create_connection((name, int(port)), timeout=20))
+            for _ in range(40)
+        ]
+        connection = http.client.HTTPConnection(name, int(port), timeout=20)
+        connection.request("GET", f"/{token}/")
+        assert connection.getresponse().status == 200
+        connection.close()
+        assert lines[0].recv(1) == b"", "the oldest one is ended"
+        deadline = time.monotonic() + 20
+        while threading.active_count() > before + 5:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)

@@ -119,11 +119,39 @@ def test_a_slow_receiver_bounds_the_memory_and_holds_up_nobody_else():
     for sender in senders:
         for _ in range(100):
             relay.route(sender, envelope("slow", body=BODY))
-        assert slow.by_sender.get(sender.key, 0) <= r.PAIR_BYTES
+        assert slow.by_sender.get(sender.key[:2], 0) <= r.PAIR_BYTES
         assert notices(sender, relay) == [pb.HubNotice.CONGESTED], "once, and not for each envelope"
         assert relay.route(sender, envelope("quick")) == [quick]
     assert slow.waiting <= r.MEMBER_BYTES
     assert relay.waiting == slow.waiting + quick.waiting
+
+
+def test_an_honest_envelope_waits_behind_one_of_each_other_member():
+    """A member that floods with all its processes neither delays it nor takes its room."""
+    relay = r.Relay()
+    south, honest = seat(relay, "south"), seat(relay, "honest")
+    for number in range(1, 20):
+        liar = seat(relay, "liar", number, listens=False)
+        for _ in range(100):
+            relay.route(liar, envelope("south", body=BODY))
+    assert liar.dropped == 100 and relay.processes_of(liar) == 19
+    assert south.by_sender["node", "liar"] <= r.PAIR_BYTES
+    for number in range(3):
+        assert relay.route(honest, envelope("south", body=bytes([number]))) == [south]
+    relay.leave(honest, for_good=True)
+    found = [relay.take(south) for _ in range(8)]
+    of_liar, of_honest = found[::2], found[1::2]
+    assert {each.envelope.source.name for each in of_liar} == {"liar"}
+    assert [each.envelope.body for each in of_honest[:3]] == [b"\0", b"\1", b"\2"]
+    assert of_honest[3].notice.kind == pb.HubNotice.GONE, "not before what it sent"
+
+
+def test_notices_about_many_names_take_one_turn():
+    relay = r.Relay()
+    north = seat(relay, "north")
+    for number in range(1000):
+        relay.route(north, envelope(f"nobody-{number}"))
+    assert len(north.queue._turns) == 1 and len(north.queue) == 1000
 
 
 def test_after_a_drop_nothing_of_a_session_passes_until_it_asks_to_resume():
@@ -157,7 +185,7 @@ def test_a_lying_sender_takes_no_more_memory_than_its_share():
     for number in range(6_000):
         kind = (pb.HUB_RESUME, pb.HUB_SEALED, pb.HUB_OPEN)[number % 3]
         relay.route(liar, envelope("slow", kind=kind, body=b"", session=number))
-    assert slow.by_sender[liar.key] <= r.PAIR_BYTES + r.PAIR_SLACK_BYTES
+    assert slow.by_sender[liar.key[:2]] <= r.PAIR_BYTES + r.PAIR_SLACK_BYTES
     assert len(slow.queue) * 1700 < r.PAIR_BYTES + r.PAIR_SLACK_BYTES, "as a queue takes it"
     assert len(slow.held_up[liar.key]) <= r.MOST_HELD_UP
     assert relay.route(honest, envelope("slow")) == [slow]

@@ -8,7 +8,7 @@ import pytest
 
 from umpc.errors import RemoteProtocolError
 from umpc.hub import server
-from umpc.hub.relay import Seat
+from umpc.hub.relay import MEMBER_BYTES, Seat
 from umpc.hub.server import HubServer
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.batches import MOST_FRAMES, scattered
@@ -113,3 +113,37 @@ def test_nothing_is_taken_for_a_connection_that_was_replaced_meanwhile(monkeypat
         assert not lines.written and len(to.queue) == 1
 
     asyncio.run(scenario())
+
+
+def test_a_hub_does_not_read_at_once_from_a_process_for_which_there_is_no_room(monkeypatch):
+    pauses = []
+    sleep = asyncio.sleep
+
+    async def scenario() -> None:
+        hub = HubServer(None, 30)
+        instance = [bytes([number]) * 16 for number in range(3)]
+        liar, _, _ = (
+            hub.relay.join("node", "liar", pb.HubJoin(instance=each), 0.0) for each in instance
+        )
+        slow = hub.relay.join("node", "slow", pb.HubJoin(instance=bytes(16), listens=True), 0.0)
+        target = pb.HubMember(role="node", name="slow")
+        came = [
+            pb.HubFrame(envelope=pb.HubEnvelope(target=target, session=bytes(16), kind=kind))
+            for kind in (pb.HUB_SEALED, pb.HUB_OPEN)
+        ]
+
+        async def read(context):
+            if len(came) == 1:
+                slow.waiting = MEMBER_BYTES
+            return came.pop(0) if came else None
+
+        async def pause(seconds):
+            pauses.append(seconds)
+            await sleep(0)
+
+        monkeypatch.setattr(server, "read", read)
+        monkeypatch.setattr(server.asyncio, "sleep", pause)
+        assert not await hub._read(liar, None)
+
+    asyncio.run(scenario())
+    assert pauses == [3 * server.CONGESTED_SECONDS]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
 import subprocess
+import time
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +19,7 @@ from tests.support.studyfiles import run_two_sites
 from umpc.deployment.processes import UMPC, Deployment, ended_with_us
 from umpc.errors import DataError
 from umpc.node.records import TableSource, load_records
+from umpc.node.table.given_up import waited_for
 from umpc.node.table.sql_source import SqlSource
 from umpc.ustat.schema import FieldSchema
 
@@ -129,6 +134,40 @@ def test_what_cannot_be_read_is_said_without_values_or_secrets(ward, source, tmp
 def test_many_rows_are_read_in_one_snapshot(source):
     query = "SELECT i % 101 AS age FROM generate_series(1, 50000) AS i ORDER BY i"
     assert read(of(source, query), AGE) == [i % 101 for i in range(1, 50001)]
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_reading_ends_with_its_study_also_where_the_server_hangs(ward, source, hangs):
+    """Each study would otherwise take one more thread and connection, and some stop the node."""
+    backends = "SELECT pid FROM pg_stat_activity WHERE usename = 'reader'"
+    slow = of(source, "SELECT age FROM ward, pg_sleep(600) ORDER BY id")
+
+    async def give_up() -> int:
+        with waited_for():
+            reading = asyncio.create_task(asyncio.to_thread(read, slow, AGE))
+            while not (found := ward.execute(backends)):
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.5)  # until it sleeps
+            if hangs:
+                os.kill(found[0][0], signal.SIGSTOP)
+        with pytest.raises(DataError):
+            await asyncio.wait_for(reading, 30)
+        return found[0][0]
+
+    backend = asyncio.run(give_up())
+    if hangs:
+        os.kill(backend, signal.SIGCONT)
+    deadline = time.monotonic() + 30
+    while ward.execute(backends):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_server_that_ends_the_connection_is_said_so(ward, source):
+    query = "SELECT age FROM ward, (SELECT pg_terminate_backend(pg_backend_pid())) AS x"
+    with pytest.raises(DataError) as caught:
+        read(of(source, query), AGE)
+    assert "ended the connection" in caught.value.detail
 
 
 def test_a_node_reads_from_postgresql_in_a_study_of_real_processes(ward, tmp_path, password_file):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -20,6 +20,7 @@ BUCKET = "visits"
 class SmallS3:
     """A bucket. before_read: called before each GET of an object. seen: (method, path) of calls.
 
+    sends_more: a body goes on without end, and its length says so.
     ignores_conditions: answers in spite of If-Match, as some stores do.
     refusal: (status, code) of every answer, or None.
     """
@@ -28,6 +29,7 @@ class SmallS3:
     before_read: Callable[[str], None] = lambda key: None
     ignores_conditions: bool = False
     gives_etags: bool = True
+    sends_more: bool = False
     refusal: tuple[int, str] | None = None
     seen: list[str] = field(default_factory=list)
     port: int = 0
@@ -101,10 +103,15 @@ def small_s3() -> Iterator[SmallS3]:
         def answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
             self.send_response(status)
             headers |= {"Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"}
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            more = store.sends_more and "Content-Range" in headers
+            length = 1 << 40 if more else len(body)
+            for name, value in {**headers, "Content-Length": str(length)}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
+            with suppress(OSError):  # the reader has had enough
+                while more:
+                    self.wfile.write(bytes(1 << 16))
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

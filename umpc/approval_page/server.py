@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
@@ -15,6 +16,8 @@ from umpc.errors import AddressInUse
 
 LOOPBACK = "127.0.0.1"
 CALL_SECONDS = 10
+MOST_CONNECTIONS = 64
+"""Connections at the same time. A browser has six for a page, and uses each within a moment."""
 END_SECONDS = 0.1
 """Longest time until the server notices that it shall end."""
 
@@ -52,6 +55,32 @@ class _PageServer(ThreadingMixIn, TCPServer):
     daemon_threads = True
     block_on_close = False
     page: ApprovalPage
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]):
+        self._lock = threading.Lock()
+        self._open: dict[Any, None] = {}
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection. The oldest one ends where there are too many.
+
+        Other users of this machine can open connections and send nothing. They would otherwise take
+        a thread each, and in the end all files of this process.
+        """
+        with self._lock:
+            self._open[request] = None
+            oldest = next(iter(self._open)) if len(self._open) > MOST_CONNECTIONS else None
+            if oldest is not None:
+                del self._open[oldest]
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection."""
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Write nothing for a browser that breaks off."""

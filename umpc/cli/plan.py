@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -226,7 +227,9 @@ def _show(
         over: the table that errors of data are computed over.
         label, beside: the same statistic by another way, if there is one.
     """
-    table = Table(title=title, title_justify="left")
+    from umpc.reporting.printable import printable
+
+    table = Table(title=escape(printable(title)), title_justify="left")
     table.add_column("what")
     table.add_column("predicted", justify="right")
     if beside:
@@ -234,7 +237,7 @@ def _show(
     for name, value in values.items():
         row = name.replace("_", " ")
         if name in OF_DATA:
-            row += f" (over {over})"
+            row += escape(f" (over {over})")
         other = [_shown(name, beside[name]) if name in beside else ""] if beside else []
         table.add_row(row, _shown(name, value), *other)
     Console(width=100).print(table)
@@ -259,7 +262,8 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
     possible = [each for each in found if isinstance(each, Alternative)]
     best = recommended(possible, targets)
     table = Table(
-        title=f"the same statistic by every protocol, errors over {over}", title_justify="left"
+        title=escape(f"the same statistic by every protocol, errors over {over}"),
+        title_justify="left",
     )
     for name in ("", "protocol"):
         table.add_column(name)

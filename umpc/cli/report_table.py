@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from umpc.protocols.registry import find_protocol
+from umpc.reporting.printable import printable
 from umpc.reporting.words import (
     MOST_SUMS,
     describe_fields,
@@ -33,7 +34,7 @@ Extra = Mapping[str, float | None]
 def print_table(report: Report, extra: Extra) -> None:
     """Print the report as a table."""
     table = Table(
-        title=f"{report.statistic} of study {report.study!r}",
+        title=markup.escape(printable(f"{report.statistic} of study {report.study!r}")),
         show_header=False,
         title_justify="left",
     )
@@ -41,7 +42,7 @@ def print_table(report: Report, extra: Extra) -> None:
     table.add_column(justify="right")
     table.add_column()
     for row in _rows(report, extra):
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     Console(width=None if sys.stdout.isatty() else 110).print(table)
 
 
@@ -69,10 +70,10 @@ def _parts(report: Report) -> Iterator[Line]:
             yield "  95 % interval", interval, markup.escape(f"for {own.interval_covers}")
             yield "  noise, standard deviation", f"{own.noise_std:.3g}", ""
         if own.note:
-            yield "", "", own.note
+            yield "", "", markup.escape(own.note)
         if test := usual_test_of(own):
             yield "  test", "", describe_test(test)
-    yield "", "", report.note
+    yield "", "", markup.escape(report.note)
 
 
 def _estimate(report: Report) -> Iterator[Line]:
@@ -83,12 +84,12 @@ def _estimate(report: Report) -> Iterator[Line]:
     value = "none" if report.estimate is None else f"{report.estimate:.6g}"
     yield "private estimate", value, replayed
     if report.estimate is None:
-        yield "no value, because", "", report.note
+        yield "no value, because", "", markup.escape(report.note)
     if report.low is not None and report.high is not None:
         interval = f"{report.low:.5g} … {report.high:.5g}"
         yield "95 % interval", interval, f"for {report.interval_covers}"
         if report.note:
-            yield "", "", report.note
+            yield "", "", markup.escape(report.note)
 
 
 def _exact(report: Report, extra: Extra) -> Iterator[Line]:

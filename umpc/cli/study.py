@@ -296,7 +296,9 @@ def _warn_of_dates(study: ProposedStudy) -> None:
 
 def _echo(label: str, text: str) -> None:
     """One line: a label, and the text in a column of its own."""
-    click.echo(f"{label:<12} {text}")
+    from umpc.reporting.printable import printable
+
+    click.echo(f"{label:<12} {printable(text)}")
 
 
 def print_prediction(study: Study, records: str) -> None:

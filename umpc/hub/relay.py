@@ -13,16 +13,17 @@ each counts with all the memory that it needs, and a member has few connections.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from umpc.errors import AddressInUse, RemoteProtocolError
+from umpc.hub.turns import Member, Turns
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.certificates import ROLES
 
 PAIR_BYTES = 8 << 20
-"""Bytes of one sender that may wait for one receiver."""
+"""Bytes of one member, in all its processes, that may wait for one receiver."""
 MEMBER_BYTES = 64 << 20
 """Bytes that may wait for one receiver. An honest session has far less under way."""
 HUB_BYTES = 1 << 30
@@ -44,6 +45,9 @@ MOST_HELD_UP = 1024
 """Sessions of one sender that are held up before one receiver. More have not begun and not ended;
 the oldest one has, so it is forgotten."""
 
+NOBODY = "", ""
+"""The turn of notices about members of which nothing waits: a sender may name many of them."""
+
 Key = tuple[str, str, bytes]
 """(role, name, instance) of a process."""
 
@@ -53,6 +57,7 @@ class Seat:
     """One connected process.
 
     held_up: sender → its sessions of which an envelope was dropped, the oldest one first.
+    dropped: the number of its envelopes for which there was no room.
     talked: the connected processes that it exchanged envelopes with.
     replaces: the process's former connection, if that has not ended yet.
     is_replaced: the process has a newer connection.
@@ -61,12 +66,13 @@ class Seat:
     key: Key
     listens: bool
     since: float
-    queue: deque[tuple[Key | None, int, int, pb.HubFrame]] = field(default_factory=deque)
+    queue: Turns[tuple[Member | None, int, int, pb.HubFrame]] = field(default_factory=Turns)
     waiting: int = 0
     relayed: int = 0
     sent: int = 0
+    dropped: int = 0
     heard: float = 0.0
-    by_sender: dict[Key, int] = field(default_factory=dict)
+    by_sender: dict[Member, int] = field(default_factory=dict)
     held_up: dict[Key, dict[bytes, None]] = field(default_factory=dict)
     talked: set[Key] = field(default_factory=set)
     replaces: Seat | None = None
@@ -81,24 +87,30 @@ class Seat:
     def put(self, frame: pb.HubFrame, body: int, sender: Key | None = None) -> None:
         """Add a frame to what waits for this process. Args: body: bytes of its envelope's body."""
         size = body + FRAME_BYTES
-        self.queue.append((sender, size, body, frame))
         self.waiting += size
-        if sender is not None:
-            self.by_sender[sender] = self.by_sender.get(sender, 0) + size
+        if sender is None:
+            about = frame.notice.member.role, frame.notice.member.name
+            # a notice comes after all that its member has sent
+            self.queue.put(about if about in self.queue else NOBODY, (None, size, body, frame))
+            return
+        member = sender[:2]
+        self.queue.put(member, (member, size, body, frame))
+        self.by_sender[member] = self.by_sender.get(member, 0) + size
 
     def take(self) -> pb.HubFrame | None:
         """Return the next frame, or None."""
-        if not self.queue:
+        found = self.queue.take()
+        if found is None:
             return None
-        sender, size, body, frame = self.queue.popleft()
+        member, size, body, frame = found
         self.waiting -= size
         self.relayed += body
-        if sender is not None:
-            left = self.by_sender[sender] - size
+        if member is not None:
+            left = self.by_sender[member] - size
             if left:
-                self.by_sender[sender] = left
+                self.by_sender[member] = left
             else:
-                del self.by_sender[sender]
+                del self.by_sender[member]
         return frame
 
     def has_room(self, sender: Key, size: int, kind: int) -> bool:
@@ -106,7 +118,7 @@ class Seat:
         asks = kind == pb.HUB_RESUME
         if self.waiting + size > MEMBER_BYTES + asks * SLACK_BYTES:
             return False
-        return self.by_sender.get(sender, 0) + size <= PAIR_BYTES + asks * PAIR_SLACK_BYTES
+        return self.by_sender.get(sender[:2], 0) + size <= PAIR_BYTES + asks * PAIR_SLACK_BYTES
 
     def hold_up(self, sender: Key, session: bytes) -> None:
         """Note that a session lacks an envelope, until its sender asks to resume."""
@@ -142,6 +154,10 @@ class Relay:
     def expected(self) -> int:
         """The number of processes that are connected, or may come back."""
         return len(self.seats) + len(self._away)
+
+    def processes_of(self, seat: Seat) -> int:
+        """Return the number of connected processes of a process's member."""
+        return self._processes[seat.key[:2]]
 
     def join(self, role: str, name: str, join: pb.HubJoin, now: float) -> Seat:
         """Seat a process. A process may come again before its old connection has ended.
@@ -239,6 +255,7 @@ class Relay:
             return [source]
         size = body + FRAME_BYTES
         if kind == pb.HUB_SEALED and target.held_up and target.is_held_up(sender, session):
+            source.dropped += 1
             return []
         if not target.has_room(sender, size, kind) or self._is_over_share(target, size):
             return self._congested(source, target, envelope)
@@ -259,6 +276,7 @@ class Relay:
 
     def _congested(self, source: Seat, target: Seat, envelope: pb.HubEnvelope) -> list[Seat]:
         """Drop an envelope for which there is no room, and tell its sender once."""
+        source.dropped += 1
         if envelope.kind == pb.HUB_RESUME:
             return []  # its sender asks again
         if envelope.kind == pb.HUB_SEALED:

@@ -44,6 +44,10 @@ FEW_BYTES = 1 << 14
 """It waits only where less than this is there, `FRAME_BYTES` for each envelope included: bulk data
 fills its messages by itself."""
 
+CONGESTED_SECONDS = 0.05
+"""Seconds for which the hub does not read from a process after a message in which an envelope found
+no room, for each process of its member. A member that floods would otherwise keep the hub busy."""
+
 JoinContext = Context[pb.HubFrame, pb.HubFrame]
 
 
@@ -177,6 +181,7 @@ class HubServer(rpc.HubServicer):
                     f"most {MOST_FRAMES} were expected; see which version runs there",
                     culprit=seat.key[1],
                 )
+            dropped = seat.dropped
             for each in frames:
                 body = each.WhichOneof("body")
                 if body == "envelope":
@@ -187,6 +192,8 @@ class HubServer(rpc.HubServicer):
                     self._wake(self.relay.route(seat, each.envelope))
                 elif body == "leave":
                     return True
+            if seat.dropped > dropped:
+                await asyncio.sleep(CONGESTED_SECONDS * self.relay.processes_of(seat))
 
     async def _write(self, seat: Seat, changed: asyncio.Event, context: JoinContext) -> None:
         """Send what waits for a process, and a sign of life where nothing does."""

@@ -41,6 +41,7 @@ from umpc.errors import EmptyTable, NotNumeric
 from umpc.node.reading_progress import ReadingProgress
 from umpc.node.table.batch import Batch
 from umpc.node.table.fingerprint import Cohort, CohortHash, selection_of
+from umpc.node.table.given_up import check_waited_for
 from umpc.node.table.people import PeopleSoFar, Places
 from umpc.node.table.small_csv import is_small, read_small
 from umpc.node.table.source import OwnersTable, TableSite, TableSource
@@ -125,6 +126,7 @@ def load_records(
     column = person.column if person else None
     with ReadingProgress(progress) as reading:
         for batch in _batches(source, fields, site, column):
+            check_waited_for()
             gathered.add(batch)
             reading.tell(gathered.rows)
     if not gathered.rows:

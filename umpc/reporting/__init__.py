@@ -7,6 +7,7 @@
 | `picture.py` | the estimate with its intervals, as an SVG picture |
 | `markdown.py` | a report as Markdown |
 | `json_document.py` | a report as a JSON document of a versioned schema, with its inference |
+| `printable.py` | text from outside as one line without characters that steer a terminal |
 | `words.py` | sentences that several of them share |
 
 `report.schema.json` is the schema. `python -m umpc.reporting.json_document` writes it again.

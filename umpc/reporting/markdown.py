@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from umpc.errors import ConfigError
+from umpc.reporting.printable import printable
 from umpc.reporting.words import (
     KIND_WORDS,
     MOST_SUMS,
@@ -121,4 +122,4 @@ def _row(cells: Iterable[str]) -> str:
 
 def _plain(text: str) -> str:
     """Text without meaning in Markdown, on one line."""
-    return " ".join(text.split()).translate(SPECIAL)
+    return " ".join(printable(text).split()).translate(SPECIAL)

@@ -7,13 +7,14 @@ folded away, and unfolded on paper.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
+from html import escape as escaped
 from pathlib import Path
 
 from umpc.errors import ConfigError
 from umpc.protocols.registry import find_protocol
 from umpc.reporting.page_style import STYLE
 from umpc.reporting.picture import picture_of
+from umpc.reporting.printable import printable
 from umpc.reporting.words import (
     KIND_WORDS,
     MOST_SUMS,
@@ -87,6 +88,11 @@ def body_of(report: Report) -> list[str]:
     if not report.replayed:
         body += _folded("What it cost", [_costs(report), *_timeline(report.timeline)])
     return body
+
+
+def escape(text: str) -> str:
+    """Return a text for HTML, in which no character turns the direction of others."""
+    return escaped(printable(text))
 
 
 def _folded(title: str, content: Sequence[str]) -> list[str]:

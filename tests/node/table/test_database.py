@@ -285,3 +285,21 @@ def test_a_server_elsewhere_must_show_a_certificate(address, is_let_in):
     wrong = wrong_url(f"postgresql://{address}")
     assert (wrong == "") is is_let_in
     assert is_let_in or "sslmode=verify-full" in wrong
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "is_let_in"),
+    [
+        ("PGHOST", "db.north", False),
+        ("PGHOSTADDR", "192.0.2.7", False),
+        ("PGSERVICE", "hospital", False),
+        ("PGHOST", "/run/postgresql", True),
+        ("PGHOSTADDR", "127.0.0.1", True),
+    ],
+)
+def test_a_host_of_the_environment_needs_tls_as_one_of_the_address(
+    monkeypatch, variable, value, is_let_in
+):
+    monkeypatch.setenv(variable, value)
+    assert bool(wrong_url("postgresql:///hospital")) is not is_let_in
+    assert not wrong_url("postgresql:///hospital?sslmode=verify-full")

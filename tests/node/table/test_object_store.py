@@ -197,3 +197,12 @@ def test_more_objects_than_open_files_are_refused_in_one_line(store, keys):
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert not memory_files()
+
+
+def test_a_store_that_sends_without_end_fills_no_memory(store, keys):
+    """Before, the node kept all that came until the request's time was over."""
+    store.objects = {"a.csv": b"age\n31\n"}
+    store.sends_more = True
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    fails(table(store, keys, "a.csv"), DataError, "as they are while they are read")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000, "KiB"

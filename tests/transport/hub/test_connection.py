@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from umpc.errors import PeerUnavailable
+from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub import connection
 from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.connection import HubConnection
@@ -35,3 +36,24 @@ def test_one_line_says_early_what_is_still_dialled(site, monkeypatch, caplog):
         asyncio.run(scenario())
     told = [line for line in caplog.messages if line.startswith("still dialling")]
     assert len(told) == 1 and told[0].startswith(f"still dialling hub 'relay' at {hub.address}: ")
+
+
+def test_answers_to_a_peer_that_floods_do_not_keep_the_sessions_from_sending(site):
+    """Refusals went before all envelopes: a flood of openings stopped all studies of a node."""
+    own = [pb.HubFrame(envelope=pb.HubEnvelope(number=number)) for number in (1, 2)]
+    member = SimpleNamespace(
+        passed=lambda seconds, counted: None,
+        next_frame=lambda: own.pop(0) if own else None,
+    )
+
+    async def scenario() -> list[int]:
+        hub = parse_hub("hub:relay@127.0.0.1:1")
+        dialling = HubConnection(site("north"), hub, member, listens=True)
+        dialling.is_up = True
+        for _ in range(4):
+            dialling.control(pb.HubFrame(envelope=pb.HubEnvelope(kind=pb.HUB_REFUSE)))
+        sent = [dialling._next() for _ in range(7)]
+        await dialling.close(0)
+        return [each.envelope.number for each in sent if each is not None]
+
+    assert asyncio.run(scenario()) == [0, 1, 0, 2, 0, 0]

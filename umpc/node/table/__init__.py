@@ -10,6 +10,7 @@
 | `memory_file.py` | a file in memory for an object, and its name |
 | `database.py` | a query's columns, read from PostgreSQL or SQLite |
 | `duckdb_file.py` | a query's columns, read from a DuckDB database |
+| `given_up.py` | readings that nobody waits for any more, which end |
 | `typed_values.py` | the values of a database's column, by their types |
 | `plain_text.py` | a CSV file's text: encoding, compression, and line ends |
 | `header.py` | the names of a table's columns |

@@ -17,13 +17,17 @@ class, the SQLSTATE, and what to do.
 
 from __future__ import annotations
 
+import os
+import socket
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 from umpc.errors import ConfigError, DataError, UmpcError
+from umpc.node.table.given_up import ended_by
 from umpc.node.table.source import TableSite
 from umpc.node.table.sql_source import SQLITE, UNREADABLE, SqlSource, wrong_password_file
 from umpc.node.table.typed_values import Fetched, joined, typed
@@ -32,6 +36,8 @@ ROWS_AT_ONCE = 10_000
 USUAL = {"connect_timeout": "15", "client_encoding": "utf8"}
 """The connection's settings that an address need not have: seconds, and the encoding of texts.
 A database in SQL_ASCII would otherwise send bytes in place of texts, which fit nothing."""
+CANCEL_SECONDS = 5
+"""Seconds that a server may take to end a query that nobody waits for any more."""
 INSTALL = "pip install 'umpc[sql]'"
 DAYS = "write in the query, for example, (VISIT - DATE '2000-01-01') AS visit_days"
 YEARS = "write in the query, for example, EXTRACT(YEAR FROM age(BIRTH))::int AS age"
@@ -60,6 +66,7 @@ STATES = {
     "0A": "the query must be one SELECT that changes nothing: correct sql under [data]",
     "25006": "the query tries to change data, and the node only reads: correct sql under [data]",
     "57014": "the database ended the query: look at its statement_timeout",
+    "57P": "the database was shut down, or ended the connection: look at its log",
     "53": "the database lacks connections, memory or disk: try again later",
     "22": "the database cannot convert or compute a value: correct sql under [data]",
 }
@@ -72,6 +79,7 @@ SAID = {
     "Connection refused": "nothing listens there: correct host and port in url, or start it",
     "No such file": "nothing listens there: correct host and port in url, or start it",
     "resolve host": "the host has no address: correct its name in url",
+    "server closed the connection": STATES["57P"],
     "timeout": "the host did not answer in time: look at the firewall between",
     "certificate": "the certificate of the database is not accepted: correct sslrootcert in url",
     "unable to open": "there is no such file, or it may not be read: correct url",
@@ -145,7 +153,7 @@ def read_query(source: SqlSource, site: TableSite) -> Iterator[SqlReading]:
     """
     engine = _engine(source, site)
     try:
-        with engine.connect() as connection:
+        with engine.connect() as connection, _ending(connection.connection.driver_connection):
             yield SqlReading(connection, source, site)
     except UmpcError:
         raise
@@ -161,11 +169,34 @@ def read_query(source: SqlSource, site: TableSite) -> Iterator[SqlReading]:
         engine.dispose()
 
 
+@contextmanager
+def _ending(connection: Any) -> Iterator[None]:
+    """End what the block waits for as soon as nobody waits for the block."""
+    if isinstance(connection, sqlite3.Connection):
+        with ended_by(connection.interrupt):
+            yield
+        return
+    # a descriptor of its own, because the system gives a closed one's number to other files
+    with (
+        socket.socket(fileno=os.dup(connection.fileno())) as line,
+        ended_by(partial(_end_query, connection, line)),
+    ):
+        yield
+
+
+def _end_query(connection: Any, line: socket.socket) -> None:
+    """Ask the server to end a query, then hang up: a server that hangs does not answer."""
+    with suppress(Exception):  # the reading may have ended meanwhile
+        connection.cancel_safe(timeout=CANCEL_SECONDS)
+    with suppress(OSError):
+        line.shutdown(socket.SHUT_RDWR)
+
+
 def why(error: Exception) -> str:
     """Return what to do about a driver's error, without any of its text."""
     original = getattr(error, "orig", None) or error
     state = str(getattr(original, "sqlstate", None) or "")
-    known = [state[:length] for length in (5, 2) if state[:length] in STATES]
+    known = [state[:length] for length in (5, 3, 2) if state[:length] in STATES]
     said = [advice for words, advice in SAID.items() if words in str(original)]
     advice = [STATES[known[0]]] if known else said[:1]
     names = [type(original).__name__, *([f"SQLSTATE {state}"] if state else [])]

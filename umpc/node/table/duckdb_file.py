@@ -26,6 +26,7 @@ from pathlib import Path
 import duckdb
 
 from umpc.errors import ConfigError, DataError
+from umpc.node.table.given_up import ended_by
 from umpc.node.table.source import TableSite
 from umpc.node.table.sql_source import UNREADABLE, SqlSource
 from umpc.node.table.typed_values import Fetched, joined, typed
@@ -178,7 +179,10 @@ def read_duckdb(source: SqlSource, site: TableSite) -> Iterator[DuckdbReading]:
     path = source.file
     _check_file(path, site)
     try:
-        with duckdb.connect(path, read_only=True, config=SETTINGS) as connection:
+        with (
+            duckdb.connect(path, read_only=True, config=SETTINGS) as connection,
+            ended_by(connection.interrupt),
+        ):
             yield DuckdbReading(connection, source, site)
     except duckdb.Error as error:
         raise site.error(

@@ -27,6 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from umpc.errors import ConfigError, DataError, UmpcError
+from umpc.node.table.given_up import check_waited_for
 from umpc.node.table.memory_file import named_file
 from umpc.node.table.object_source import (
     IN_ENVIRONMENT,
@@ -100,13 +101,12 @@ class ObjectStore:
 
     def listed(self) -> list[StoredObject]:
         """Return the table's objects in the order of their keys. Raises: ConfigError, DataError."""
+        found: list[StoredObject] = []
         with self._errors():
-            found = [
-                self._described(each)
-                for page in self._pages()
-                for each in page
-                if self._source.fits(each["path"])
-            ]
+            for page in self._pages():
+                check_waited_for()
+                fitting = (each for each in page if self._source.fits(each["path"]))
+                found += map(self._described, fitting)
         if not found:
             raise self._error(ConfigError, OBJECT_IS_MISSING)
         return sorted(found, key=lambda each: each.key)
@@ -119,7 +119,7 @@ class ObjectStore:
             answer = self._library.get(self._store, each.key, options=options)
             # A store may ignore the condition.
             if answer.meta["e_tag"] == each.etag and answer.meta["size"] == each.size:
-                piece = bytes(answer.bytes())
+                piece = _at_most(stop - start, answer.stream())
                 if len(piece) == stop - start:
                     return piece
         raise self.changed()
@@ -203,6 +203,7 @@ def fetched(source: TableSource, site: TableSite) -> Iterator[TableSource]:
         for each in found:
             file = opened.enter_context(named_file(Path(folder, each.key), site))
             for start in range(0, each.size, PIECE):
+                check_waited_for()
                 file.write(store.read(each, start))
                 progress.tell(min(PIECE, each.size - start))
         if store.listed() != found:
@@ -247,6 +248,16 @@ def _access_key(source: ObjectSource, site: TableSite) -> AccessKey:
             f"{path}: {wrong}" if path is not None else "",
         )
     return key
+
+
+def _at_most(size: int, parts: Iterable[Any]) -> bytes:
+    """Join parts until they are longer than expected: a store may send without end."""
+    found = bytearray()
+    for part in parts:
+        found += part
+        if len(found) > size:
+            break
+    return bytes(found)
 
 
 def _why(error: Exception) -> tuple[type[UmpcError], str]:

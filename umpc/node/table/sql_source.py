@@ -6,6 +6,7 @@ The address never holds a password. It is in a file of its own, or where the dri
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,11 +97,14 @@ def wrong_url(url: str) -> str:
 def _is_elsewhere(parts: SplitResult, settings: dict[str, list[str]]) -> bool:
     """Return whether PostgreSQL may be on another machine.
 
-    It is on this one at a loopback address, on a Unix socket, and where the address names no host.
+    It is on this one at a loopback address, on a Unix socket, and where nothing names a host.
+    PostgreSQL's library takes what the address lacks from the environment.
     """
-    named = [*settings.get("host", []), *settings.get("hostaddr", [])]
-    hosts = [host for each in named or [parts.hostname or ""] for host in each.split(",")]
-    return "service" in settings or any(not _is_here(host) for host in hosts)
+    hosts = settings.get("host") or [parts.hostname or os.environ.get("PGHOST", "")]
+    addresses = settings.get("hostaddr") or [os.environ.get("PGHOSTADDR", "")]
+    named = [host for each in (*hosts, *addresses) for host in each.split(",")]
+    has_service = "service" in settings or "PGSERVICE" in os.environ
+    return has_service or any(not _is_here(host) for host in named)
 
 
 def _is_here(host: str) -> bool:

@@ -11,6 +11,8 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
@@ -23,6 +25,12 @@ from umpc.transport.hub.session import Session
 
 log = logging.getLogger("umpc.hub")
 
+MOST_TOLD = 20
+TOLD_SECONDS = 60.0
+"""The log has at most so many refused openings in so many seconds: a member can send thousands."""
+MOST_REFUSED = 256
+"""Openings of one member that are refused in this time. Further ones are not looked at."""
+
 SEALED = (pb.HUB_SEALED, pb.HUB_RESUME)
 
 
@@ -31,6 +39,39 @@ class Listener(Protocol):
 
     def opened(self, envelope: pb.HubEnvelope) -> bytes | None:
         """Take an opening. Returns: the answer, or None if the session is refused."""
+
+
+class Refusals:
+    """The refused openings of a minute. Args: clock: seconds that only grow."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self._clock = clock
+        self._since = -TOLD_SECONDS
+        self._count = 0
+        self._of: Counter[tuple[str, str]] = Counter()
+
+    def is_heard(self, envelope: pb.HubEnvelope) -> bool:
+        """Return whether a member's opening is looked at: it had few refused ones."""
+        self._begin_minute()
+        return self._of[envelope.source.role, envelope.source.name] < MOST_REFUSED
+
+    def tell(self, envelope: pb.HubEnvelope, reason: str) -> None:
+        """Count a refused opening. The log has a line, unless there are too many."""
+        self._begin_minute()
+        source = envelope.source
+        self._of[source.role, source.name] += 1
+        self._count += 1
+        if self._count > MOST_TOLD:
+            return
+        log.warning("a session of %s %r is refused: %s", source.role, source.name, reason)
+        if self._count == MOST_TOLD:
+            log.warning("further refused sessions of this minute are not shown")
+
+    def _begin_minute(self) -> None:
+        now = self._clock()
+        if now - self._since >= TOLD_SECONDS:
+            self._since, self._count = now, 0
+            self._of.clear()
 
 
 class Arrivals:
@@ -56,6 +97,7 @@ class Arrivals:
         self._early = early
         self._listener = listener
         self._refuse = refuse
+        self._refusals = Refusals()
 
     def take(self, frame: pb.HubFrame) -> None:
         """Take a frame from the hub."""
@@ -103,13 +145,12 @@ class Arrivals:
         if self._listener is None:
             self._answer(envelope, pb.HUB_REFUSE, b"")
             return
+        if not self._refusals.is_heard(envelope):
+            return  # to look at a signature takes longer than to send a wrong one
         try:
             accepted = self._listener.opened(envelope)
         except UmpcError as error:
-            log.warning(
-                "a session of %s %r is refused: %s",
-                *(envelope.source.role, envelope.source.name, error.message),
-            )
+            self._refusals.tell(envelope, error.message)
             text = f"{type(error).__name__}: {error.message}"
             self._answer(envelope, pb.HUB_REFUSE, text.encode())
             return

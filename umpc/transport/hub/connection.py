@@ -97,6 +97,7 @@ class HubConnection:
         self._listens = listens
         self._instance = os.urandom(SESSION_BYTES)
         self._control: deque[pb.HubFrame] = deque()
+        self._is_controls_turn = False
         self._wanted = asyncio.Event()
         self._joined = asyncio.Event()
         self._silent = 0.0
@@ -155,7 +156,7 @@ class HubConnection:
         self._wanted.set()
 
     def control(self, frame: pb.HubFrame) -> None:
-        """Send a frame before those of the member, if the connection stands."""
+        """Send a frame in turn with those of the member, if the connection stands."""
         if self.is_up and len(self._control) < MOST_CONTROL:
             self._control.append(frame)
             self._wanted.set()
@@ -276,7 +277,7 @@ class HubConnection:
         self.patience = max(self.patience, patience_for(expected))
 
     async def _write(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
-        """Send control frames first, then one envelope of each session in turn."""
+        """Send a control frame and an envelope by turns, and one of each session in turn."""
         while True:
             frame = gathered(self._next)
             if frame is None:
@@ -287,8 +288,17 @@ class HubConnection:
                 await call.write(frame)
 
     def _next(self) -> pb.HubFrame | None:
-        """Return the next frame to send, or None if none is due."""
-        return self._control.popleft() if self._control else self._member.next_frame()
+        """Return the next frame to send, or None if none is due.
+
+        A peer that asks without end for answers here does not keep the sessions from sending.
+        """
+        self._is_controls_turn = not self._is_controls_turn
+        if self._is_controls_turn and self._control:
+            return self._control.popleft()
+        frame = self._member.next_frame()
+        if frame is None and self._control:
+            return self._control.popleft()
+        return frame
 
     async def _read(self, end: CallEnd) -> None:
         while (message := await read(end)) is not None:
