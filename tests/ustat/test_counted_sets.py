@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import comb, factorial, prod, sqrt
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from umpc.ustat.counted_sets import EXCESS, CountedSets
+from umpc.ustat.design import largest_factor
 from umpc.ustat.error_law import ErrorLaw, Noise
 from umpc.ustat.intervals import covering_interval, is_covered
 from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum
 
 LEAST = 0.95
+PARITY = 0.01
+"""The number of unequal pairs is even or odd for all matchings, so its law has half the points."""
 SHARE = np.array([[0.0], [1.0]])
 TIMES = np.linspace(0, 300, 400)
 
@@ -88,6 +91,53 @@ def test_the_characteristic_function_is_that_of_both_parts(share, edges, factor)
     exact = exact * np.exp(-sign * 1j * TIMES * rarer)
     own = law.modulus(TIMES) * np.exp(1j * law.angle(TIMES))
     assert np.allclose(own, exact, rtol=0, atol=1e-9)
+
+
+def pairs_of_a_matching(ones: int, zeros: int, left_out: int) -> dict[int, float]:
+    """Return P(so many equal pairs) if all but `left_out` records are paired at random."""
+    chances: dict[int, float] = {}
+    for ones_left in range(left_out + 1):
+        a, b = ones - ones_left, zeros - left_out + ones_left
+        outside = comb(ones, ones_left) * comb(zeros, left_out - ones_left)
+        weight = outside / comb(ones + zeros, left_out)
+        for unequal in range(a % 2, min(a, b) + 1, 2):
+            ways = comb(a, unequal) * comb(b, unequal) * factorial(unequal)
+            ways *= pairings(a - unequal) * pairings(b - unequal)
+            equal = (a + b) // 2 - unequal
+            chances[equal] = chances.get(equal, 0.0) + weight * ways / pairings(a + b)
+    return chances
+
+
+def pairings(count: int) -> int:
+    return prod(range(1, count, 2))
+
+
+@pytest.mark.parametrize("ones, zeros", [(10, 10), (8, 12), (10, 11), (22, 23), (4, 16)])
+def test_equal_pairs_of_a_matching_are_held_though_its_factor_is_above_1(ones, zeros):
+    """Independent draws are fewer than the pairs here, and hold the share in 83 % at worst."""
+    records = ones + zeros
+    edges, sets = records // 2, comb(records, 2)
+    factor = largest_factor(edges, records, 2)
+    assert factor > 1
+    value = (comb(ones, 2) + comb(zeros, 2)) / sets
+    held = 0.0
+    for hits, chance in pairs_of_a_matching(ones, zeros, records % 2).items():
+        released = ReleasedSum(hits / edges, Noise(1e-9), 0.0, 1.0, sqrt(factor / edges) / 2)
+        given = ReleasedStatistic([released], SHARE, edges=edges)
+        held += chance * is_covered("mean", given, 1, value)
+    assert held >= LEAST - PARITY
+
+
+@pytest.mark.parametrize("share", [0.004, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("edges, factor", [(10, 1.06), (3, 1.5), (40, 3.0)])
+def test_the_variance_of_a_factor_above_1_is_the_bound_on_the_grid_of_the_sets(
+    share, edges, factor
+):
+    law = CountedSets(-share, 1 - share, edges, factor)
+    assert law.std**2 == pytest.approx(factor * share * (1 - share) / edges)
+    count, more = law.parts
+    assert count.count == edges and more.high == -more.low
+    assert more.high * edges / more.count == pytest.approx(1), "one set more or less"
 
 
 def test_a_share_that_is_lost_in_rounding_divides_by_nothing():

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from math import exp, sqrt
+from fractions import Fraction
+from math import exp, inf, sqrt
 
 import numpy as np
 import pytest
 from scipy import signal, stats
 
+from umpc.dp.heavy_tail import distribution
+from umpc.inference.hypotheses import GREATER
+from umpc.inference.null_laws import NormalLaw
+from umpc.inference.null_test import p_value
 from umpc.ustat import error_law
-from umpc.ustat.error_law import POINTS, REACH, SLACK, Draws, ErrorLaw, Noise, whole_draws
+from umpc.ustat.error_law import (
+    BEYOND_REACH,
+    HEAVY_TAILS,
+    POINTS,
+    REACH,
+    SLACK,
+    Draws,
+    ErrorLaw,
+    Noise,
+    whole_draws,
+)
 
 TAIL = 0.025
 WIDER = 2.2 * SLACK * 2 * REACH / POINTS
@@ -24,6 +39,30 @@ def difference(shape: float, q: float, most: int = 4000) -> np.ndarray:
 
 def std_of(shape: float, q: float) -> float:
     return sqrt(2 * shape * q) / (1 - q)
+
+
+def beyond(z: float) -> float:
+    """The chance that noise with heavy tails is above z standard deviations."""
+    return 1 - float(distribution(Fraction(z), 64).mid())
+
+
+def test_heavy_tails_have_the_quantiles_of_the_sampler():
+    """The Laplace law misses 2.5 times too often at 99.9 %, and 11 times at 99.99 %."""
+    law = ErrorLaw([Noise(2.0, shape=HEAVY_TAILS)], [1.0])
+    for tail in (0.05, 0.025, 0.005, 0.0005, 0.00005):
+        low, high = law.central(tail)
+        assert low == pytest.approx(-high, rel=1e-3)
+        assert 0.5 * tail < beyond(high / 2) <= tail
+    assert beyond(law.central(TAIL)[1] / 2) == pytest.approx(TAIL, rel=0.05)
+    assert law.central(BEYOND_REACH) == (-inf, inf)
+
+
+@pytest.mark.parametrize("z", [2, 5, 17, 25, 1000])
+def test_no_p_value_with_heavy_tails_is_too_small(z):
+    law = ErrorLaw([Noise(1.0, shape=HEAVY_TAILS)], [1.0])
+    found = p_value(NormalLaw(0.0, 0.0), law, z, GREATER)
+    assert beyond(z) <= found <= 1.1 * beyond(z) + 2 * BEYOND_REACH
+    assert ErrorLaw([Noise(0.0, shape=HEAVY_TAILS)], [1.0]).beyond == 0.0
 
 
 @pytest.mark.parametrize("shape", [1, 1.5, 3])

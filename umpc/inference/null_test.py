@@ -48,14 +48,14 @@ def p_value(law: NullLaw, errors: ErrorLaw, seen: float, alternative: str) -> fl
 
     P(U + e ≥ x) = Σ over errors e of P(e)·P(U ≥ x − e). Both tails are rounded towards 1, by the
     grid of the errors. Two-sided is twice the smaller tail. With noise, digits below `LEAST` mean
-    nothing.
+    nothing. With heavy tails no p-value is below the chance of an error beyond the grid.
 
     Args: law: without noise. errors: the noise and the sampling of E. seen: the released value.
     """
     places, masses = errors.masses()
     tails: Sequence[float]
-    above = float(masses @ law.at_least(seen - places - errors.slack))
-    below = float(masses @ law.at_most(seen - places + errors.slack))
+    above = float(masses @ law.at_least(seen - places - errors.slack)) + errors.beyond
+    below = float(masses @ law.at_most(seen - places + errors.slack)) + errors.beyond
     tails = {GREATER: [above], LESS: [below]}.get(alternative, [2 * above, 2 * below])
     return min(1.0, *tails)
 

@@ -119,7 +119,8 @@ class Inference:
         if not (isfinite(low) and isfinite(high)):
             raise StudyError(
                 f"an interval of kind {kind!r} has no end at level {level}: a denominator cannot "
-                f"be told from zero; take more records, more edges or a lower level"
+                f"be told from zero, or the noise has heavy tails; take more records, more edges "
+                f"or a lower level"
             )
         return ReportInterval(low, high, level, kind, self._covers(kind))
 

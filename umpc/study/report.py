@@ -32,7 +32,8 @@ class SumReport:
     epsilon: the part of ε that it took. The errors are in the unit of the mean.
     sampling_std_bound: of the mean over E instead of all sets, whatever the records are.
     noise_step: the distance of the noise's possible values; 0 where they have no grid.
-    noise_shape: of the noise's law (`umpc/ustat/error_law.py`); 1 for the Laplace law.
+    noise_shape: of the noise's law (`umpc/ustat/error_law.py`); 1 for the Laplace law, 0 for the
+        heavy tails of the Hájek mechanisms of `central`.
     noise_shift: the most by which the noise lies beside that grid; documents leave out a 0.
     noise_std_if_honest: what noise_std would be in grade honest; None where grades cost nothing.
     """

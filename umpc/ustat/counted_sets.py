@@ -13,6 +13,9 @@ draw is made with a chance of frac(M), which makes the variance a little larger,
 one set of the rarer value it is the exact law: M = 1, and q is the chance that E takes the set. For
 a small E it is the law of |E| independent draws.
 
+Sets without a common record repel each other, so an E of few sets may have a factor above 1. H then
+has the law Bin(|E|, p) with a symmetric number of sets more or less, which makes up the variance.
+
 Independent draws of the right variance are no substitute. There are |E|/factor of them, so a single
 observed set is more than one draw, and none observed is less likely than it truly is.
 `tests/ustat/test_counted_sets.py` adds up the probabilities of hypergeometric laws.
@@ -41,7 +44,7 @@ class CountedSets:
 
     Args:
         low, high: the values, less their mean over all sets: low < 0 < high.
-        edges: |E|, at least 1. factor: in (0, 1], of the variance of |E| independent draws.
+        edges: |E|, at least 1. factor: above 0, of the variance of |E| independent draws.
     """
 
     low: float
@@ -54,6 +57,8 @@ class CountedSets:
         """Independent draws whose means add up to the error."""
         width = self.high - self.low
         share = min(self.high, -self.low) / width
+        if self.factor > 1 + ROUNDING:
+            return [self._part(self.edges, share), self._more(share)]
         chance = max(share, 1 - self.factor * (1 - share))  # they differ in rounding at factor 1
         draws = self.edges * share / chance
         if chance <= EXCESS * draws * (1 - chance):
@@ -73,6 +78,13 @@ class CountedSets:
             unit = -unit  # the rarer value is the low one
         ends = sorted((-chance * unit, (1 - chance) * unit))
         return Draws(ends[0], ends[1], chance * (1 - chance) * unit**2, count)
+
+    def _more(self, share: float) -> Draws:
+        """Sets more or less, each as likely: the variance that |E| independent draws lack."""
+        lacking = (self.factor - 1) * self.edges * share * (1 - share)
+        count = float(ceil(lacking))
+        end = count * (self.high - self.low) / self.edges
+        return Draws(-end, end, lacking / count * end**2, count)
 
     @property
     def std(self) -> float:

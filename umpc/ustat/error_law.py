@@ -11,7 +11,11 @@ characteristic function is exact,
 Without a grid it is (1 + variance·t²/(2·shape))^(−shape), and for a large shape it is Skellam's.
 Binomial noise takes that one, whose 95 % interval holds it at every number of coins. So does
 randomised response. Its noise lies beside the grid by an unknown shift, which moves all quantiles
-outward. `tests/study/test_interval.py` adds up the probabilities of all laws.
+outward. The noise of density √2/π/(1 + z⁴), with z in standard deviations, has
+
+    φ(t) = e^(−s)·(cos s + sin s),  s = |t|·std/√2.
+
+Its tails fall as 1/z³ only. `tests/study/test_interval.py` adds up the probabilities of all laws.
 
 The sampling has the largest variance that the table can have (`intervals.py`). A single sum counts
 how many of the sets in E have one of two values, and its law is that of such a count
@@ -29,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import floor, pi, sqrt
+from math import floor, inf, pi, sqrt
 from typing import Protocol
 
 import numpy as np
@@ -50,6 +54,15 @@ LEAST_LOGARITHM = -60.0
 """Smaller numbers count for nothing, and the smallest ones take a processor ten times as long."""
 ROUNDING = 1e-15
 """Shares that are 1 together may differ from it by less."""
+HEAVY_TAILS = 0.0
+"""The shape that stands for the noise of density √2/π/(1 + z⁴)."""
+HEAVY_REACH = 18.0
+"""Errors with heavy tails beyond so many standard deviations are not told apart.
+
+Other errors exceed the 6 that are left of REACH with a chance of less than 1e-9.
+"""
+BEYOND_REACH = sqrt(2) / pi / 3 / HEAVY_REACH**3
+"""The chance of heavy tails on each side of it, at most."""
 NOTHING = 1e-14
 """Where a characteristic function stays below it, it changes no probability by more than 1e-10."""
 
@@ -61,7 +74,8 @@ class Noise:
     Args:
         std: its standard deviation.
         step: the distance of the mean's possible values; 0 where there is no grid.
-        shape: 1 for the Laplace law; larger for the noise of more nodes than suffice.
+        shape: 1 for the Laplace law; larger for the noise of more nodes than suffice; HEAVY_TAILS
+            for the law of the Hájek mechanisms.
         shift: the most by which the noise lies beside multiples of the step. It is moved there in
             the law, so quantiles are moved outward by as much.
     """
@@ -73,6 +87,10 @@ class Noise:
 
     def characteristic(self, times: Floats) -> Floats:
         """E exp(i·t·noise), which is real because the law is symmetric."""
+        if self.shape == HEAVY_TAILS:
+            turn = self.std * np.abs(times) / sqrt(2)
+            heavy: Floats = np.exp(-turn) * (np.cos(turn) + np.sin(turn))
+            return heavy
         if self.step:
             spread = (self.std / self.step) ** 2 / self.shape
             inside = 2 * spread * np.sin(times * (self.step / 2)) ** 2
@@ -180,10 +198,14 @@ class ErrorLaw:
     def central(self, tail: float) -> tuple[float, float]:
         """(low, high): the error is below low, or above high, with probability `tail` each.
 
-        They are rounded outward by the slack.
+        They are rounded outward by the slack. Both are infinite for a tail that heavy tails beyond
+        the grid may have.
         """
         if not self.std:
             return 0.0, 0.0
+        tail -= self.beyond
+        if tail <= 0:
+            return -inf, inf
         low, high = np.interp((tail, 1 - tail), self._below, self._places)
         return float(low) - self.slack, float(high) + self.slack
 
@@ -194,6 +216,12 @@ class ErrorLaw:
             return 0.0
         noises = zip(self.weights, self.noises, strict=True)
         return SLACK * self._step + sum(abs(weight) * noise.shift for weight, noise in noises)
+
+    @property
+    def beyond(self) -> float:
+        """The chance of an error beyond the grid, on each side, at most."""
+        heavy = any(noise.std and noise.shape == HEAVY_TAILS for noise in self.noises)
+        return BEYOND_REACH if heavy else 0.0
 
     def masses(self) -> tuple[Floats, Floats]:
         """The grid's points and their probabilities; one point at 0 where there is no error."""

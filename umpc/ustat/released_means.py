@@ -117,7 +117,7 @@ class ReleasedStatistic:
         draws = self._draws
         if draws is None:
             return None
-        if 0 < self.edges <= draws and variance >= -low * high * (1 - ROUNDING):
+        if self.edges and variance >= -low * high * (1 - ROUNDING):
             return CountedSets(low, high, self.edges, self.edges / draws)
         return Draws(low, high, variance, whole_draws(draws))
 

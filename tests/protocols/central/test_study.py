@@ -19,6 +19,7 @@ from umpc.protocols.central.coordinator import CuratorCoordinator
 from umpc.protocols.central.messages import CuratorMessages, bits_of
 from umpc.simulation import simulate
 from umpc.study.frames import MAX_PAYLOAD
+from umpc.ustat.error_law import HEAVY_TAILS
 
 by_noise = pytest.mark.parametrize("noise", MECHANISMS)
 
@@ -135,3 +136,10 @@ def test_what_is_told_of_a_run_beforehand_is_what_it_reports():
             report.noise_std, rel=rel
         )
     assert isinstance(coordinator_of(central_study()), CuratorCoordinator)
+
+
+@pytest.mark.parametrize("noise", MECHANISMS)
+def test_the_report_tells_heavy_tails_from_laplace_noise(noise):
+    study = central_study(noise)
+    one = simulate(study, central_tables(), Entropy("tails")).report.sums[0]
+    assert (one.noise_shape == HEAVY_TAILS) == noise.startswith("hajek")

@@ -47,6 +47,7 @@ from umpc.study.interval import Limits, covers_all_sets
 from umpc.study.parts import exact
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
+from umpc.ustat.error_law import HEAVY_TAILS
 from umpc.ustat.sampling import edge_count
 from umpc.ustat.schema import FieldSchema
 
@@ -57,6 +58,7 @@ class CuratedEstimate:
 
     std: of the noise, exactly.
     step: of the noise of complete averages, discrete Laplace; 0 where its grid is fine.
+    shape: of the noise's law; HEAVY_TAILS for the Hájek mechanisms.
     sampling: a bound of the standard deviation from taking `sets` sets instead of all.
     most: the most of these sets that contain one record.
     """
@@ -198,6 +200,7 @@ class CuratorMessages(OneMessage):
             sets=choice.sets(records),
             most=int(family.occurrences.max()),
             step=settled.noise_step(records),
+            shape=HEAVY_TAILS if settled.name.startswith("hajek") else 1.0,
         )
 
     def seed_of(self, parts: Sequence[bytes], records: int) -> bytes:
