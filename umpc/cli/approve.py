@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.dataset_option import DATASET, configs_of
+from umpc.cli.paths import FILE
 from umpc.errors import ApprovalError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 CONFIG = click.option(
     "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     required=True,
     help="The node's TOML file.",
 )

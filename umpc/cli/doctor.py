@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.doctor_finding import Finding, attempt, exit_code
+from umpc.cli.paths import FILE
 from umpc.errors import LedgerError, UmpcError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option(
     "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     required=True,
     help="The node's TOML file.",
 )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from umpc.cli.paths import FILE
 from umpc.errors import ApprovalError, UmpcError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ HISTORY = ("accepted", "rejected", "refusal", "release", "answer", "restore", "p
 @click.command()
 @click.option(
     "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     required=True,
     help="The node's TOML file.",
 )

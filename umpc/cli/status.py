@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.amounts import balance_text
+from umpc.cli.paths import FILE
 from umpc.errors import UmpcError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ SHOWN = 5
 @click.command()
 @click.option(
     "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     required=True,
     help="The node's TOML file.",
 )

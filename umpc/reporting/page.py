@@ -54,7 +54,8 @@ def save_page(report: Report, path: Path) -> None:
         path.write_text(page(report), encoding="utf-8")
     except OSError as error:
         raise ConfigError(
-            f"{path}: the report's page cannot be written: {error}; the report is printed above"
+            f"{path}: the report's page cannot be written ({error.strerror}): make room, or check "
+            "the folder, its owner and its mode. The report is printed above"
         ) from error
 
 
