@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -63,6 +66,19 @@ def test_a_named_file_that_is_absent_or_a_folder_has_one_line_with_advice(
     found, _, lines = ended(monkeypatch, capsys, *command.replace("FILE", "folder").split())
     expected = "a file was expected, and folder is a folder. Name a file in it"
     assert found == 2 and lines[-1].endswith(expected)
+
+
+def test_a_file_that_may_not_be_read_is_refused_where_it_is_read(monkeypatch, capsys, tmp_path):
+    def refused(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    file = tmp_path / "report.json"
+    file.touch()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(Path, "read_text", refused)
+    code, _, lines = ended(monkeypatch, capsys, "infer", str(file))
+    assert code == ConfigError.exit_code and len(lines) == 1
+    assert "this user may not read it. Check the owner and the mode" in lines[0]
 
 
 def test_a_file_for_a_folder_is_refused_with_advice(monkeypatch, capsys, tmp_path):

@@ -16,7 +16,12 @@ class _Named(click.Path):
     """
 
     def __init__(self, *, is_folder: bool) -> None:
-        super().__init__(file_okay=not is_folder, dir_okay=is_folder, path_type=Path)
+        super().__init__(
+            file_okay=not is_folder,
+            dir_okay=is_folder,
+            readable=False,  # whoever reads it says more than click does
+            path_type=Path,
+        )
 
     def convert(
         self,
