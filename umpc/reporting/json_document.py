@@ -112,7 +112,7 @@ def read_report(file: Path) -> Report:
 
 
 def _why_no_report(text: str, error: Exception) -> str:
-    """What a file holds instead of a report, with the place where its reading stopped."""
+    """Return why a file is no report, with the place where its reading stopped."""
     if not text.strip():
         return "and the file is empty"
     begins = text.lstrip().startswith("{")
