@@ -16,7 +16,10 @@ PAGE = Path(__file__).with_suffix(".md")
 HEAD, LINE = "| code | failure | meaning |\n|---|---|---|\n", re.compile(r"(\w+)\s{2,}(\S.*)$")
 OTHERS = {
     0: ("", "the command succeeded"),
-    2: ("", "an option is missing, unknown or misspelt; `--help` lists them"),
+    2: (
+        "",
+        "an option is missing, unknown or misspelt, or a file's name is a folder; see `--help`",
+    ),
     INTERRUPTED: ("", "Ctrl-C"),
 }
 """Codes that no class of an error has."""

@@ -13,6 +13,7 @@ PROCESS = (
     "umpc.transport",
     "umpc.failpoints",
     "umpc.logs",
+    "umpc.text_file",
     "umpc.compute",
 )
 MAY_IMPORT = {
@@ -21,6 +22,7 @@ MAY_IMPORT = {
     "umpc/failpoints.py": (),
     "umpc/protocol_version.py": (),
     "umpc/logs.py": ("umpc.errors",),
+    "umpc/text_file.py": (),
     "umpc/crypto/": ("numpy", "cryptography", "umpc.crypto", "umpc.errors"),
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
     "umpc/ustat/sorted_edges.py": ("numpy", "umpc.native.edges", "umpc.ustat", "umpc.errors"),
@@ -149,6 +151,7 @@ MAY_IMPORT = {
         "umpc.inference",
         "umpc.reporting",
         "umpc.protocols.registry",
+        "umpc.text_file",
         *BELOW_STUDY,
     ),
     "umpc/deployment/": (

@@ -156,3 +156,14 @@ def test_a_table_that_cannot_be_read_is_refused_without_a_node(tmp_path, table, 
     told = ended.exception.message
     assert words in told and str(tmp_path / "t.csv") in told
     assert "node '" not in told and "log" not in told and not ended.exception.detail
+
+
+def test_a_table_that_this_user_may_not_read_is_refused_with_what_to_do(tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("umpc.node.table.header.read_header", refused)
+    result = check(tmp_path, "age,balance\n1,2\n")
+    assert isinstance(result.exception, DataError)
+    assert "this user may not read it: check its owner and mode" in str(result.exception)
+    assert "Errno" not in str(result.exception)

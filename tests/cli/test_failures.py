@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +16,7 @@ import pytest
 from umpc.cli import main as root
 from umpc.cli.study import _contact
 from umpc.coordinator.contact import Contact
-from umpc.errors import ApprovalPending, PeerUnavailable, PolicyRefused, StudyError
+from umpc.errors import ApprovalPending, ConfigError, PeerUnavailable, PolicyRefused, StudyError
 
 
 def ended(monkeypatch, capsys, *arguments: str) -> tuple[int, str, list[str]]:
@@ -37,6 +40,52 @@ def test_a_failure_is_a_line_and_with_json_also_an_object(monkeypatch, capsys, t
         "message": plain[0].removeprefix("error: "),
         "exit_code": code,
     }
+
+
+FILES = ["study run", "study check", "study watch", "study prepare", "train --model new.json"]
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        *((f"{each} FILE", StudyError.exit_code) for each in FILES),
+        ("plan FILE --records 3,3", StudyError.exit_code),
+        ("infer FILE", ConfigError.exit_code),
+        ("demo --csv FILE --fields x,y", ConfigError.exit_code),
+        ("budget show --config FILE", ConfigError.exit_code),
+    ],
+)
+def test_a_named_file_that_is_absent_or_a_folder_has_one_line_with_advice(
+    monkeypatch, capsys, tmp_path, command, code
+):
+    monkeypatch.chdir(tmp_path)
+    found, _, lines = ended(monkeypatch, capsys, *command.replace("FILE", "absent").split())
+    assert (found, len(lines)) == (code, 1) and "Errno" not in lines[0]
+    assert lines[0].endswith("was expected, and there is no such file. Correct the path")
+    (tmp_path / "folder").mkdir()
+    found, _, lines = ended(monkeypatch, capsys, *command.replace("FILE", "folder").split())
+    expected = "a file was expected, and folder is a folder. Name a file in it"
+    assert found == 2 and lines[-1].endswith(expected)
+
+
+def test_a_file_that_may_not_be_read_is_refused_where_it_is_read(monkeypatch, capsys, tmp_path):
+    def refused(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    file = tmp_path / "report.json"
+    file.touch()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(Path, "read_text", refused)
+    code, _, lines = ended(monkeypatch, capsys, "infer", str(file))
+    assert code == ConfigError.exit_code and len(lines) == 1
+    assert "this user may not read it. Check the owner and the mode" in lines[0]
+
+
+def test_a_file_for_a_folder_is_refused_with_advice(monkeypatch, capsys, tmp_path):
+    file = tmp_path / "ca.pem"
+    file.touch()
+    code, _, lines = ended(monkeypatch, capsys, "ca", "list", "--authority", str(file))
+    assert code == 2 and f"a folder was expected, and {file} is a file" in lines[-1]
 
 
 def test_the_last_line_begins_alike_for_a_wrong_option_and_after_ctrl_c(monkeypatch, capsys):

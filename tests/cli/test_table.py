@@ -81,7 +81,7 @@ def test_an_empty_file_an_absent_one_and_wrong_bytes_are_refused_with_the_path(t
     latin = tmp_path / "latin.csv"
     latin.write_bytes(b"x\n\xe9\n")
     for path in (tmp_path / "absent.csv", tmp_path, latin):
-        with pytest.raises(ConfigError, match="a readable CSV file was expected") as refusal:
+        with pytest.raises(ConfigError, match=r"a CSV file .*was expected") as refusal:
             read_csv(path, ",", ["x"])
         assert str(path) in str(refusal.value)
 

@@ -91,7 +91,7 @@ def test_an_absent_file_a_folder_and_wrong_bytes_are_refused_with_the_path(tmp_p
     latin = tmp_path / "latin.toml"
     latin.write_bytes(b'name = "\xe9"')
     for path in (tmp_path / "absent.toml", tmp_path, latin):
-        with pytest.raises(StudyError, match="a readable study file was expected") as refusal:
+        with pytest.raises(StudyError, match="the file of a study was expected, and ") as refusal:
             load_study_file(path)
         assert str(path) in str(refusal.value)
 

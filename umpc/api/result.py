@@ -132,7 +132,10 @@ class Result:
         try:
             file.write_text(form(), encoding="utf-8")
         except OSError as error:
-            raise ConfigError(f"{file}: the report cannot be written: {error}") from error
+            raise ConfigError(
+                f"{file}: the report cannot be written ({error.strerror}): make room, or check the "
+                "folder, its owner and its mode"
+            ) from error
         return file
 
     @cached_property

@@ -52,6 +52,7 @@
 | `demo_run.py` | the demo's run: its study, its processes, its report |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
 | `own_table.py` | the demo's own table, from a file of scikit-learn |
+| `paths.py` | the types of options and arguments that name a file or a folder |
 | `dataset_option.py` | the options --config and --dataset of commands at a site |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |
 | `settings_help.py` | the list of every protocol's settings for help texts |

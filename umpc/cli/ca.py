@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.paths import FILE, FOLDER
+
 if TYPE_CHECKING:
     from cryptography import x509
 
     from umpc.transport.revoked import Revoked
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
-FILE = click.Path(dir_okay=False, path_type=Path)
 ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator", "hub"])
 
 days_option = click.option(
@@ -278,7 +278,7 @@ def show(folder_or_cert: Path) -> None:
 
     path = folder_or_cert
     if not path.is_dir():
-        content = read_file(path, REMAKE)
+        content = read_file(path, "a certificate or a request was expected; correct the path")
         if b"BEGIN CERTIFICATE REQUEST-----" in content:
             _describe_request(content)
             return

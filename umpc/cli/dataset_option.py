@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.paths import FILE
+
 if TYPE_CHECKING:
     from umpc.node.config import NodeConfig
 
 CONFIG = click.option(
     "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     required=True,
     help="The node's TOML file.",
 )

@@ -20,6 +20,7 @@ from umpc.cli.demo_options import (
     protocol_options,
 )
 from umpc.cli.demo_run import run_demo
+from umpc.cli.paths import FILE, FOLDER
 from umpc.errors import ConfigError
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS
 from umpc.protocols.registry import PROTOCOLS
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from umpc.cli.table import DemoTable
     from umpc.node.table.number_format import NumberFormat
 
-FILE = click.Path(dir_okay=False, path_type=Path)
-FOLDER = click.Path(file_okay=False, path_type=Path)
 NODES = 4
 """The sites of one table."""
 

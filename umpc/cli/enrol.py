@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.enrol_listen import decline, listen, members
-from umpc.cli.enrol_options import AUTHORITY, FOLDER, ROLE
+from umpc.cli.enrol_options import AUTHORITY, ROLE
+from umpc.cli.paths import FILE, FOLDER
 
 if TYPE_CHECKING:
     from umpc.enrolment.authority_side import Waiting
     from umpc.enrolment.texts import AdmissionText, Invitation, Request
 
-FILE = click.Path(dir_okay=False, path_type=Path)
 SITE = click.option(
     "--folder",
     type=FOLDER,

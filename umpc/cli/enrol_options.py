@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
+from umpc.cli.paths import FOLDER
+
 ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator"])
 AUTHORITY = click.option(
     "--authority",

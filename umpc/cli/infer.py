@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.paths import FILE
+
 if TYPE_CHECKING:
     from umpc.reporting.json_document import InferenceDocument
-
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()

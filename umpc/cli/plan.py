@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from umpc.cli.paths import FILE
+
 if TYPE_CHECKING:
     from umpc.coordinator.studyfile import StudyFile
     from umpc.planning.alternatives import Alternative, Impossible, Targets
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from umpc.planning.study_plan import StudyPlan
     from umpc.planning.tuning import Tuned
 
-FILE = click.Path(dir_okay=False, path_type=Path)
 WIDTH = 150
 """The width of the table of protocols, where the output is no terminal."""
 OF_DATA = ("sampling_std", "bins_bias", "mse")

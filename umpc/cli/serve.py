@@ -16,13 +16,12 @@ from umpc.cli.monitor import Monitor
 from umpc.cli.node_page import page
 from umpc.cli.open_files import allow_many_files
 from umpc.cli.own_site import open_site, own_identity
+from umpc.cli.paths import FILE, FOLDER
 from umpc.cli.run_server import serve
 from umpc.cli.server_options import (
     COMPUTE,
     COMPUTE_TLS,
     CORES,
-    FILE,
-    FOLDER,
     HUB,
     IDENTITY,
     LEASH,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
+from umpc.cli.paths import FOLDER
 from umpc.logs import FORMATS, LEVELS
 
-FILE = click.Path(dir_okay=False, path_type=Path)
-FOLDER = click.Path(file_okay=False, path_type=Path)
 STUDIES = click.option(
     "--studies",
     type=click.IntRange(min=1),

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.paths import FILE
+
 if TYPE_CHECKING:
     from umpc.api.study import ProposedStudy
     from umpc.study.document import Study
 
-FILE = click.Path(dir_okay=False, path_type=Path)
 HTML = click.option(
     "--html",
     "page",

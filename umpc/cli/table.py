@@ -32,6 +32,7 @@ from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.study.sizes import Sizes
+from umpc.text_file import why_unread
 from umpc.ustat.estimators import estimate
 from umpc.ustat.hypergraph import Hypergraph, expand, expand_two_sample
 
@@ -178,11 +179,13 @@ def read_csv(
             reader = csv.DictReader(file, delimiter=delimiter or found_delimiter(path, encoding))
             _check_columns(path, names, reader.fieldnames or ())
             rows = [tuple(row[name] for name in names) for row in reader]
-    except (*UNREADABLE, csv.Error) as error:
+    except UnicodeError as error:
         raise ConfigError(
-            f"{path}: a readable CSV file was expected: {error}; --encoding names another "
-            f"encoding than {encoding}, such as latin-1"
+            f"{path}: a CSV file in the encoding {encoding} was expected: {error}. Name its own by "
+            "--encoding, such as latin-1"
         ) from error
+    except (*UNREADABLE, csv.Error) as error:
+        raise ConfigError(f"{path}: a CSV file was expected, {why_unread(error)}") from error
     words = {*TableSource.missing, *missing}
     complete = [
         row

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from umpc.cli.paths import FILE, FOLDER
 from umpc.errors import ConfigError
 
 if TYPE_CHECKING:
     from umpc.coordinator.trainfile import TrainFile
     from umpc.coordinator.training import Model, PublicTable, StepResult
 
-FILE = click.Path(dir_okay=False, path_type=Path)
 LOSSES = ("auc_hinge", "contrastive")
 DEMO_ONLY = ("csv_file", "fields", "label", "keep")
 """Options that only the demo has."""
@@ -65,9 +65,7 @@ DEMO_ONLY = ("csv_file", "fields", "label", "keep")
 @click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
-@click.option(
-    "--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep the demo's files."
-)
+@click.option("--keep", type=FOLDER, help="Keep the demo's files.")
 def train(file: Path | None, model: Path, style: str, **given: Any) -> None:
     """Train a linear model on pairs of records of several sites.
 

@@ -33,6 +33,7 @@ from umpc.study.document import Study
 from umpc.study.misspelt import advice
 from umpc.study.parts import FieldText, Participant, Person
 from umpc.study.settings import Settings, keys_of
+from umpc.text_file import STUDY, read_text, refuse_other_kind
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import from_text, to_text
@@ -260,16 +261,20 @@ def _decided(file: StudyFile) -> StudyFile:
     return replace(file.turned_to(choice.protocol, choice.settings), chosen=choice.reason)
 
 
-def read_values(path: Path) -> dict[str, Any]:
-    """Raises: StudyError where the file is not TOML."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path}: a readable study file was expected: {error}") from error
+def read_values(path: Path, kind: str = STUDY) -> dict[str, Any]:
+    """Return the keys of a TOML file, with numbers as they are written.
+
+    Args: kind: the kind of file that is expected, one of `umpc.text_file`.
+    Raises: StudyError for a file that cannot be read, is not TOML, or is of another kind.
+    """
+    text = read_text(path, kind, StudyError)
     try:
         values: dict[str, Any] = _as_text(tomllib.loads(text, parse_float=Decimal))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise StudyError(f"{path}: TOML was expected: {error}. Correct the file there") from error
+        raise StudyError(
+            f"{path}: {kind} was expected, in TOML: {error}. Correct the file there, or the path"
+        ) from error
+    refuse_other_kind(path, values, kind, StudyError)
     return values
 
 

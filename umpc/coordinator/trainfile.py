@@ -25,6 +25,7 @@ from umpc.protocols.vector.settings import (
 from umpc.study.document import Study
 from umpc.study.parts import Participant, exact
 from umpc.study.settings import describe
+from umpc.text_file import TRAINING
 from umpc.ustat.estimators import VECTOR
 
 Number = int | str
@@ -168,8 +169,9 @@ class TrainFile:
 
 def load_train_file(path: Path) -> TrainFile:
     """Read train.toml. Raises: StudyError naming file and key."""
+    values = read_values(path, TRAINING)
     try:
-        entries = msgspec.convert(read_values(path), type=TrainEntries, strict=True)
+        entries = msgspec.convert(values, type=TrainEntries, strict=True)
     except msgspec.ValidationError as error:
         raise StudyError(f"{path}: {error}. Correct the key there") from error
     file = TrainFile(path, entries)

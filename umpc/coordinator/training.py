@@ -89,7 +89,8 @@ class Model:
             path.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
         except OSError as error:
             raise ConfigError(
-                f"{path}: a file that can be written was expected: {error}"
+                f"{path}: the model cannot be written ({error.strerror}): make room, or check the "
+                "folder, its owner and its mode"
             ) from error
 
 

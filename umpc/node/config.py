@@ -30,6 +30,7 @@ from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
 from umpc.node.table_section import table_of
 from umpc.protocols.registry import possible_values
+from umpc.text_file import NODE, read_text, refuse_other_kind
 from umpc.transport.hub.address import HubAddress
 from umpc.ustat.statistics import LIBRARY
 
@@ -296,22 +297,15 @@ def _policy(section: Section) -> Policy:
 
 
 def _parse(file: Path) -> dict[str, Any]:
+    text = read_text(file, NODE, ConfigError)
     try:
-        return _values_in(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        values = _values_in(text)
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(
-            f"{file}: a node's configuration was expected, and there is no such file. Write "
-            "one as in the template, or correct the path"
+            f"{file}: {NODE} was expected, in TOML: {error}. Correct the file there, or the path"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{file}: TOML in UTF-8 was expected: {error}. Correct the file there"
-        ) from None
-    except OSError as error:
-        raise ConfigError(
-            f"{file}: a readable file was expected: {error.strerror}. "
-            "Correct the path or the permissions"
-        ) from None
+    refuse_other_kind(file, values, NODE, ConfigError)
+    return values
 
 
 @lru_cache(

@@ -23,6 +23,7 @@ from umpc.inference.null_test import NullTest
 from umpc.inference.report_inference import ErrorSource, ReportInterval
 from umpc.reporting.words import errors_of, intervals_of, usual_test_of
 from umpc.study.report import PartReport, Report
+from umpc.text_file import read_text
 
 VERSION = "umpc-report-1"
 REFERENCE = "#/$defs/{name}"
@@ -97,15 +98,27 @@ def check_document(values: Mapping[str, Any]) -> None:
 
 def read_report(file: Path) -> Report:
     """The report of a file that holds a document. Raises: ConfigError for another file."""
+    expected = f"a report of the schema {VERSION}"
+    text = read_text(file, expected, ConfigError)
     try:
-        values = json.loads(file.read_text(encoding="utf-8"))
+        values = json.loads(text)
         check_document(values)
-    except (OSError, ValueError, TypeError, msgspec.ValidationError) as error:
+    except (ValueError, TypeError, RecursionError, msgspec.ValidationError) as error:
         raise ConfigError(
-            f"{file}: a report of the schema {VERSION} was expected, which `umpc study run "
-            f"--format json` prints: {error}"
+            f"{file}: {expected} was expected, {_why_no_report(text, error)}. Name a file to which "
+            "`umpc study run --format json` printed its whole report"
         ) from error
     return Report.from_dict(values)
+
+
+def _why_no_report(text: str, error: Exception) -> str:
+    """Return why a file is no report, with the place where its reading stopped."""
+    if not text.strip():
+        return "and the file is empty"
+    begins = text.lstrip().startswith("{")
+    if isinstance(error, json.JSONDecodeError) and begins:
+        return f"and the file is damaged, or its end is missing ({error})"
+    return f"and the file is another one ({error})" if begins else "and the file is no JSON"
 
 
 def make_schema() -> str:

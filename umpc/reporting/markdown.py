@@ -36,7 +36,8 @@ def save_markdown(report: Report, path: Path) -> None:
         path.write_text(markdown(report), encoding="utf-8")
     except OSError as error:
         raise ConfigError(
-            f"{path}: the report cannot be written: {error}; the report is printed above"
+            f"{path}: the report cannot be written ({error.strerror}): make room, or check the "
+            "folder, its owner and its mode. The report is printed above"
         ) from error
 
 

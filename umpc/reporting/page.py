@@ -33,7 +33,7 @@ from umpc.study.grades import HONEST
 from umpc.study.measured import Moment
 from umpc.study.report import Report
 
-WIDTH, ROW, MARGIN = 720, 22, 110
+WIDTH, ROW, MARGIN = 720, 22, 170
 """Pixels: a picture's width, a row's height, and the space at the left."""
 LONGEST_NAME = 16
 """Characters of a node's name in the timeline."""
@@ -55,7 +55,8 @@ def save_page(report: Report, path: Path) -> None:
         path.write_text(page(report), encoding="utf-8")
     except OSError as error:
         raise ConfigError(
-            f"{path}: the report's page cannot be written: {error}; the report is printed above"
+            f"{path}: the report's page cannot be written ({error.strerror}): make room, or check "
+            "the folder, its owner and its mode. The report is printed above"
         ) from error
 
 
@@ -224,10 +225,10 @@ def _timeline(moments: Sequence[Moment]) -> list[str]:
         parts.append(f'<text x="0" y="{y + 11}" font-size="12">{escape(_short(node))}</text>')
         parts += [_bar(moment, y, end) for moment in moments if moment.node == node]
     bottom = len(nodes) * ROW + 16
-    small = f'y="{bottom + 14}" font-size="12"'
+    small = f'y="{bottom + 18}" font-size="12"'
     parts.append(f'<text x="{MARGIN}" {small}>0 s</text>')
     parts.append(f'<text x="{WIDTH - 10}" {small} text-anchor="end">{end:.2f} s</text>')
-    size = f"0 0 {WIDTH} {bottom + 22}"
+    size = f"0 0 {WIDTH} {bottom + 26}"
     about = f'class="timeline" viewBox="{size}" role="img" aria-label="steps over time"'
     drawn = f"<svg {about}>{''.join(parts)}</svg>"
     return ["<h2>Steps over time</h2>", f"<p>{_legend(moments)}</p>", drawn]
@@ -250,7 +251,10 @@ def _bar(moment: Moment, y: int, end: float) -> str:
 
 def _legend(moments: Sequence[Moment]) -> str:
     steps = dict.fromkeys(moment.step for moment in moments)
-    return " ".join(f'<span style="color:{_color(step)}">■</span> {escape(step)}' for step in steps)
+    return " ".join(
+        f'<span class="step"><span style="color:{_color(step)}">■</span> {escape(step)}</span>'
+        for step in steps
+    )
 
 
 def _color(step: str) -> str:

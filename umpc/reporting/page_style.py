@@ -27,7 +27,8 @@ tr { border-bottom: 1px solid var(--line); }
 code { background: var(--code); padding: .1rem .3rem; overflow-wrap: anywhere; }
 svg { width: 100%; height: auto; }
 svg text { fill: var(--ink); }
-@media screen and (max-width: 600px) { .timeline { min-width: 40rem; } }
+.step { white-space: nowrap; }
+@media screen and (max-width: 600px) { .timeline text { font-size: 18px; } }
 @media print {
   :root {
     color-scheme: light;

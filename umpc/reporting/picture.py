@@ -51,7 +51,10 @@ class IntervalPicture:
         try:
             path.write_text(self.svg, encoding="utf-8")
         except OSError as error:
-            raise ConfigError(f"{path}: the picture cannot be written: {error}") from error
+            raise ConfigError(
+                f"{path}: the picture cannot be written ({error.strerror}): make room, or check "
+                "the folder, its owner and its mode"
+            ) from error
         return path
 
 

@@ -24,6 +24,8 @@ def csv_header(source: TableSource, site: TableSite) -> tuple[list[str], str]:
     for delimiter in [source.delimiter] if source.delimiter else DELIMITERS:
         try:
             headers[delimiter] = read_header(source.files()[0], source.encoding, delimiter)
+        except PermissionError:
+            raise site.unreadable("this user may not read it: check its owner and mode") from None
         except (*UNREADABLE, csv.Error) as error:
             reason = f"the header with delimiter {delimiter!r}: {error}; {about}"
     if not headers:

@@ -1,0 +1,69 @@
+"""Small files of text that a person names: read them, or say in one line why that failed."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+NODE = "a node's configuration"
+STUDY = "the file of a study"
+TRAINING = "the file of a training"
+KINDS = {
+    NODE: {"data", "datasets", "budget", "policy", "ledger"},
+    TRAINING: {"loss", "steps", "clip", "patience"},
+    STUDY: {"statistic", "kernel", "statistics", "adversary", "protocol"},
+}
+"""Kind of a TOML file → keys that only files of this kind have at their top."""
+
+
+def read_text(path: Path, expected: str, failure: type[Exception]) -> str:
+    """Return the text of a file in UTF-8.
+
+    Args: expected: the kind of file, as "a study file". failure: the class of the error.
+    Raises: failure, for a file that cannot be read and for one that is no text.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise failure(f"{path}: {expected} was expected, {why_unread(error)}") from error
+
+
+def why_unread(error: Exception) -> str:
+    """Return why a file was not read, and what to do: the end of a sentence.
+
+    Args: error: an OSError, or the UnicodeError of a file in another encoding than UTF-8.
+    """
+    if isinstance(error, UnicodeError):
+        return "and the file is no text in UTF-8. Correct the path, or save the file as UTF-8"
+    number = error.errno if isinstance(error, OSError) else None
+    if number in (errno.ENOENT, errno.ENOTDIR):
+        return "and there is no such file. Correct the path"
+    if number == errno.EISDIR:
+        return "and this is a folder. Name a file in it"
+    if number in (errno.EACCES, errno.EPERM):
+        return "and this user may not read it. Check the owner and the mode of file and folder"
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f"and it cannot be read ({reason or error}). Check the path, the mode and the disk"
+
+
+def other_kind(values: Mapping[str, Any], own: str) -> str | None:
+    """Return what a TOML file is by its keys, if it is of another kind than `own` of KINDS.
+
+    A file with one key of its own kind is of that kind, whatever else is wrong in it.
+    """
+    if KINDS[own] & values.keys():
+        return None
+    return next((kind for kind, keys in KINDS.items() if keys & values.keys()), None)
+
+
+def refuse_other_kind(
+    path: Path, values: Mapping[str, Any], own: str, failure: type[Exception]
+) -> None:
+    """Refuse an empty TOML file, and one of another kind than `own` of KINDS. Raises: failure."""
+    if not values:
+        raise failure(f"{path}: {own} was expected, and the file is empty. Correct the path")
+    kind = other_kind(values, own)
+    if kind is not None:
+        raise failure(f"{path}: {own} was expected, and this is {kind}. Correct the path")
