@@ -84,4 +84,4 @@ def _print(found: InferenceDocument) -> None:
     if found.test:
         click.echo(describe_test(found.test))
     for source in found.errors:
-        click.echo(f"{'error: ' + source.name:40} {source.size}: {source.about}")
+        click.echo(f"{'error from ' + source.name:40} {source.size}: {source.about}")
