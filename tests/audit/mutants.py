@@ -33,8 +33,7 @@ from umpc.protocols.local import (
 from umpc.protocols.local.search_settings import split_epsilon
 from umpc.protocols.u_mpc import preparing_node as node_side
 from umpc.protocols.u_mpc.node import UMpcNode
-from umpc.study import attempt as joint_seed
-from umpc.study import sizes
+from umpc.study import sizes, statements
 from umpc.study.document import Study
 from umpc.ustat.hypergraph import Hypergraph
 from umpc.ustat.sampling import max_degree, two_sample_max_degree
@@ -250,7 +249,7 @@ def seed_of_the_first_node(patch: Patch) -> None:
     def first_opening_only(tag: bytes, *parts: bytes) -> bytes:
         return digest(tag, *(parts[:1] if tag == b"umpc joint seed 1" else parts))
 
-    patch.setattr(joint_seed, "digest", first_opening_only)
+    patch.setattr(statements, "digest", first_opening_only)
 
 
 # --- one message of every node

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.system.conftest import FIELDS as LAB_FIELDS
-from tests.system.conftest import Lab
+from tests.system.conftest import SURVIVE_SECONDS, Lab
 from umpc.cli.table import exact_over_all, pooled
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import PeerLost, PolicyRefused
@@ -86,7 +86,7 @@ def test_an_owner_of_triples_that_fails_is_named_and_costs_nothing(lab, point, a
     outcome = here.run(statistic="triples_skewness", columns=["age"], edges="2n")
     assert outcome.code == PeerLost.exit_code, outcome.error
     assert "node-2" in outcome.last_line and "no epsilon was charged" in outcome.last_line
-    assert outcome.seconds < 40
+    assert outcome.seconds < SURVIVE_SECONDS
     for survivor in ("node-1", "node-3"):
         assert "node-2" in here.wait_for_log(survivor, "ended in step")
     here.stop()
