@@ -57,7 +57,12 @@ class ReadersWait:
             self.is_over = True
             ends, self._ends = self._ends, []
         for end in ends:
-            threading.Thread(target=_quietly, args=(end,), name="umpc-given-up", daemon=True).start()
+            threading.Thread(
+                target=_quietly,
+                args=(end,),
+                name="umpc-given-up",
+                daemon=True,
+            ).start()
 
 
 def _quietly(end: End) -> None:
