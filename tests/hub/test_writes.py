@@ -8,10 +8,12 @@ import pytest
 
 from umpc.errors import RemoteProtocolError
 from umpc.hub import server
-from umpc.hub.relay import MEMBER_BYTES, Seat
+from umpc.hub.relay import MEMBER_BYTES, MOST_SEATS, Seat
 from umpc.hub.server import HubServer
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.heartbeat import SILENT_SECONDS
 from umpc.transport.hub.batches import MOST_FRAMES, scattered
+from umpc.transport.hub.numbering import PART_BYTES, WINDOW
 
 
 class Lines:
@@ -115,22 +117,27 @@ def test_nothing_is_taken_for_a_connection_that_was_replaced_meanwhile(monkeypat
     asyncio.run(scenario())
 
 
-def test_a_hub_does_not_read_at_once_from_a_process_for_which_there_is_no_room(monkeypatch):
+def paused(monkeypatch, frames: int, body: int, processes: int) -> float:
+    """The seconds for which a hub does not read after a message in which nothing finds room."""
     pauses = []
     sleep = asyncio.sleep
 
     async def scenario() -> None:
         hub = HubServer(None, 30)
-        instance = [bytes([number]) * 16 for number in range(3)]
-        liar, _, _ = (
-            hub.relay.join("node", "liar", pb.HubJoin(instance=each), 0.0) for each in instance
+        instance = [bytes([number]) * 16 for number in range(processes)]
+        sender, *_ = (
+            hub.relay.join("node", "north", pb.HubJoin(instance=each), 0.0) for each in instance
         )
         slow = hub.relay.join("node", "slow", pb.HubJoin(instance=bytes(16), listens=True), 0.0)
         target = pb.HubMember(role="node", name="slow")
-        came = [
-            pb.HubFrame(envelope=pb.HubEnvelope(target=target, session=bytes(16), kind=kind))
-            for kind in (pb.HUB_SEALED, pb.HUB_OPEN)
-        ]
+        full = pb.HubFrame()
+        for number in range(frames):
+            envelope = full.batch.frames.add().envelope
+            envelope.target.CopyFrom(target)
+            envelope.session = number.to_bytes(16, "big")
+            envelope.kind, envelope.body = pb.HUB_OPEN, bytes(body)
+        sealed = pb.HubEnvelope(target=target, session=bytes(16), kind=pb.HUB_SEALED)
+        came = [pb.HubFrame(envelope=sealed), full]
 
         async def read(context):
             if len(came) == 1:
@@ -143,7 +150,22 @@ def test_a_hub_does_not_read_at_once_from_a_process_for_which_there_is_no_room(m
 
         monkeypatch.setattr(server, "read", read)
         monkeypatch.setattr(server.asyncio, "sleep", pause)
-        assert not await hub._read(liar, None)
+        assert not await hub._read(sender, None)
 
     asyncio.run(scenario())
-    assert pauses == [3 * server.CONGESTED_SECONDS]
+    (found,) = pauses
+    return found
+
+
+def test_a_hub_does_not_read_at_once_from_a_process_for_which_there_is_no_room(monkeypatch):
+    found = paused(monkeypatch, MOST_FRAMES, 10, 3)
+    assert 3 * server.CONGESTED_SECONDS <= found < 1.1 * 3 * server.CONGESTED_SECONDS
+
+
+@pytest.mark.parametrize("processes", [1, 24, MOST_SEATS])
+def test_a_coordinator_of_many_studies_with_a_slow_node_is_heard_by_the_others(
+    monkeypatch, processes
+):
+    """A session's window is on its way when a queue is full: eight messages of one part each."""
+    found = paused(monkeypatch, 1, PART_BYTES, processes)
+    assert WINDOW // PART_BYTES * found < SILENT_SECONDS / 2

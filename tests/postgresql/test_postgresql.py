@@ -76,6 +76,10 @@ def test_texts_of_a_database_without_an_encoding_are_texts(ward, source):
     plain = replace(source, sql=replace(source.sql, url=url, query=query))
     sex = FieldSchema("sex", Fraction(0), Fraction(1), Fraction(1), ("m", "f"))
     assert read(plain, sex) == [1, 0]
+    utf8 = "convert_from(convert(convert_to(sex, 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'SQL_ASCII')"
+    query = f"SELECT {utf8} AS sex FROM (VALUES (E'm\\351'), ('m')) AS t(sex)"
+    latin = replace(source, sql=replace(source.sql, url=url, query=query))
+    assert read(latin, replace(sex, categories=("m", "mé"))) == [1, 0], "as docs/sql.md says"
 
 
 def test_columns_are_typed_exactly(source):

@@ -10,6 +10,7 @@ import pytest
 from scipy import signal, stats
 
 from umpc.dp.heavy_tail import distribution
+from umpc.inference.hoeffding import BoundedErrorLaw
 from umpc.inference.hypotheses import GREATER
 from umpc.inference.null_laws import NormalLaw
 from umpc.inference.null_test import p_value
@@ -63,6 +64,13 @@ def test_no_p_value_with_heavy_tails_is_too_small(z):
     found = p_value(NormalLaw(0.0, 0.0), law, z, GREATER)
     assert beyond(z) <= found <= 1.1 * beyond(z) + 2 * BEYOND_REACH
     assert ErrorLaw([Noise(0.0, shape=HEAVY_TAILS)], [1.0]).beyond == 0.0
+
+
+def test_a_bound_for_every_number_of_records_ends_where_heavy_tails_leave_the_grid():
+    noise = [Noise(1.0, shape=HEAVY_TAILS)]
+    law = BoundedErrorLaw(noise, [1.0], low=-1e-6, high=1e-6, independent=100)
+    assert beyond(law.central(2 * BEYOND_REACH)[1]) <= 2 * BEYOND_REACH
+    assert law.central(BEYOND_REACH) == (-inf, inf)
 
 
 @pytest.mark.parametrize("shape", [1, 1.5, 3])

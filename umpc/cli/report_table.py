@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from rich import markup
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from umpc.protocols.registry import find_protocol
 from umpc.reporting.printable import printable
@@ -42,7 +43,7 @@ def print_table(report: Report, extra: Extra) -> None:
     table.add_column(justify="right")
     table.add_column()
     for row in _rows(report, extra):
-        table.add_row(*map(printable, row))
+        table.add_row(*(Text(printable(cell)) for cell in row))  # no markup: a study names fields
     Console(width=None if sys.stdout.isatty() else 110).print(table)
 
 
@@ -64,16 +65,16 @@ def _parts(report: Report) -> Iterator[Line]:
     for place, name in enumerate(names_of_parts(report)):
         own = report.of_part(place)
         value = "none" if own.estimate is None else f"{own.estimate:.6g}"
-        yield markup.escape(name), value, markup.escape(describe_share(report, place))
+        yield name, value, describe_share(report, place)
         if own.low is not None and own.high is not None:
             interval = f"{own.low:.5g} … {own.high:.5g}"
-            yield "  95 % interval", interval, markup.escape(f"for {own.interval_covers}")
+            yield "  95 % interval", interval, f"for {own.interval_covers}"
             yield "  noise, standard deviation", f"{own.noise_std:.3g}", ""
         if own.note:
-            yield "", "", markup.escape(own.note)
+            yield "", "", own.note
         if test := usual_test_of(own):
             yield "  test", "", describe_test(test)
-    yield "", "", markup.escape(report.note)
+    yield "", "", report.note
 
 
 def _estimate(report: Report) -> Iterator[Line]:
@@ -84,12 +85,12 @@ def _estimate(report: Report) -> Iterator[Line]:
     value = "none" if report.estimate is None else f"{report.estimate:.6g}"
     yield "private estimate", value, replayed
     if report.estimate is None:
-        yield "no value, because", "", markup.escape(report.note)
+        yield "no value, because", "", report.note
     if report.low is not None and report.high is not None:
         interval = f"{report.low:.5g} … {report.high:.5g}"
         yield "95 % interval", interval, f"for {report.interval_covers}"
         if report.note:
-            yield "", "", markup.escape(report.note)
+            yield "", "", report.note
 
 
 def _exact(report: Report, extra: Extra) -> Iterator[Line]:
@@ -143,9 +144,9 @@ def _facts(report: Report) -> Iterator[Line]:
     promise = f"{report.epsilon:g}, {report.delta:.2g}"
     yield "epsilon, delta", promise, f"against replacing {report.protected}"
     yield "edges |E|", f"{report.edges:,}", f"of {report.sets:,} {_sets(report)}"
-    yield "records", f"{report.records:,}", markup.escape(describe_records(report))
+    yield "records", f"{report.records:,}", describe_records(report)
     for name, values in describe_fields(report):
-        yield markup.escape(f"field {name}"), "", markup.escape(values)
+        yield f"field {name}", "", values
     yield "most edges of a record", f"{report.max_degree:,}", ""
     yield "adversary", report.adversary, report.promise
     if report.adversary != HONEST and report.noise_std_if_honest is not None:
@@ -156,7 +157,7 @@ def _facts(report: Report) -> Iterator[Line]:
         lost = (
             f"{', '.join(report.missing)}: lost before the release, and no record of theirs is in"
         )
-        yield "missing nodes", f"{len(report.missing)}", markup.escape(lost)
+        yield "missing nodes", f"{len(report.missing)}", lost
     yield "nodes", f"{report.nodes}", protocol.describe_collusion(report.max_colluding)
     if told := protocol.describe_gain(report.noise, report.nodes, report.max_colluding):
         yield "less noise", "", told

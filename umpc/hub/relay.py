@@ -38,6 +38,8 @@ INSTANCE_BYTES = 16
 SESSION_BYTES = 16
 RESUME_BYTES = 256
 """Longest body of a question to resume; that of an honest one has 57 bytes."""
+DROPPED_BYTES = 16 << 10
+"""Bytes of a dropped body that cost the hub as much as one more small envelope."""
 MOST_NAME = 63
 MOST_SEATS = 64
 """Processes of one certificate that may be connected: a coordinator has one for each study."""
@@ -57,7 +59,7 @@ class Seat:
     """One connected process.
 
     held_up: sender → its sessions of which an envelope was dropped, the oldest one first.
-    dropped: the number of its envelopes for which there was no room.
+    dropped: the cost of its envelopes for which there was no room, in small envelopes.
     talked: the connected processes that it exchanged envelopes with.
     replaces: the process's former connection, if that has not ended yet.
     is_replaced: the process has a newer connection.
@@ -255,7 +257,7 @@ class Relay:
             return [source]
         size = body + FRAME_BYTES
         if kind == pb.HUB_SEALED and target.held_up and target.is_held_up(sender, session):
-            source.dropped += 1
+            source.dropped += _cost(body)
             return []
         if not target.has_room(sender, size, kind) or self._is_over_share(target, size):
             return self._congested(source, target, envelope)
@@ -276,7 +278,7 @@ class Relay:
 
     def _congested(self, source: Seat, target: Seat, envelope: pb.HubEnvelope) -> list[Seat]:
         """Drop an envelope for which there is no room, and tell its sender once."""
-        source.dropped += 1
+        source.dropped += _cost(len(envelope.body))
         if envelope.kind == pb.HUB_RESUME:
             return []  # its sender asks again
         if envelope.kind == pb.HUB_SEALED:
@@ -336,6 +338,11 @@ def _is_right(target: Key, session: bytes, kind: int, body: int) -> bool:
         and len(instance) in (0, INSTANCE_BYTES)
         and (kind != pb.HUB_RESUME or body <= RESUME_BYTES)
     )
+
+
+def _cost(body: int) -> int:
+    """Return what a dropped envelope costs the hub, in small ones. Args: body: its bytes."""
+    return 1 + body // DROPPED_BYTES
 
 
 def _wrong_form(sender: str) -> RemoteProtocolError:

@@ -45,8 +45,15 @@ FEW_BYTES = 1 << 14
 fills its messages by itself."""
 
 CONGESTED_SECONDS = 0.05
-"""Seconds for which the hub does not read from a process after a message in which an envelope found
-no room, for each process of its member. A member that floods would otherwise keep the hub busy."""
+"""Seconds for which the hub does not read from a process after a message of MOST_FRAMES small
+envelopes without room, for each process of its member. Fewer envelopes cost less. A member that
+floods would otherwise keep the hub busy."""
+MESSAGE_COST = 16
+"""The cost of such a message itself, in small envelopes.
+
+A session may have eight large messages on their way when its receiver becomes slow. If each cost as
+much as a full one, a coordinator of 24 studies would be unheard for longer than a heartbeat allows.
+"""
 
 JoinContext = Context[pb.HubFrame, pb.HubFrame]
 
@@ -181,7 +188,7 @@ class HubServer(rpc.HubServicer):
                     f"most {MOST_FRAMES} were expected; see which version runs there",
                     culprit=seat.key[1],
                 )
-            dropped = seat.dropped
+            before = seat.dropped
             for each in frames:
                 body = each.WhichOneof("body")
                 if body == "envelope":
@@ -192,8 +199,9 @@ class HubServer(rpc.HubServicer):
                     self._wake(self.relay.route(seat, each.envelope))
                 elif body == "leave":
                     return True
-            if seat.dropped > dropped:
-                await asyncio.sleep(CONGESTED_SECONDS * self.relay.processes_of(seat))
+            if seat.dropped > before:
+                cost = (MESSAGE_COST + seat.dropped - before) / MOST_FRAMES
+                await asyncio.sleep(CONGESTED_SECONDS * cost * self.relay.processes_of(seat))
 
     async def _write(self, seat: Seat, changed: asyncio.Event, context: JoinContext) -> None:
         """Send what waits for a process, and a sign of life where nothing does."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,13 @@ class BoundedErrorLaw(ErrorLaw):
     independent: int = 1
 
     def central(self, tail: float) -> tuple[float, float]:
-        """(low, high): the error lies beyond either with a probability of at most `tail`."""
+        """(low, high): the error lies beyond either with a probability of at most `tail`.
+
+        Both are infinite for a tail that heavy tails beyond the grid may have.
+        """
+        tail -= self.beyond
+        if tail <= 0:
+            return -inf, inf
         places, masses = self.masses()
         above = self._end(places, masses, self.low, self.high, tail)
         below = self._end(-places, masses, -self.high, -self.low, tail)

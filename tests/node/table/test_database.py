@@ -303,3 +303,16 @@ def test_a_host_of_the_environment_needs_tls_as_one_of_the_address(
     monkeypatch.setenv(variable, value)
     assert bool(wrong_url("postgresql:///hospital")) is not is_let_in
     assert not wrong_url("postgresql:///hospital?sslmode=verify-full")
+
+
+def test_a_text_of_sqlite_that_is_no_utf_8_is_a_word_of_no_category(tmp_path):
+    """It ended the study, so a coordinator learned that some record has one."""
+    file = tmp_path / "ward.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT CAST(x'636166e9' AS TEXT) AS sex")
+        connection.execute("INSERT INTO visits VALUES ('m')")
+    connection.close()
+    sql = SqlSource("sqlite:///ward.db", "visits", folder=tmp_path)
+    sex = FieldSchema("sex", Fraction(0), Fraction(1), Fraction(1), ("m", "f"))
+    found = load_records(TableSource(tmp_path / "node.toml", sql=sql), [sex], node="north")
+    assert found.columns["sex"].tolist() == [1, 0]

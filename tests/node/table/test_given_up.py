@@ -15,7 +15,7 @@ from tests.support.files import key_file
 from tests.support.small_s3 import BUCKET, small_s3
 from umpc.errors import DataError, StudyAborted
 from umpc.node.records import load_records
-from umpc.node.table.given_up import check_waited_for, ended_by, waited_for
+from umpc.node.table.given_up import ReadersWait, check_waited_for, ended_by, waited_for
 from umpc.node.table.object_source import ObjectSource
 from umpc.node.table.source import TableSource
 from umpc.node.table.sql_source import SqlSource
@@ -104,6 +104,28 @@ def test_a_reading_that_nobody_gave_up_is_not_disturbed():
     with waited_for(), ended_by(lambda: calls.append("inside")):
         check_waited_for()
     assert calls == []
+
+
+def test_a_database_that_was_closed_meanwhile_prints_no_traceback(monkeypatch):
+    """SQLite and DuckDB refuse to interrupt a closed connection, and a thread would print that."""
+    printed: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", printed.append)
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    called = threading.Event()
+
+    def end() -> None:
+        called.set()
+        connection.interrupt()
+
+    wait = ReadersWait()
+    wait.add(end)
+    connection.close()
+    wait.give_up()
+    assert called.wait(SECONDS)
+    for thread in threading.enumerate():
+        if thread.name == "umpc-given-up":
+            thread.join(SECONDS)
+    assert printed == []
 
 
 def test_what_begins_after_the_end_does_not_begin():

@@ -171,8 +171,13 @@ def read_query(source: SqlSource, site: TableSite) -> Iterator[SqlReading]:
 
 @contextmanager
 def _ending(connection: Any) -> Iterator[None]:
-    """End what the block waits for as soon as nobody waits for the block."""
+    """End what the block waits for as soon as nobody waits for the block.
+
+    SQLite keeps any bytes as a text. Bytes that are no UTF-8 become the replacement character.
+    """
     if isinstance(connection, sqlite3.Connection):
+        # otherwise one text that is no UTF-8 would end the study, and tell that there is one
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         with ended_by(connection.interrupt):
             yield
         return

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from umpc.errors import StudyAborted
 
 End = Callable[[], None]
-"""Ends a call of another thread. It may take some seconds, and raises nothing."""
+"""Ends a call of another thread. It may take some seconds. Its errors count for nothing, because
+the call may have ended meanwhile."""
 
 
 class ReadersWait:
@@ -56,7 +57,17 @@ class ReadersWait:
             self.is_over = True
             ends, self._ends = self._ends, []
         for end in ends:
-            threading.Thread(target=end, name="umpc-given-up", daemon=True).start()
+            threading.Thread(
+                target=_quietly,
+                args=(end,),
+                name="umpc-given-up",
+                daemon=True,
+            ).start()
+
+
+def _quietly(end: End) -> None:
+    with suppress(Exception):
+        end()
 
 
 _WAITING: ContextVar[ReadersWait | None] = ContextVar("waiting", default=None)
