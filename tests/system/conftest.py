@@ -83,8 +83,8 @@ class Outcome:
 
 
 SURVIVE_SECONDS = 100
-"""A failure ends a study within so many seconds, also where others keep the machine busy: the limits
-grow with it (decision 52). A step that waits in vain takes 600."""
+"""A failure ends a study within so many seconds, also on a busy machine, where limits grow
+(decision 52). A step that waits in vain takes 600."""
 
 
 def costs_what_was_predicted(report: Report, rounds: int) -> None:
@@ -207,7 +207,7 @@ class Lab:
         )
 
     def run(self, *, command: str = "run", **changes) -> Outcome:
-        """Run a study to its end, which must come within a minute."""
+        """Run a study to its end, which must come within two minutes."""
         started = time.monotonic()
         process = self.coordinate(self.study_file(**changes), command)
         try:
