@@ -119,4 +119,5 @@ def test_a_site_that_does_not_start_is_a_failed_job(monkeypatch, capsys):
     monkeypatch.setattr(nodes, "site", site)
     assert jobs.run_parts(("nodes",), {"nodes": nodes.main}) == 1
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "failed: nodes: PeerUnavailable: node-31 did not start: no memory"
+    reason = "PeerUnavailable: node-31 did not start: no memory"
+    assert last == f"failed: 64 nodes with 100 records each: {reason}"

@@ -14,12 +14,14 @@ from tests.support.studies import make_study
 from tests.support.tossing import seats
 from umpc.crypto.mesh import MeshLine, run_mesh
 from umpc.crypto.ring import RINGS, Ring
+from umpc.mpc.arrays import BitArray
 from umpc.mpc.chunks import Pattern
-from umpc.mpc.garbled.pieces import input_values
+from umpc.mpc.garbled.circuits import Circuit
 from umpc.mpc.triples.evaluation import ChunkOwner, evaluate_bits
 from umpc.mpc.triples.plan import TriplesPlan, triples_program
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
+from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 
 BY_TRIPLES = {"backend": "triples", "preprocessing": "none", "dealer": None}
@@ -68,6 +70,15 @@ def plan_of(kernels: Kernel | Sequence[Kernel], pattern: Pattern, ring: Ring = R
     return triples_program(listed, ring, [pattern]).plans[pattern]
 
 
+def input_bits(circuit: Circuit, records: Sequence[Columns]) -> BitArray:
+    """The values of the input wires: (inputs, n). Args: records: row j of each is edge j."""
+    count = max((len(column) for columns in records for column in columns.values()), default=0)
+    bits = np.empty((len(circuit.inputs), count), dtype=np.uint8)
+    for row, (record, field, bit) in zip(bits, circuit.inputs, strict=True):
+        row[:] = records[record][field] >> bit & 1
+    return bits
+
+
 def owners_of(
     plan: TriplesPlan,
     records: Sequence[Mapping[str, np.ndarray]],
@@ -79,7 +90,7 @@ def owners_of(
 
     Args: real: with channels of real transfers, whose messages hide something.
     """
-    bits = input_values(plan.circuit, records)
+    bits = input_bits(plan.circuit, records)
     slots = np.array([plan.pattern[bit.record] for bit in plan.circuit.inputs])
     return [
         ChunkOwner(

@@ -39,7 +39,7 @@ def forget():
     """Empty the caches of checks, as they are in a process that has just started."""
     for cached in (
         certificates._issued,
-        certificates._key_in,
+        certificates.public_key_of,
         certificates.named_certificate,
         certificates._common_life,
         credentials._point,
