@@ -21,7 +21,7 @@ from umpc.compute.executor import Executor, InlineExecutor
 from umpc.dealer import attempt_run
 from umpc.dealer.attempt_run import AttemptRun
 from umpc.dealer.session import DealerSession
-from umpc.errors import RemoteProtocolError
+from umpc.errors import RemoteProtocolError, UmpcError
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.rounds import Rounds
 from umpc.node.attempts.running_chunks import evaluate_chunks
@@ -187,10 +187,22 @@ class Interleaved:
             rounds = Rounds(self.run.nodes[node], links, reader, _here, _quiet, place)
             rounds._step = "evaluate"
             await evaluate_chunks(rounds, self._chunks_of(node))
+        except (UmpcError, ExceptionGroup) as ended:
+            self._tell_others(node, ended)
+            raise
         finally:
             pump.cancel()
             with suppress(asyncio.CancelledError):
                 await pump
+
+    def _tell_others(self, node: int, ended: Exception) -> None:
+        """Tell all others why a node has ended, as the coordinator does.
+
+        One that has all frames of a lost node would wait for the node that ended, for ever.
+        """
+        first: Any = ended.exceptions[0] if isinstance(ended, ExceptionGroup) else ended
+        for other in set(self._nodes) - {node}:
+            self.links[other, node].mailbox.fail(first)
 
 
 def same_dealer(monkeypatch: Any) -> None:
