@@ -262,31 +262,6 @@ def test_a_target_that_more_than_can_be_sampled_would_meet_is_planned_without_dr
     assert sum(counts) == 18_000_000 and predict(large).bytes_offline > 10**8
 
 
-def test_a_table_with_missing_words_and_values_outside_is_read_and_said(file, tmp_path):
-    path = tmp_path / "like.csv"
-    path.write_text("age,wage\n30,100\n?,7\n500,8\n40,90\n", encoding="utf-8")
-    options = ["--records", RECORDS, "--like", str(path), "--missing", "?"]
-    ended = CliRunner().invoke(umpc, ["plan", str(file(edges="2n")), *options])
-    assert ended.exit_code == 0, ended.output
-    assert "warning: like.csv" in ended.output and "1 records with a missing" in ended.output
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "reason"),
-    [("none.csv", None, "no such file"), ("short.csv", "age\n30\n", "the study's field 'wage'")],
-)
-def test_an_error_of_a_table_like_the_sites_names_the_file_and_no_node(
-    file, tmp_path, name, text, reason
-):
-    path = tmp_path / name
-    if text:
-        path.write_text(text, encoding="utf-8")
-    options = ["--records", RECORDS, "--like", str(path)]
-    ended = CliRunner().invoke(umpc, ["plan", str(file(edges="2n")), *options])
-    said = str(ended.exception)
-    assert str(path) in said and reason in said and "node" not in said
-
-
 @pytest.mark.parametrize(
     ("records", "reasons"),
     [

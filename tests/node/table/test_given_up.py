@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -32,22 +33,25 @@ NEVER = {
 SECONDS = 20
 
 
-def reading_given_up(source: TableSource, started: threading.Event) -> Exception:
-    """Read in a thread, give up as soon as the reading has started, and return how it ended."""
-    ended: list[Exception] = []
+def loading(source: TableSource, ended: list[Exception]) -> Callable[[], None]:
+    """Return a reading that adds to `ended` how it ended, if it failed."""
 
     def load() -> None:
-        started.set()
         try:
             load_records(source, [AGE], node="north")
         except Exception as error:
             ended.append(error)
 
+    return load
+
+
+def reading_given_up(source: TableSource) -> Exception:
+    """Read in a thread, give up while the reading goes on, and return how it ended."""
+    ended: list[Exception] = []
+
     async def give_up() -> None:
         with waited_for():
-            reading = asyncio.create_task(asyncio.to_thread(load))
-            while not started.is_set():
-                await asyncio.sleep(0.01)
+            reading = asyncio.create_task(asyncio.to_thread(loading(source, ended)))
             await asyncio.sleep(0.2)
             assert not reading.done()
         await asyncio.wait_for(reading, SECONDS)
@@ -63,7 +67,7 @@ def test_a_query_ends_when_its_study_ends(tmp_path, kind):
     sql = SqlSource(f"{kind}:///ward.db", NEVER[kind], folder=tmp_path)
     if kind == "sqlite":
         file.write_bytes(b"")
-    error = reading_given_up(TableSource(tmp_path / "node.toml", sql=sql), threading.Event())
+    error = reading_given_up(TableSource(tmp_path / "node.toml", sql=sql))
     assert isinstance(error, DataError | StudyAborted)
 
 
@@ -78,15 +82,9 @@ def test_no_further_piece_of_an_object_is_read_for_a_study_that_ended(tmp_path, 
         source = TableSource(Path(BUCKET, "a.csv"), objects=objects)
         ended: list[Exception] = []
 
-        def load() -> None:
-            try:
-                load_records(source, [AGE], node="north")
-            except Exception as error:
-                ended.append(error)
-
         async def give_up() -> None:
             with waited_for():
-                reading = asyncio.create_task(asyncio.to_thread(load))
+                reading = asyncio.create_task(asyncio.to_thread(loading(source, ended)))
                 while "a.csv" not in store.seen:
                     await asyncio.sleep(0.01)
             goes_on.set()
