@@ -46,7 +46,6 @@ from umpc.dealer.session import DealerSession
 from umpc.edges_in_memory import EdgesInMemory
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import Heard, OwnerBatch, TaskRounds
-from umpc.mpc.masked.turns import chunks_together
 from umpc.protocols.grid.operators import compile_grid
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.ustat.blocks import CORES
@@ -105,12 +104,10 @@ class Job:
 def chunk_jobs(edges: int = EDGES, chunks: int = CHUNKS) -> dict[str, Job]:
     """The tasks of a few full chunks: dealing them, and evaluating them."""
     study = study_in_memory(RECORDS, str(edges))
-    together = chunks_together(study.attempt)
     first = list(islice(study.attempt.chunks(), chunks))
     short = [replace(chunk, stop=chunk.start + FEW) for chunk in first]
     (dealing, evaluating), (few_dealt, few_evaluated) = (
-        _tasks(study, [each[at : at + together] for at in range(0, chunks, together)])
-        for each in (first, short)
+        _tasks(study, [[chunk] for chunk in each]) for each in (first, short)
     )
     return {
         "dealing": Job(dealing, few_dealt),

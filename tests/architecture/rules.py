@@ -25,7 +25,6 @@ MAY_IMPORT = {
     "umpc/text_file.py": (),
     "umpc/crypto/": ("numpy", "cryptography", "umpc.crypto", "umpc.errors"),
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
-    "umpc/ustat/sorted_edges.py": ("numpy", "umpc.native.edges", "umpc.ustat", "umpc.errors"),
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
     "umpc/study/": ("msgspec", *BELOW_STUDY),
     "umpc/mpc/": ("numpy", "cryptography", "nacl", "umpc.mpc", *BELOW_STUDY),
@@ -34,7 +33,6 @@ MAY_IMPORT = {
         "cryptography",
         "umpc.mpc",
         "umpc.native.garbled",
-        "umpc.native.programs",
         *BELOW_STUDY,
     ),
     "umpc/mpc/transfers/": (
@@ -46,7 +44,6 @@ MAY_IMPORT = {
         *BELOW_STUDY,
     ),
     "umpc/mpc/masked/native.py": ("umpc.native",),
-    "umpc/mpc/masked/compiled/": ("numpy", "umpc.mpc", "umpc.native.programs", *BELOW_STUDY),
     "umpc/native/": ("numpy", "umpc.native", "umpc.errors"),
     "umpc/planning/reference_table.py": ("numpy", *BELOW_STUDY),
     "umpc/protocols/": (

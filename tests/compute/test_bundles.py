@@ -61,8 +61,6 @@ class ClusterInMemory:
     loses it, and is computed again.
     """
 
-    takes_turns = False
-
     def __init__(self, calls: int = 1, *, lost: bool = False):
         self.bundles = Bundles(self, calls)
         self.at_once = calls * bundles.TASKS_OF_CALL

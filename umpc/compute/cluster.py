@@ -70,8 +70,6 @@ class DaskCluster:
 
     # --- the executor --------------------------------------------------------------------------
 
-    takes_turns = False
-
     def begin(self, task: OwnerTask | OwnerBatch) -> RoundsAtCluster:
         """Give an owner's task to a worker. The scheduler chooses it."""
         return RoundsAtCluster(self._bundles, task)

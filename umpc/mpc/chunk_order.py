@@ -108,13 +108,10 @@ class ChunkedAttempt(Attempt, ABC):
         """For each cell its wave, or 0, and its place among those that are computed together."""
         return small_cells(self.hypergraph.rows, self.program)
 
-    def batches(self, node: int | None = None, together: int = 1) -> Iterator[tuple[Chunk, ...]]:
-        """The chunks of a node, or all at the dealer: those of a tuple are computed together.
-
-        Args: together: as in `in_batches`.
-        """
+    def batches(self, node: int | None = None) -> Iterator[tuple[Chunk, ...]]:
+        """The chunks of a node, or all at the dealer: those of a tuple are computed together."""
         chunks = self.chunks() if node is None else self.chunks_of(node)
-        return in_batches(chunks, self.plan, node, together)
+        return in_batches(chunks, self.plan, node)
 
     def chunk_groups(self) -> Iterator[tuple[Chunk, int]]:
         """One of many chunks of equal cost, and their number.
