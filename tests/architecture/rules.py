@@ -63,11 +63,6 @@ MAY_IMPORT = {
         "umpc.errors",
         "umpc.ustat.blocks",
     ),
-    "umpc/compute/cluster_tasks.py": (
-        "umpc.__version__",
-        "umpc.mpc.masked.tasks",
-        "umpc.errors",
-    ),
     "umpc/compute/cluster.py": (
         "umpc.__version__",
         "umpc.compute",
