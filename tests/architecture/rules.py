@@ -170,7 +170,6 @@ MAY_IMPORT = {
 
 SHELLS = (
     "umpc/monitoring/grpc_health.py",
-    "umpc/node/light_server.py",
     "umpc/node/server.py",
     "umpc/node/attempts/delivery.py",
     "umpc/node/attempts/links.py",
@@ -185,7 +184,6 @@ SHELLS = (
     "umpc/shuffler/server.py",
     "umpc/hub/server.py",
     "umpc/cli/hub.py",
-    "umpc/cli/light.py",
     "umpc/cli/open_server.py",
     "umpc/cli/own_site.py",
     "umpc/cli/run_server.py",

@@ -18,7 +18,6 @@
 | `open_files.py` | the limit of open files of a process with one for each node |
 | `open_server.py` | a server that listens, or one behind a hub |
 | `own_site.py` | the parts of a site that `umpc node start` opens |
-| `light.py` | `umpc node start --light`: a process that loads its nodes at their first study |
 | `hub.py` | `umpc hub`: the relay that lets all other processes dial out |
 | `monitor.py` | a server's metrics and health, if its administrator wants them |
 | `memory.py` | how a process takes memory from the system |

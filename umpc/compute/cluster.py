@@ -209,7 +209,8 @@ def _after(rounds: TaskRounds | UmpcError, heard: Redacted) -> Said | UmpcError:
     """Return what the owner says after these rounds."""
     if isinstance(rounds, UmpcError):
         return rounds
-    return _tried(rounds.after, heard.content)
+    said: Said | UmpcError = _tried(rounds.after, heard.content)
+    return said
 
 
 def _deal(given: Redacted) -> list[list[bytes]] | UmpcError:

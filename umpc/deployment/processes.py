@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,25 +127,8 @@ class Deployment:
         self._authority.issue("coordinator", "coordinator", folder / "coordinator")
         self._waiting: list[tuple[str, Process, Path, Sequence[str]]] = []
         self._ready: dict[str, Served] = {}
-        self._introduced: set[Path] = set()
-        """The folders of processes that have their certificate and were not started yet."""
         self.hub: str | None = None
         """`hub:NAME@HOST:PORT` of the hub that all processes dial, or None if each listens."""
-
-    def introduce(self, nodes: Iterable[str], dealer: str | None = "dealer") -> None:
-        """Make the certificates of processes before they start, so that each can check all."""
-        roles = dict.fromkeys(nodes, "node") | ({dealer: "dealer"} if dealer else {})
-        for name, role in roles.items():
-            self._issue(name, role, self.folder / name)
-            self._introduced.add(self.folder / name)
-        self._authority.write_members(*(self.folder / name for name in roles))
-
-    def _issue(self, name: str, role: str, folder: Path) -> None:
-        """Make a certificate, unless `introduce` made it."""
-        if folder in self._introduced:
-            self._introduced.remove(folder)
-        else:
-            self._authority.issue(name, role, folder)
 
     def start_dealer(self, name: str = "dealer") -> None:
         self._start_helper("dealer", name)
@@ -154,7 +137,7 @@ class Deployment:
         self._start_helper("shuffler", name)
 
     def _start_helper(self, role: str, name: str) -> None:
-        self._issue(name, role, self.folder / name)
+        self._authority.issue(name, role, self.folder / name)
         place = ["--hub", self.hub] if self.hub else []
         self._start(name, [role, "start", "--identity", str(self.folder / name), *place])
 
@@ -220,7 +203,7 @@ class Deployment:
         delta: str | None,
     ) -> Path:
         """Write a node's certificate and TOML file. Returns: the path of the TOML file."""
-        self._issue(name, "node", folder / name)
+        self._authority.issue(name, "node", folder / name)
         config = folder / f"{name}.toml"
         budget = f'delta = "{delta}"\n' if delta else ""
         if self.hub:

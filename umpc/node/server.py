@@ -67,6 +67,13 @@ from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import lost, status_of
 from umpc.transport.tls import grpc, peer_of
 
+ALLOWED = {
+    "/umpc.v1.Node/Hello": {"coordinator", "node", "dealer"},
+    "/umpc.v1.Node/Contact": {"coordinator"},
+    "/umpc.v1.Node/Study": {"coordinator"},
+    "/umpc.v1.Node/Peer": {"node"},
+}
+"""The roles that may make each call to a node."""
 log = logging.getLogger("umpc.node")
 
 CAUSE_SECONDS = 2

@@ -19,8 +19,8 @@ from umpc.study.frames import Frame, Key
 
 def asked_of(link: SessionLink, key: Key) -> asyncio.Future[Frame]:
     """A frame that is not there yet."""
-    wanted: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
-    assert link.tell(key, wanted) is None
+    wanted = link.wanted(key)
+    assert not wanted.done()
     return wanted
 
 

@@ -174,7 +174,7 @@ def garble(
     for row, each in zip(shares, circuit.sums, strict=True):
         row[:] = ring.scalar(each.constant)
     if compiled.CHOSEN is not None:
-        data = bytearray(garbled_size(circuit, ring, count))
+        data = memoryview(bytearray(garbled_size(circuit, ring, count)))
         garbled = GarbledEdges.decode(data, circuit, ring, count)
         given = gate_hash.key, arrays_of(circuit), delta, np.ascontiguousarray(labels), first_edge
         compiled.garble(*given, garbled.tables, garbled.elements, shares)

@@ -28,7 +28,6 @@
 | `rounds.py` | the protocols' rounds, driven over links with the dealer's material |
 | `running_chunks.py` | the chunks on their way: when, in which batches, computed where |
 | `field_rounds.py` | round 1: masked records, with all peers at once |
-| `gathering.py` | frames of many links that one caller waits for together |
 | `batch_rounds.py` | the rounds of small chunks that are computed together |
 | `links.py` | links over streams: dialling and waiting |
 | `agreed_links.py` | links over a common hub, which each node makes by itself |

@@ -10,15 +10,14 @@ import asyncio
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from umpc.crypto.rounds import Message
 from umpc.errors import MpcError, RemoteProtocolError, UmpcError
 from umpc.node.attempts.next_channels import KeptChannel
-from umpc.study.frames import Frame, Key, round_of
+from umpc.study.frames import Frame, Key
 
 MAX_WAITING = 96 << 20
 """Bytes that may wait in a mailbox before they are asked for. An honest peer stays far below."""
@@ -32,14 +31,6 @@ FINISH_SECONDS = 1.0
 """Seconds that a node waits, after a run that ended well, for its peer to end the link as well."""
 
 
-class Waiter(Protocol):
-    """The caller of one frame: a future, or a place among the frames that one caller gathers."""
-
-    def done(self) -> bool: ...
-    def set_result(self, frame: Frame, /) -> None: ...
-    def set_exception(self, error: UmpcError, /) -> None: ...
-
-
 class Mailbox:
     """Frames from one peer. `get` waits for a frame; `fail` ends all waiting, now and later.
 
@@ -51,7 +42,7 @@ class Mailbox:
     def __init__(self, peer: str):
         self.peer = peer
         self._waiting: dict[Key, Frame] = {}
-        self._wanted: dict[Key, Waiter] = {}
+        self._wanted: dict[Key, asyncio.Future[Frame]] = {}
         self._seen: dict[Key, tuple[bytes, bool, int, int]] = {}
         """The content of each frame, or the tag of a long one, with its count and width."""
         self._tags = AESGCM(os.urandom(16))
@@ -83,19 +74,17 @@ class Mailbox:
 
     async def get(self, key: Key) -> Frame:
         """Return the frame of that place. Raises: the error that `fail` was given."""
+        return await self.wanted(key)
+
+    def wanted(self, key: Key) -> asyncio.Future[Frame]:
+        """The frame of that place, as soon as it is there. Raises: as `get`, at once or later."""
         wanted: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
-        frame = self.tell(key, wanted)
-        return await wanted if frame is None else frame
-
-    def tell(self, key: Key, waiter: Waiter) -> Frame | None:
-        """The frame of that place; if it is not there, None, and the waiter is told.
-
-        Raises: as `get`, now or by the waiter.
-        """
         frame = self._taken(key)
         if frame is None:
-            self._wanted[key] = waiter
-        return frame
+            self._wanted[key] = wanted
+        else:
+            wanted.set_result(frame)
+        return wanted
 
     def _taken(self, key: Key) -> Frame | None:
         """The frame of that place, if it is there. Raises: the failure, if there was one."""
@@ -209,22 +198,16 @@ class PeerLink(ABC):
 
     async def receive(self, key: Key) -> Message:
         """Return the peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
-        wanted: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
-        frame = self._ask(key, wanted)
-        frame = await wanted if frame is None else frame
+        frame = await self.wanted(key)
         self.rounds_used.add(frame.round_of_study)
         return frame.message
 
-    def tell(self, key: Key, waiter: Waiter) -> Frame | None:
-        """The peer's message of a round, or None, and the waiter is told. Raises: as `receive`."""
-        self.rounds_used.add(round_of(key[0], key[1]))
-        return self._ask(key, waiter)
-
-    def _ask(self, key: Key, waiter: Waiter) -> Frame | None:
-        frame = self._mailbox.tell(key, waiter)
+    def wanted(self, key: Key) -> asyncio.Future[Frame]:
+        """The peer's message of a round, as soon as it is there. Raises: as `receive`."""
+        wanted = self._mailbox.wanted(key)
         if self.window is not None:
             self._read_on()
-        return frame
+        return wanted
 
     @property
     def bytes_sent(self) -> int:
@@ -245,3 +228,11 @@ class PeerLink(ABC):
 
     def _takes(self) -> bool:
         return self.window is None or self._mailbox.has_room(self.window)
+
+
+async def all_of(asked: Sequence[tuple[PeerLink, Key]]) -> list[Frame]:
+    """The messages of these places. Raises: the first failure, as soon as it is there."""
+    frames = await asyncio.gather(*[link.wanted(key) for link, key in asked])
+    for (link, _), frame in zip(asked, frames, strict=True):
+        link.rounds_used.add(frame.round_of_study)
+    return frames
