@@ -22,8 +22,6 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.base.coordinator import CoordinatorSide, HeapSide
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.protocol import Dealing
-from umpc.protocols.ghazi_shuffle.node import frames_to
-from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
@@ -130,10 +128,10 @@ def shuffle(heaps: HeapSide, attempt: Attempt, transcript: Transcript, entropy: 
     study = attempt.study
     order = entropy(SEED_BYTES)
     for place, shuffler in enumerate(study.shufflers):
-        session = ShufflerSession(attempt, shuffler.name, order, {})
+        session = protocol_of(study).helper(attempt, shuffler.name, order)
         for node, delivery in enumerate(transcript.deliveries):
             inbox = session.inbox(node)
-            for frame in frames_to(place, node, study, delivery):
+            for frame in protocol_of(study).delivered(place, node, study, delivery):
                 transcript.online.append((study.nodes[node].name, shuffler.name, frame))
                 inbox.take(frame)
             session.deliver(node, inbox.data)

@@ -133,7 +133,21 @@ MAY_IMPORT = {
     ),
     "umpc/node/table/database.py": (*PROCESS, "umpc.node", "sqlalchemy"),
     "umpc/dealer/": (*PROCESS, "umpc.dealer"),
-    "umpc/shuffler/": (*PROCESS, "umpc.shuffler"),
+    "umpc_papers/": (
+        "numpy",
+        "flint",
+        "msgspec",
+        "umpc.dp",
+        "umpc.mpc",
+        "umpc.protocols",
+        "umpc.planning.reference_table",
+        "umpc_papers",
+        *BELOW_STUDY,
+    ),
+    "umpc_papers/commands.py": ("umpc.cli.lazy",),
+    "umpc_papers/shuffler/": (*PROCESS, "umpc_papers.shuffler", "umpc_papers.ghazi_shuffle"),
+    "umpc_papers/shuffler/command.py": ("click", "umpc", "umpc_papers.shuffler"),
+    "umpc_papers/training/": ("numpy", "click", "rich", "msgspec", "umpc", "umpc_papers.training"),
     "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.coordinator"),
     "umpc/edges_in_memory.py": (*PROCESS, "umpc.dealer.session"),
     "umpc/simulation.py": (*PROCESS, "umpc.dealer", "umpc.edges_in_memory"),
@@ -168,6 +182,7 @@ MAY_IMPORT = {
 }
 """Folder or file → its imports beside the standard library; the longest entry that fits counts."""
 
+PAPERS = ("bell_2pc", "central", "ghazi_rounds", "ghazi_shuffle", "gopa", "hajek_grid", "local")
 SHELLS = (
     "umpc/monitoring/grpc_health.py",
     "umpc/node/server.py",
@@ -181,7 +196,8 @@ SHELLS = (
     "umpc/coordinator/contact.py",
     "umpc/coordinator/links.py",
     "umpc/coordinator/shufflers.py",
-    "umpc/shuffler/server.py",
+    "umpc_papers/shuffler/server.py",
+    "umpc_papers/shuffler/command.py",
     "umpc/hub/server.py",
     "umpc/cli/hub.py",
     "umpc/cli/open_server.py",
@@ -207,6 +223,7 @@ SANS_IO = (
     "umpc/dp/",
     "umpc/study/",
     "umpc/protocols/",
+    *(f"umpc_papers/{name}/" for name in PAPERS),
     "umpc/inference/",
     "umpc/dealer/session.py",
 )

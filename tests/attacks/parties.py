@@ -36,10 +36,10 @@ from umpc.dealer.session import DealerSession
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import DealtPart, Shares
 from umpc.node.attempts.stream_link import StreamLink
-from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.study.frames import Frame, Key
+from umpc_papers.ghazi_shuffle.shuffler import ShufflerSession
 
 AMPLIFIED_BIT = 25
 Tale = Callable[[str, Any], Any]
@@ -245,7 +245,7 @@ def lie() -> None:
     """Put the liars in the places of the honest sides of this process."""
     from umpc.dealer import attempt_run as dealer
     from umpc.node.attempts import links
-    from umpc.shuffler import run as shuffler
+    from umpc_papers.shuffler import run as shuffler
 
     # `node.py` compares a node's class with UMpcNode, so that name must keep its meaning.
     UMpc.node = lambda self, *given: LyingNode(*given)  # type: ignore[method-assign]

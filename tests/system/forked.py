@@ -48,7 +48,7 @@ IMPORTED = {
     ),
     "hub": ("umpc.cli.hub", "umpc.hub.server"),
     "node": ("umpc.cli.serve", "umpc.node.server", "umpc.node.table.columns"),
-    "shuffler": ("umpc.cli.serve", "umpc.shuffler.server"),
+    "shuffler": ("umpc.cli.serve", "umpc_papers.shuffler.server"),
     "study": (
         "umpc.cli.study",
         "umpc.cli.show",

@@ -1,4 +1,4 @@
-"""A protocol of somebody else's runs over real processes with one line of registration."""
+"""A protocol of another package runs over real processes: it has an entry point, nothing more."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from umpc.coordinator.studyfile_text import write_study_file
 from umpc.deployment.processes import Deployment, stop
 
 ROOT = Path(__file__).parents[2]
-TOY = (sys.executable, "-m", "tests.toy")
+INSTALLED = {"PYTHONPATH": os.pathsep.join((str(ROOT / "tests" / "toy"), str(ROOT)))}
+"""The package of the protocol, with its entry point, and the tests themselves."""
 VALUES = {"north": [1, 5, 9], "south": [2, 2], "west": [7, 0, 3, 4]}
 
 
-class ToyDeployment(Deployment):
-    """The demo's processes, of the command that knows the toy protocol."""
-
-    command = TOY
-
-
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command that knows the toy protocol."""
-    return subprocess.run([*TOY, *arguments], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    """Run the command where the package of the toy protocol is installed."""
+    return subprocess.run(
+        [sys.executable, "-m", "umpc.cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=ROOT,
+        env={**os.environ, **INSTALLED},
+    )
 
 
 def write_study(folder: Path, addresses: dict[str, str]) -> Path:
@@ -57,8 +59,8 @@ def study(tmp_path: Path) -> Path:
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Path]:
     """A study of three nodes that wait for it."""
-    environment = {name: {"PYTHONPATH": str(ROOT)} for name in VALUES}
-    deployment = ToyDeployment(tmp_path, environment)
+    deployment = Deployment(tmp_path, dict.fromkeys(VALUES, INSTALLED))
+    deployment.plugins = ["toy-sum"]
     try:
         for name, values in VALUES.items():
             table = tmp_path / f"{name}.csv"
@@ -96,7 +98,7 @@ def test_the_commands_describe_it(study: Path, arguments: tuple[str, ...]):
     assert "toy-sum" in shown.stdout and "36" in shown.stdout
 
 
-def test_a_command_without_the_line_refuses_it(study: Path):
+def test_a_command_without_the_package_refuses_it(study: Path):
     refused = command("study", "check", str(study))
     assert refused.returncode != 0
     assert "protocol must be one of u-mpc" in refused.stderr and "'toy-sum'" in refused.stderr
@@ -109,6 +111,20 @@ def test_a_setting_of_another_protocol_cannot_be_written(study: Path, tmp_path: 
     refused = run("study", "check", str(other))
     assert refused.returncode != 0
     assert "`edges` is not a key of a study of protocol = 'toy-sum', which has" in refused.stderr
+
+
+def test_a_node_refuses_it_if_its_file_does_not_name_it(tmp_path: Path):
+    deployment = Deployment(tmp_path, dict.fromkeys(VALUES, INSTALLED))
+    try:
+        for name in VALUES:
+            (tmp_path / f"{name}.csv").write_text("x\n1\n2\n")
+            deployment.start_node(name, tmp_path / f"{name}.csv", "1000000000000")
+        served = deployment.wait_until_ready()
+        file = write_study(tmp_path, {name: served[name].address for name in VALUES})
+        refused = run("study", "run", str(file))
+    finally:
+        stop(deployment.processes)
+    assert refused.returncode != 0 and "toy-sum" in refused.stderr
 
 
 def test_nothing_of_the_package_knows_it():

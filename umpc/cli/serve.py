@@ -1,4 +1,4 @@
-"""`umpc node`, `umpc dealer` and `umpc shuffler`: servers that wait for studies."""
+"""`umpc node` and `umpc dealer`: servers that wait for studies."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def start_dealer(
     from umpc.dealer.server import ALLOWED, DealerServer
     from umpc.transport.services import rpc
 
-    identity = _begin(folder, "dealer", level, style)
+    identity = begin_helper(folder, "dealer", level, style)
 
     workers = named_place(cores, compute, compute_tls).open(folder)
 
@@ -213,60 +213,15 @@ def start_dealer(
         dealer = DealerServer(identity, finished, workers=workers)
         rpc.add_DealerServicer_to_server(dealer, server)  # type: ignore[no-untyped-call]
 
-    monitor = Monitor(identity, metrics)
+    monitor, place = Monitor(identity, metrics), listening_place(listen, hub)
     with contextlib.ExitStack() as ending:
         if workers is not None:
             ending.callback(workers.close)
-        asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash, monitor))
+        asyncio.run(serve(identity, place, ALLOWED, add, studies, leash, monitor))
 
 
-@click.group()
-def shuffler() -> None:
-    """Run a shuffler. It shuffles the messages of all nodes, and sees only uniform numbers.
-
-    A study with protocol = "ghazi-shuffle" needs two shufflers, of different owners. A shuffler
-    must not collude with the coordinator or with the other shuffler.
-
-    \b
-    umpc shuffler start --identity shuffler-1 --listen 0.0.0.0:7100
-    """
-
-
-@shuffler.command("start")
-@IDENTITY
-@LISTEN
-@HUB
-@STUDIES
-@LOG_LEVEL
-@LOG_FORMAT
-@METRICS
-@LEASH
-def start_shuffler(
-    folder: Path,
-    listen: str,
-    hub: str | None,
-    studies: int | None,
-    level: str,
-    style: str,
-    metrics: str,
-    leash: bool,
-) -> None:
-    """Shuffle messages of nodes until Ctrl-C or SIGTERM."""
-    from umpc.shuffler.server import ALLOWED, ShufflerServer
-    from umpc.transport.services import rpc
-
-    identity = _begin(folder, "shuffler", level, style)
-
-    def add(server: Server, finished: Finished) -> None:
-        shuffler = ShufflerServer(identity, finished)
-        rpc.add_ShufflerServicer_to_server(shuffler, server)  # type: ignore[no-untyped-call]
-
-    monitor = Monitor(identity, metrics)
-    asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash, monitor))
-
-
-def _begin(folder: Path, role: str, level: str, style: str) -> Identity:
-    """Prepare the process of a dealer or shuffler, and return its identity.
+def begin_helper(folder: Path, role: str, level: str, style: str) -> Identity:
+    """Prepare the process of a dealer or another helper, and return its identity.
 
     Raises: CertificateError, ConfigError.
     """
@@ -279,7 +234,7 @@ def _begin(folder: Path, role: str, level: str, style: str) -> Identity:
     return identity
 
 
-def _place(listen: str, hub: str | None) -> str | HubAddress:
+def listening_place(listen: str, hub: str | None) -> str | HubAddress:
     """Return the hub, if there is one, or the address to listen on. Raises: ConfigError."""
     from umpc.transport.hub.address import parse_hub
 

@@ -49,7 +49,6 @@ IMPORTED = (
     "umpc.hub.server",
     "umpc.node.server",
     "umpc.node.table.columns",
-    "umpc.shuffler.server",
 )
 
 

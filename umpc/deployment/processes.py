@@ -127,6 +127,8 @@ class Deployment:
         self._authority.issue("coordinator", "coordinator", folder / "coordinator")
         self._waiting: list[tuple[str, Process, Path, Sequence[str]]] = []
         self._ready: dict[str, Served] = {}
+        self.plugins: list[str] = []
+        """The protocols of other packages that the nodes may run."""
         self.hub: str | None = None
         """`hub:NAME@HOST:PORT` of the hub that all processes dial, or None if each listens."""
 
@@ -211,6 +213,8 @@ class Deployment:
             place = f"hub = {{name = {json.dumps(hub_name)}, address = {json.dumps(address)}}}\n"
         else:
             place = ""
+        if self.plugins:
+            place += f"plugins = {json.dumps(self.plugins)}\n"
         config.write_text(
             f"name = {json.dumps(name)}\nidentity = {json.dumps(name)}\n{place}\n"
             f'[data]\npath = {json.dumps(str(table))}\ndelimiter = ","\n{extra}\n'
