@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING, TypedDict
@@ -190,14 +189,14 @@ def _exact(study: StudyEntry) -> dict[str, str | None]:
 
 
 def print_tables(snapshot: Snapshot, place: Place, prepared: list[PreparedCost]) -> None:
-    from rich.console import Console
+    from umpc.cli.show import console
 
-    console = Console(width=None if sys.stdout.isatty() else 110)
-    console.print(_sums(snapshot.account))
+    shown = console()
+    shown.print(_sums(snapshot.account))
     if composed := _composed(snapshot.account):
-        console.print(composed, soft_wrap=True, markup=False, highlight=False)
+        shown.print(composed, soft_wrap=True, markup=False, highlight=False)
     table = _studies(snapshot, prepared)
-    console.print(table if table.row_count else "no study was asked for yet")
+    shown.print(table if table.row_count else "no study was asked for yet")
     state = f"its anchor {place.anchor} {snapshot.fault or 'agrees'}"
     damaged = [f"the held attempt of {study.hex()} is wrong" for study in snapshot.damaged]
     since = [
@@ -206,7 +205,7 @@ def print_tables(snapshot: Snapshot, place: Place, prepared: list[PreparedCost])
         for row in restores(snapshot)
     ]
     for line in (*since, f"ledger {place.ledger}, {snapshot.head}", state, *damaged):
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
+        shown.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def _sums(account: Account) -> Table:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from umpc.cli.paths import FILE
+from umpc.cli.show import console
 
 if TYPE_CHECKING:
     from umpc.coordinator.studyfile import StudyFile
@@ -241,7 +240,7 @@ def _show(
             row += escape(f" (over {over})")
         other = [_shown(name, beside[name]) if name in beside else ""] if beside else []
         table.add_row(row, _shown(name, value), *other)
-    Console(width=100).print(table)
+    console(100).print(table)
 
 
 def _shown(name: str, value: float | None) -> str:
@@ -274,7 +273,7 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
     for each in sorted(possible, key=lambda each: each.error.mse):
         mark = "" if targets.met_by(each) else "no"
         table.add_row("->" if each is best else mark, *_cells(each))
-    Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
+    console(WIDTH).print(table)
     for other in found:
         if not isinstance(other, Alternative):
             click.echo(f"{other.label}: not possible: {other.reason}")
