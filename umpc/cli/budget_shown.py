@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from umpc.node.budget.prepared_costs import PreparedCost
     from umpc.node.table.fingerprint import Fingerprint
 
+TIME_WIDTH = 25
+"""Characters of a time in UTC to the second. It stays on one line where there is room."""
 DIGITS = 16
 """Hexadecimal digits of a hash that the table shows."""
 STATES = {
@@ -242,8 +244,9 @@ def _studies(snapshot: Snapshot, prepared: list[PreparedCost]) -> Table:
     from rich.table import Table
 
     table = Table(title="studies", title_justify="left")
-    for head in ("when", "hash", "name", "epsilon", "delta", "state", "data"):
-        table.add_column(head)
+    table.add_column("when", min_width=TIME_WIDTH, overflow="fold")
+    for head in ("hash", "name", "epsilon", "delta", "state", "data"):
+        table.add_column(head, overflow="fold")
     groups = same_data(snapshot.cohorts)
     for study in studies(snapshot.rows, snapshot.held, prepared):
         table.add_row(

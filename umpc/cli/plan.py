@@ -230,10 +230,10 @@ def _show(
     from umpc.reporting.printable import printable
 
     table = Table(title=escape(printable(title)), title_justify="left")
-    table.add_column("what")
-    table.add_column("predicted", justify="right")
+    table.add_column("what", overflow="fold")
+    table.add_column("predicted", justify="right", overflow="fold")
     if beside:
-        table.add_column(label, justify="right")
+        table.add_column(label, justify="right", overflow="fold")
     for name, value in values.items():
         row = name.replace("_", " ")
         if name in OF_DATA:
@@ -266,10 +266,10 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
         title_justify="left",
     )
     for name in ("", "protocol"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for name in ("sets", "noise", "sampling", "bins", "error", "delta", "rounds", "MB", "seconds"):
-        table.add_column(name, justify="right")
-    table.add_column("to be trusted")
+        table.add_column(name, justify="right", overflow="fold")
+    table.add_column("to be trusted", overflow="fold")
     for each in sorted(possible, key=lambda each: each.error.mse):
         mark = "" if targets.met_by(each) else "no"
         table.add_row("->" if each is best else mark, *_cells(each))

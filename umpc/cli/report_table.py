@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rich import markup
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from umpc.cli.show import console
 from umpc.protocols.registry import find_protocol
 from umpc.reporting.printable import printable
 from umpc.reporting.words import (
@@ -34,19 +34,19 @@ Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
 
 
-def print_table(report: Report, extra: Extra) -> None:
+def print_table(report: Report, extra: Extra, console: Console) -> None:
     """Print the report as a table."""
     table = Table(
         title=markup.escape(printable(f"{report.statistic} of study {report.study!r}")),
         show_header=False,
         title_justify="left",
     )
-    table.add_column(style="bold")
-    table.add_column(justify="right")
-    table.add_column()
+    table.add_column(style="bold", overflow="fold")
+    table.add_column(justify="right", overflow="fold")
+    table.add_column(overflow="fold")
     for row in _rows(report, extra):
         table.add_row(*(Text(printable(cell)) for cell in row))  # no markup: a study names fields
-    console().print(table)
+    console.print(table)
 
 
 def _rows(report: Report, extra: Extra) -> Iterator[Line]:

@@ -41,7 +41,7 @@ def print_report(report: Report, style: str, extra: Extra | None = None) -> None
         return
     from umpc.cli.report_table import print_table
 
-    print_table(report, known)
+    print_table(report, known, console())
 
 
 def print_preparation(study: Study, preparation: Preparation, style: str) -> None:
