@@ -61,7 +61,7 @@ STUDIES = {
     "gopa": gopa_study,
     "central": central_study,
 }
-"""What is run → a study of it, to which further entries are given."""
+"""A protocol and its variant → a function that makes a study from further entries."""
 PEOPLE = {"": {}, "person": {"person": Person("patient", 3)}}
 
 

@@ -120,6 +120,7 @@ class Conductor:
             opened = await self._ask("agree", agree, (m.Opened,))
             offline = time.perf_counter()
             prepared = await self._prepare(opened)
+        is_ahead = all(answer.ahead for answer in prepared)
         online = time.perf_counter()
         ready = await self._evaluate()
         await each(self.shufflers, "evaluate", lambda shuffler: shuffler.greet())
@@ -146,10 +147,10 @@ class Conductor:
             seconds_online=seconds_online,
             seconds_offline=online - offline,
             seconds_total=seconds_total,
-            prepared=all(answer.ahead for answer in prepared),
+            prepared=is_ahead,
             timeline=self._timeline(),
             finished=utc_text(),
-            prepared_at=prepared_at,
+            prepared_at=prepared_at if is_ahead else "",
         )
         return await self._briefly(partial(self.side.finish, released, measured))
 

@@ -60,7 +60,7 @@ def described_ends(report: Report, interval: ReportInterval) -> str:
 
 
 def headline(report: Report) -> str:
-    """What stands beside the estimate: what it is, its noise and its interval, in sentences."""
+    """The sentences beside the estimate: its kind, its noise and its interval."""
     noise = "" if report.noise_std is None else f"{report.noise_std:.2g}"
     told = f"The private estimate. Its noise has a standard deviation of {noise}." if noise else ""
     if report.low is not None and report.high is not None:

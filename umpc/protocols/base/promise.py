@@ -20,9 +20,9 @@ ALONE = {
     DEALER: "the dealer colludes with nobody",
     SHUFFLERS: "neither shuffler colludes with the coordinator or with the other shuffler",
 }
-"""What is asked of the helpers where everybody follows the protocol."""
+"""The condition on the helpers where everybody follows the protocol."""
 OF_LIARS = "the dealer follows the protocol and colludes with nobody"
-"""What is asked of the one helper that a study with lying nodes may have."""
+"""The condition on the dealer, the one helper that a study with lying nodes may have."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def _spoiled(terms: PromiseTerms) -> str:
 
 
 def disclosed(terms: PromiseTerms, released: str) -> str:
-    """What the study releases, and the exact numbers that a site discloses beside it."""
+    """The release, and the exact numbers that a site discloses beside it."""
     fulfil = " that fulfil the condition" if terms.where else ""
     people = f", counting {terms.protected}" if terms.is_person else ""
     classes = f", for each class of {terms.label!r}" if terms.label else ""

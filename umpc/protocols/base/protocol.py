@@ -222,7 +222,7 @@ class StudyProtocol(ABC):
         return to_sites(terms, self.trusted(terms))
 
     def released(self, terms: PromiseTerms) -> str:
-        """What is released, in words."""
+        """The release, in words."""
         return "one noisy number" if terms.sums == 1 else f"{terms.sums} noisy sums"
 
     def trusted(self, terms: PromiseTerms) -> Trust:
