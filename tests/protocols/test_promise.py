@@ -22,6 +22,7 @@ from tests.support.local import local_study
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import AUC, make_study
 from tests.support.vector import plain_study, vector_study
+from umpc.api.description import describe_study
 from umpc.errors import UmpcError
 from umpc.protocols.registry import PROTOCOLS, checked, protocol_of
 from umpc.reporting.words import promise_of
@@ -120,6 +121,18 @@ def test_the_dealer_colludes_with_nobody_in_either_grade_where_it_deals():
             *(each for each in PROTOCOLS if each.startswith(("bell", "local", "ghazi-ldp"))),
             "ghazi-rounds",
         ), name
+
+
+@pytest.mark.parametrize("name", ["central", "ghazi-shuffle", "u-mpc, person, condition"])
+def test_a_check_prints_the_paragraph_of_the_protocol_and_the_records_that_count(name):
+    study = next(study for each, study in cases() if each.startswith(name))
+    lines = dict(describe_study(study))
+    promise = protocol_of(study).promise_of(study)
+    assert lines["promise"] == promise.protected and lines["disclosed"] == promise.disclosed
+    assert lines["adversary"] == f"{study.adversary}. {promise.sites}"
+    columns = len(study.fields) + (study.people is not None)
+    assert lines["records"].startswith(f"complete in all {columns} columns of the study")
+    assert ("whatever the condition says" in lines["records"]) is bool(study.condition)
 
 
 TABLES = [
