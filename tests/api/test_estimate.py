@@ -200,3 +200,26 @@ def test_a_condition_keeps_the_records_for_which_it_holds():
         umpc.estimate("kendall_tau", [first], names, where="age > 120", **settings)
     with pytest.raises(umpc.errors.StudyError, match="lies from 0 to 127"):
         umpc.estimate("kendall_tau", [first], names, where="age > 200", **settings)
+
+
+def test_a_missing_value_leaves_a_record_out_whatever_the_condition_says_and_it_is_told():
+    """SQL and R would keep the person of 70 years without a meal."""
+    table = {"meal": [1200, None, 900], "age": [40, 70, 65]}
+    bounds = {"meal": (0, 2000), "age": (0, 100)}
+    found = umpc.estimate(
+        "mean", [table], ["age"], bounds=bounds, epsilon=1e9, where="meal > 1000 or age > 60"
+    )
+    assert found.report.records == 2 and found.estimate == pytest.approx((40 + 65) / 2)
+    for form in (found.to_markdown(), found.to_html()):
+        assert "complete in all 2 columns of the study; only where" in form
+        assert "is left out, whatever the condition says of the others" in form
+
+
+def test_statistics_together_say_that_all_columns_decide():
+    table = {"x": [1, 2, 3, 4, 5, 6], "y": [2, 1, 4, 3, 6, 5], "z": [1, None, 3, None, 5, None]}
+    asked = [("kendall_tau", ["x", "y"]), ("kendall_tau", ["x", "z"])]
+    bounds = {name: (0, 9) for name in "xyz"}
+    found = umpc.estimate(asked, [table], bounds=bounds, epsilon=1e9, edges="all")
+    assert found.report.records == 3
+    told = "complete in all 3 columns of the study, for each of its values"
+    assert told in found.to_markdown() and told in found.to_html()

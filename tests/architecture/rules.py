@@ -150,6 +150,7 @@ MAY_IMPORT = {
         "msgspec",
         "umpc.inference",
         "umpc.reporting",
+        "umpc.protocols.base.promise",
         "umpc.protocols.registry",
         "umpc.text_file",
         *BELOW_STUDY,

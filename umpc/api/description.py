@@ -34,11 +34,10 @@ def describe_study(study: Study) -> Iterator[Line]:
         yield "  changes by", f"{change}; gets epsilon {epsilon}"
     if study.people is not None:
         yield "protects", study.protected
-    if study.condition is not None:
-        yield "records", f"only where {study.condition.text}; each site tells their number"
+    yield "records", study.described_records
     if named := study.named_datasets:
         yield "data sets", ", ".join(f"{node}: {name!r}" for node, name in named.items())
-    yield "adversary", f"{study.adversary}: {study.promise}"
+    yield from describe_promise(study)
     yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
     yield "epsilon", study.epsilon
     yield "noise", f"{study.noise}, {protocol.noise_withstands(study)}"
@@ -49,6 +48,14 @@ def describe_study(study: Study) -> Iterator[Line]:
     yield "nodes", f"{', '.join(node.name for node in study.nodes)}; {dealer}"
     if told := describe_losses(study):
         yield "may miss", told
+
+
+def describe_promise(study: Study) -> Iterator[Line]:
+    """The promise of a study before it runs, as its protocol writes it."""
+    promise = protocol_of(study).promise_of(study)
+    yield "promise", promise.protected
+    yield "adversary", f"{study.adversary}. {promise.sites}"
+    yield "disclosed", promise.disclosed
 
 
 def describe_prediction(study: Study, records: str) -> Iterator[Line]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -99,7 +101,8 @@ def estimate(
             raise EmptyTable(
                 f"site {site!r}: a complete record was expected{told}, and there is none"
             )
-    return Result(simulate(study, tables, os.urandom).report)
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    return Result(replace(simulate(study, tables, os.urandom).report, finished=finished))
 
 
 def _with_person(values: Mapping[str, Values], person: str) -> dict[str, Values]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from umpc.cli.paths import FILE
+from umpc.cli.show import console
 
 if TYPE_CHECKING:
     from umpc.coordinator.studyfile import StudyFile
@@ -231,17 +230,17 @@ def _show(
     from umpc.reporting.printable import printable
 
     table = Table(title=escape(printable(title)), title_justify="left")
-    table.add_column("what")
-    table.add_column("predicted", justify="right")
+    table.add_column("what", overflow="fold")
+    table.add_column("predicted", justify="right", overflow="fold")
     if beside:
-        table.add_column(label, justify="right")
+        table.add_column(label, justify="right", overflow="fold")
     for name, value in values.items():
         row = name.replace("_", " ")
         if name in OF_DATA:
             row += escape(f" (over {over})")
         other = [_shown(name, beside[name]) if name in beside else ""] if beside else []
         table.add_row(row, _shown(name, value), *other)
-    Console(width=100).print(table)
+    console(100).print(table)
 
 
 def _shown(name: str, value: float | None) -> str:
@@ -267,14 +266,14 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
         title_justify="left",
     )
     for name in ("", "protocol"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for name in ("sets", "noise", "sampling", "bins", "error", "delta", "rounds", "MB", "seconds"):
-        table.add_column(name, justify="right")
-    table.add_column("to be trusted")
+        table.add_column(name, justify="right", overflow="fold")
+    table.add_column("to be trusted", overflow="fold")
     for each in sorted(possible, key=lambda each: each.error.mse):
         mark = "" if targets.met_by(each) else "no"
         table.add_row("->" if each is best else mark, *_cells(each))
-    Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
+    console(WIDTH).print(table)
     for other in found:
         if not isinstance(other, Alternative):
             click.echo(f"{other.label}: not possible: {other.reason}")

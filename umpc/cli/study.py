@@ -135,7 +135,8 @@ def run(
     a second line has it as a JSON object.
 
     A study that ran before returns its stored result and costs nothing. A new name makes it a new
-    study.
+    study. A study that was prepared ahead answers over the records of that time, up to a day
+    before; the report says when it was.
 
     With --wait, the command asks again until nobody has yet to decide, and says who has. A
     rejection ends it.
@@ -199,8 +200,8 @@ def prepare(file: Path, style: str, quiet: bool) -> None:
     same FILE then uses it, and needs no dealer.
 
     Epsilon is reserved while the preparation waits, by default for 24 hours. Only the run charges
-    it. The preparation is for the records that each site has now. The run asks each site's rules
-    again.
+    it. The run answers over the records that each site has now, also if a table changes until then.
+    It asks each site's rules again.
 
     To prepare a study again drops its earlier preparation. If one node no longer has it, because
     the node was started again, the run does all work itself.

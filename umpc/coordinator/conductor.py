@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -41,6 +42,17 @@ Beside = Callable[[ShufflerLink], Coroutine[Any, Any, None]]
 
 Expect = Callable[[Attempt], None]
 """It is told the attempt as soon as all numbers of records are known, in a thread of its own."""
+
+
+def utc_text(seconds_ago: float = 0) -> str:
+    """The time, or that of so many seconds ago, as reports have it."""
+    return (datetime.now(UTC) - timedelta(seconds=seconds_ago)).isoformat(timespec="seconds")
+
+
+def _prepared_at(answers: Sequence[Proposed]) -> str:
+    """When what waits was prepared; empty where nothing does, or where a node does not say."""
+    waited = [a.waiting.seconds for a in answers if isinstance(a, m.Accepted) and a.waiting]
+    return utc_text(max(waited)) if waited and all(waited) else ""
 
 
 def expect_nothing(attempt: Attempt) -> None:
@@ -98,6 +110,7 @@ class Conductor:
         answers = await self._ask("propose", self.side.propose(), PROPOSED)
         self.losses.hear(answers)
         answers = await self._take_up(answers)
+        prepared_at = _prepared_at(answers)
         offline = time.perf_counter()
         prepared = await self._resume(answers)
         if prepared is None:
@@ -107,6 +120,7 @@ class Conductor:
             opened = await self._ask("agree", agree, (m.Opened,))
             offline = time.perf_counter()
             prepared = await self._prepare(opened)
+        is_ahead = all(answer.ahead for answer in prepared)
         online = time.perf_counter()
         ready = await self._evaluate()
         await each(self.shufflers, "evaluate", lambda shuffler: shuffler.greet())
@@ -133,8 +147,10 @@ class Conductor:
             seconds_online=seconds_online,
             seconds_offline=online - offline,
             seconds_total=seconds_total,
-            prepared=all(answer.ahead for answer in prepared),
+            prepared=is_ahead,
             timeline=self._timeline(),
+            finished=utc_text(),
+            prepared_at=prepared_at if is_ahead else "",
         )
         return await self._briefly(partial(self.side.finish, released, measured))
 
@@ -335,7 +351,8 @@ class Conductor:
             for answer in answers
         ]
         await self._question(released)
-        measured = Measured(replayed=True, seconds_total=self._elapsed(self.started))
+        seconds = self._elapsed(self.started)
+        measured = Measured(replayed=True, seconds_total=seconds, finished=utc_text())
         return await asyncio.to_thread(self.side.replay, released, measured)
 
     def _begin_shuffling(self, attempt: bytes) -> Beside:

@@ -20,8 +20,8 @@ from umpc.errors import (
     StudyError,
 )
 from umpc.study.document_keys import StudyKeys
-from umpc.study.grades import HONEST, promise
-from umpc.study.parts import Participant, exact
+from umpc.study.grades import HONEST
+from umpc.study.parts import Participant, describe_complete, exact
 from umpc.study.settings import unused_additions, without_addresses
 from umpc.study.several import LAPLACE, groups_of_sums, names_of, shares_of_sums
 from umpc.ustat.condition import Condition, parse_condition
@@ -103,6 +103,13 @@ class Study(StudyKeys, frozen=True):
         if isinstance(self.where, msgspec.UnsetType):
             return None
         return parse_condition(self.where, self.schema)
+
+    @property
+    def described_records(self) -> str:
+        """Which records count, in words."""
+        columns = len(self.fields) + (self.people is not None)
+        where = self.condition.text if self.condition else ""
+        return describe_complete(columns, where, several=bool(self.several))
 
     @property
     def protected(self) -> str:
@@ -218,12 +225,6 @@ class Study(StudyKeys, frozen=True):
     def honest(self) -> int:
         """h = N − t: the number of nodes whose noise alone must suffice."""
         return len(self.nodes) - self.max_colluding
-
-    @property
-    def promise(self) -> str:
-        """The study's promise, in one sentence."""
-        has_dealer = self.dealer is not None
-        return promise(self.adversary, self.max_colluding, len(self.nodes), has_dealer=has_dealer)
 
 
 def _without_addresses(nodes: Sequence[Participant]) -> tuple[Participant, ...]:

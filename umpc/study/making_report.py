@@ -72,7 +72,6 @@ def report_of(
         nodes=len(study.nodes),
         max_colluding=study.max_colluding,
         adversary=study.adversary,
-        promise=study.promise,
         backend=study.backend,
         preprocessing=study.preprocessing,
         rounds=measured.rounds,
@@ -103,6 +102,9 @@ def report_of(
         parts=list(_parts(study, sums, sizes, limits)),
         strata=study.stratum_field,
         missing=list(study.names_missing),
+        person=study.people.column if study.people else "",
+        finished=measured.finished,
+        prepared_at=measured.prepared_at,
     )
 
 

@@ -96,7 +96,7 @@ class Report:
         D.1: E_inc).
     note: why there is no value, or what the interval does not cover; else empty.
     epsilon: against replacing one record.
-    adversary, promise: the grade of the promise, and the promise in one sentence.
+    adversary: the grade of the promise, which the protocol's object writes in words.
     coins: what a committee's noise is made of: "transfers", or "dealt" by the dealer; "none" where
         no committee draws it.
     replayed: the report is made from stored shares of an earlier run.
@@ -115,6 +115,10 @@ class Report:
     strata: the field whose categories are the strata of the parts; empty without one.
     missing: the nodes that were lost before the release. Estimate, records and nodes are those of
         the others.
+    person: the column that tells people apart, which a record must have, too; empty without one.
+    finished: when the coordinator had the result, in UTC; of a replay, when it was shown again.
+    prepared_at: when the study was prepared ahead, in UTC: its records are those of that time.
+        Empty where it was not, or where a node does not say.
     """
 
     study: str
@@ -145,7 +149,6 @@ class Report:
     nodes: int
     max_colluding: int
     adversary: str
-    promise: str
     backend: str
     preprocessing: str
     rounds: int
@@ -176,6 +179,9 @@ class Report:
     parts: list[PartReport] = field(default_factory=list, kw_only=True)
     strata: str = field(default="", kw_only=True)
     missing: list[str] = field(default_factory=list, kw_only=True)
+    person: str = field(default="", kw_only=True)
+    finished: str = field(default="", kw_only=True)
+    prepared_at: str = field(default="", kw_only=True)
 
     def of_part(self, place: int) -> Report:
         """The report of one of several values, as if the study had reported it alone.
@@ -219,6 +225,9 @@ class Report:
             "parts": [],
             "strata": "",
             "missing": [],
+            "person": "",
+            "finished": "",
+            "prepared_at": "",
             **values,
         }  # which earlier reports lack
         known = {each.name: values[each.name] for each in fields(cls)}

@@ -344,12 +344,14 @@ class Accepted(_message.Message):
     def __init__(self, study_hash: _Optional[bytes] = ..., member: _Optional[_Union[Member, _Mapping]] = ..., waiting: _Optional[_Union[WaitingAttempt, _Mapping]] = ...) -> None: ...
 
 class WaitingAttempt(_message.Message):
-    __slots__ = ("opened", "prepared")
+    __slots__ = ("opened", "prepared", "seconds")
     OPENED_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
     opened: Opened
     prepared: Prepared
-    def __init__(self, opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ...) -> None: ...
+    seconds: int
+    def __init__(self, opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., seconds: _Optional[int] = ...) -> None: ...
 
 class Released(_message.Message):
     __slots__ = ("attempt", "share", "records", "first_class", "sent", "missing")

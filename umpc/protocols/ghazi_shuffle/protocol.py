@@ -14,6 +14,7 @@ from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message import uniform_std
 from umpc.protocols.base.one_message_protocol import describe_sets
+from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import ExactKind, Line, StudyProtocol, Trial
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import SHUFFLERS, Trust
@@ -68,7 +69,10 @@ class GhaziShuffleProtocol(StudyProtocol):
         note = "each sees uniform numbers; neither may collude with the coordinator or the other"
         yield "shufflers", "2", note
 
-    def trust(self, study: Study) -> Trust:
+    def released(self, terms: PromiseTerms) -> str:
+        return "noisy counts of cells, over the records of all sites together"
+
+    def trusted(self, terms: PromiseTerms) -> Trust:
         return SHUFFLERS
 
     def delta(self, sizes: Sizes) -> Fraction:

@@ -9,6 +9,7 @@ from typing import Any
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
+from umpc.protocols.base.promise import PromiseTerms, to_sites_alone
 from umpc.protocols.base.protocol import ExactKind, Line, Variant
 from umpc.protocols.local.bell_auc import BellAuc
 from umpc.protocols.local.ghazi_ldp import GhaziLdp
@@ -47,6 +48,12 @@ class RecordProtocol(OneMessageProtocol):
 
     def noise_withstands(self, study: Study) -> str:
         return "added to each record at its node, which withstands all others"
+
+    def released(self, terms: PromiseTerms) -> str:
+        return "randomised answers of every record"
+
+    def promise_to_sites(self, terms: PromiseTerms) -> str:
+        return to_sites_alone(terms, "each node randomises the answers of its own records")
 
     def describe_noise(self, noise: str) -> str:
         return "added to each record's answer at its node; estimated"

@@ -17,6 +17,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cost import predict
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import DEALER, NOBODY, Trust
@@ -118,10 +119,10 @@ class UMpc(StudyProtocol):
                 "members_checked out"
             )
 
-    def trust(self, study: Study) -> Trust:
+    def trusted(self, terms: PromiseTerms) -> Trust:
         # Records that meet no others need no material, and coins only where they are dealt.
-        needs_dealer = study.degree > 1 or study.coins == "dealt"
-        return DEALER if study.dealer and needs_dealer else NOBODY
+        needs_dealer = terms.degree > 1 or terms.coins == "dealt"
+        return DEALER if terms.has_dealer and needs_dealer else NOBODY
 
     def noise(self, sizes: Sizes) -> Sequence[Law]:
         """The noise of each sum."""
