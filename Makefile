@@ -113,7 +113,7 @@ audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) 
 crash: $(VENV)/.dev  ## kill processes at 200 moments after the first charge, and finish each study
 	$(BIN)/python -m tests.system.crash --moments 200
 
-bench: $(VENV)/.dev  ## print every figure next to its target
+bench: $(VENV)/.dev  ## print what a user waits for, next to its target
 	$(BIN)/python -m bench
 
 # SPU=PYTHON: a Python that has SPU, whose figures are then printed, too.

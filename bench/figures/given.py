@@ -110,7 +110,7 @@ def is_published(name: str) -> bool:
 
 
 def note_of(name: str) -> str:
-    """What a title, a verdict and a line of a CSV file say of a table; empty if it is published."""
+    """The words on a table in titles, verdicts and CSV files; empty if it is published."""
     if is_published(name):
         return ""
     if is_made_up(name):

@@ -17,7 +17,7 @@ from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
 from umpc.planning import machine
 from umpc.planning.prediction import attempt_over
-from umpc.planning.reference_table import Constant, ReferenceTable
+from umpc.planning.reference_table import ConstantAnswer, ReferenceTable
 from umpc.planning.tuning import tune
 from umpc.protocols.bell_2pc.pair_mechanisms import theorem_5
 from umpc.protocols.bell_2pc.tuning import optimal_pairings
@@ -113,7 +113,7 @@ def test_no_tuned_plan_has_an_answer_that_is_the_same_for_all_records():
     attempt, table = over(study, NEARLY_FLAT, "30,30")
     constant = attempt.with_study(study.replaced(bins=bins(x=1, y=4)))
     ignored = protocol_of(study).error(constant, table)
-    assert table.constant == Constant(0.0, abs(table.statistic))
+    assert table.constant == ConstantAnswer(0.0, abs(table.statistic))
     assert sqrt(ignored.mse) == pytest.approx(table.constant.error)
     made = tune(attempt, table)
     assert all(each.count > 1 for each in made.study.settings_as(CellSettings).bins)
@@ -135,11 +135,11 @@ def test_the_best_constant_is_0_or_the_middle_of_the_statistics_range():
     """It needs no record: the middle is never far off, and 0 is the value of most hypotheses."""
     for values, best in (([0, 99] * 100, 49.5), ([40, 41] * 100, 0.0)):
         _, table = over(local_study("bell-ldp", **WIDE), {"x": np.array(values)}, "100,100")
-        assert table.constant == Constant(best, abs(table.statistic - best))
+        assert table.constant == ConstantAnswer(best, abs(table.statistic - best))
     auc = local_study("bell-auc", x=("0", "63"), levels=4, epsilon="1")
     columns = {"x": np.arange(200) * 11 % 64, "label": np.arange(200) // 100}
     _, table = over(auc, columns, "50+50,50+50")
-    assert table.constant == Constant(0.5, abs(table.statistic - 0.5))
+    assert table.constant == ConstantAnswer(0.5, abs(table.statistic - 0.5))
 
 
 def test_what_has_nothing_to_tune_is_refused():

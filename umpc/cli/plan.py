@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from umpc.coordinator.studyfile import StudyFile
     from umpc.planning.alternatives import Alternative, Impossible, Targets
     from umpc.planning.machine import Machine
-    from umpc.planning.reference_table import Constant, ReferenceTable
+    from umpc.planning.reference_table import ConstantAnswer, ReferenceTable
     from umpc.planning.seconds import Network
     from umpc.planning.study_plan import StudyPlan
     from umpc.planning.tuning import Tuned
@@ -266,7 +266,7 @@ def _show_protocols(
     found: Sequence[Alternative | Impossible],
     targets: Targets,
     over: str,
-    constant: Constant | None,
+    constant: ConstantAnswer | None,
 ) -> None:
     """Print all alternatives, the best error first, and the recommended one.
 
@@ -301,7 +301,7 @@ def _show_protocols(
     click.echo(f"recommended: {_recommendation(best, possible, better, constant)}")
 
 
-def _add_constant(table: Table, constant: Constant) -> None:
+def _add_constant(table: Table, constant: ConstantAnswer) -> None:
     """A row for the best answer without any record, among those with an error."""
     label = f"the constant {constant.value:.4g}"
     table.add_row("", label, "", "", "", "", f"{constant.error:.2g}", "", "", "", "", "nobody")
@@ -327,7 +327,7 @@ def _recommendation(
     best: Alternative | None,
     possible: Sequence[Alternative],
     better: Sequence[Alternative],
-    constant: Constant | None,
+    constant: ConstantAnswer | None,
 ) -> str:
     """The last line. Args: better: those with a smaller error than the constant."""
     if best:

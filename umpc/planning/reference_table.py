@@ -68,7 +68,7 @@ class PredictedError:
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantAnswer:
     """An answer that needs no record. error: its distance from the table's statistic."""
 
     value: float
@@ -295,7 +295,7 @@ class ReferenceTable:
         return estimate(self.study.estimator, list(means), zeros, zeros, sets).value
 
     @cached_property
-    def constant(self) -> Constant | None:
+    def constant(self) -> ConstantAnswer | None:
         """The better one of two answers without any record: 0, and the middle of the range.
 
         The middle has the least error over all tables, and 0 is the value of most statistics where
@@ -309,7 +309,7 @@ class ReferenceTable:
         known = (0.0, (low + high) / 2)
         answers = [each for each in known if isfinite(each) and low <= each <= high]
         best = min(answers, key=lambda each: abs(each - value), default=None)
-        return None if best is None else Constant(best, abs(best - value))
+        return None if best is None else ConstantAnswer(best, abs(best - value))
 
     @property
     def _range(self) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from math import sqrt
 from typing import Any
 
 from umpc.errors import StudyError
-from umpc.planning.reference_table import Constant, PredictedError, ReferenceTable
+from umpc.planning.reference_table import ConstantAnswer, PredictedError, ReferenceTable
 from umpc.protocols.base.protocol import Line
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study.attempt import Attempt
@@ -35,7 +35,7 @@ class Tuned:
     changed: Mapping[str, Any]
     error: PredictedError
     before: PredictedError
-    constant: Constant | None = None
+    constant: ConstantAnswer | None = None
     notes: tuple[Line, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
