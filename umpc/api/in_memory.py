@@ -27,7 +27,7 @@ from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, StudyError
 from umpc.node.table.people import places_among_own
 from umpc.protocols.left_open import AUTO, is_open
-from umpc.protocols.registry import checked
+from umpc.protocols.registry import checked, protocol_of
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.ustat.words import secret_order
@@ -158,7 +158,9 @@ def _study(
             **chosen,
         },
     )
-    return checked(study_file(entries, statistic).study(COORDINATOR))
+    study = checked(study_file(entries, statistic).study(COORDINATOR))
+    protocol_of(study).check_new(study)
+    return study
 
 
 def named_frames(frames: Frames) -> dict[str, FrameLike]:

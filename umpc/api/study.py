@@ -181,9 +181,12 @@ class ProposedStudy:
         """Describe the study in lines of a label and a text. No site is asked.
 
         Args: records: each node's number of records, to predict what a run costs as well.
+        Raises: StudyError where the nodes would refuse a new run.
         """
         from umpc.api.description import describe_prediction, describe_study
+        from umpc.protocols.registry import protocol_of
 
+        protocol_of(self.document).check_new(self.document)
         lines = list(describe_study(self.document))
         if self.chosen:
             lines.append(("chosen", self.chosen))

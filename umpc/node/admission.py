@@ -83,10 +83,11 @@ class Admission:
         self.cache = RecordCache(config.source, self._parse, most, charged or int, WATCH)
 
     def admit(self, study: Study) -> None:
-        """Check all rules that need no data, and the approval.
+        """Check all rules of a new run that need no data, and the approval.
 
-        Raises: PolicyRefused, ApprovalPending.
+        Raises: StudyError, PolicyRefused, ApprovalPending.
         """
+        protocol_of(study).check_new(study)
         self._permitting(study)
 
     def load(self, study: Study) -> Records:

@@ -55,7 +55,7 @@ They were measured on one machine. `python -m bench network` compares them with 
 LINK_SECONDS = 0.03
 """Seconds of both ends of a link to set up 128 transfers over curve points.
 
-They were measured on one machine, too. `make bench` prints them."""
+They were measured on one machine, too. `python -m bench oblivious` prints them."""
 PROCESS_BYTES = 150 << 20
 """The memory of a process with its libraries and no study."""
 MATERIAL_BYTES, WINDOWS_BYTES = 160 << 20, 32 << 20

@@ -175,6 +175,23 @@ class StudyProtocol(ABC):
     def check(self, study: Study) -> None:
         """The protocol's own rules, as far as they need no data. Raises: StudyError."""
 
+    def check_new(self, study: Study) -> None:
+        """Refuse a new run whose estimate would be the same whatever the records are.
+
+        A released study is not asked: its replay costs nothing. Raises: StudyError.
+        """
+        if reason := self.why_constant(study):
+            raise StudyError(f"the estimate would be the same whatever the records are: {reason}")
+
+    def why_constant(self, study: Study) -> str:
+        """Why the estimate does not depend on the records, and what to do; empty if it does."""
+        if any(kernel.interval.width for kernel in study.parsed_kernels):
+            return ""
+        return (
+            "each of its kernels has one value for all records between the bounds; change the "
+            "kernel, or the bounds of its fields"
+        )
+
     def describe(self, study: Study) -> Iterator[Line]:
         """Lines for people, from the study alone, beside those that every study has."""
         yield from ()

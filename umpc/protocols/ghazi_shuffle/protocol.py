@@ -25,7 +25,7 @@ from umpc.protocols.ghazi_shuffle.node import ShuffleNode
 from umpc.protocols.ghazi_shuffle.settings import GhaziShuffleSettings, check_settings
 from umpc.protocols.ghazi_shuffle.split_mix import LEAST_USERS
 from umpc.protocols.local.quantisation import bias_of_bins
-from umpc.protocols.local.settings import described, read_bins, with_usual_bins
+from umpc.protocols.local.settings import constant_cells, described, read_bins, with_usual_bins
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
@@ -50,6 +50,9 @@ class GhaziShuffleProtocol(StudyProtocol):
 
     def check(self, study: Study) -> None:
         check_settings(study)
+
+    def why_constant(self, study: Study) -> str:
+        return super().why_constant(study) or constant_cells(study)
 
     def describe(self, study: Study) -> Iterator[Line]:
         yield "bins", described(study)

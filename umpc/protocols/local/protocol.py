@@ -27,6 +27,7 @@ from umpc.protocols.local.settings import (
     auc_field,
     check_auc,
     check_cells,
+    constant_cells,
     described,
     quantiser_of,
     read_bins,
@@ -82,6 +83,7 @@ class LocalProtocol(RecordProtocol):
     def _predicted_mse(self, attempt: Attempt, table: ReferenceTable, study: Study) -> float:
         """The mean squared error of another study over the same records and table."""
         self.check(study)
+        self.check_new(study)
         return self.error(attempt.with_study(study), table).mse
 
     def quantised(
@@ -104,6 +106,9 @@ class CellProtocol(LocalProtocol):
 
     def check(self, study: Study) -> None:
         check_cells(study)
+
+    def why_constant(self, study: Study) -> str:
+        return super().why_constant(study) or constant_cells(study)
 
     def describe(self, study: Study) -> Iterator[Line]:
         yield "bins", described(study)
