@@ -25,8 +25,6 @@ from umpc.study.frames import MAX_PAYLOAD
 
 FEW_ANDS = 1 << 13
 """ANDs with every other member, up to which a round of a toss is short."""
-PAIR = 2
-"""Members whose coins are tossed ahead: more would have to agree on whose are."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +65,6 @@ class TossPlan:
     def work(self) -> int:
         """The ANDs of all coins, with every other member."""
         return len(self.thresholds) * (self.ands + 1) * (self.members - 1)
-
-    @property
-    def is_tossed_ahead(self) -> bool:
-        """Whether two nodes toss these coins again after a study, for the next one."""
-        return self.members == PAIR and self.work <= FEW_ANDS
 
     @cached_property
     def ranges(self) -> tuple[slice, ...]:
