@@ -70,9 +70,7 @@ def test_other_studies_have_nothing_to_toss(changes, kind):
     assert [node.toss() for node in run.nodes] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("step", "liar"), [("ot_extend", 1), ("ot_multiples", 0), ("ot_open_bits", 1)]
-)
+@pytest.mark.parametrize(("step", "liar"), [("toss", 0), ("toss", 1), ("ot_open_bits", 1)])
 @pytest.mark.parametrize(
     "shape", ["one byte less", "nothing", "a huge count", "no value", "another step"]
 )

@@ -198,17 +198,23 @@ def and_bits(
     if not len(x) == len(y) == len(triples.a):
         raise LocalProtocolError(f"{len(x)} and {len(y)} bits with {len(triples.a)} triples")
     # Beaver 1991: open d = x ⊕ a and e = y ⊕ b
-    opened = np.concatenate([x ^ triples.a, y ^ triples.b])
-    mine = open_message(np.packbits(opened, bitorder="little").tobytes(), len(opened))
+    opened = yield from open_bits(np.concatenate([x ^ triples.a, y ^ triples.b]), *peers)
+    d, e = opened.reshape(2, -1)
+    # Beaver 1991: x·y = c ⊕ d·b ⊕ e·a ⊕ d·e
+    product: BitArray = triples.c ^ (d & triples.b) ^ (e & triples.a) ^ (d & e & np.uint8(leads))
+    return product
+
+
+def open_bits(shares: BitArray, *peers: str) -> Protocol[BitArray]:
+    """The bits of which all parties have XOR shares: (n,) uint8, after one round."""
+    mine = open_message(np.packbits(shares, bitorder="little").tobytes(), len(shares))
+    opened = shares.copy()
     replies = yield mine
     for peer, reply in zip(peers, replies, strict=True):
         check_reply(reply, mine, peer)
         theirs = np.frombuffer(reply.payload, dtype=np.uint8)
         opened ^= np.unpackbits(theirs, count=len(opened), bitorder="little")
-    d, e = opened.reshape(2, -1)
-    # Beaver 1991: x·y = c ⊕ d·b ⊕ e·a ⊕ d·e
-    product: BitArray = triples.c ^ (d & triples.b) ^ (e & triples.a) ^ (d & e & np.uint8(leads))
-    return product
+    return opened
 
 
 def product_bits(width: int) -> int:

@@ -42,7 +42,7 @@ from umpc.crypto.prg import Stream, derive
 from umpc.crypto.rounds import Finished, Protocol, Result, check_reply, resume
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, WordArray
-from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
+from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.message_shapes import open_message
 from umpc.mpc.transfers.ot_products import (
     BitTriples,
