@@ -110,7 +110,8 @@ def checked_bits(
     _check_commitments(seat, commitments, told, 4)
     rows = [np.frombuffer(each[2 * SEED_BYTES :], kind) for each in _in_order(seat, told, own)]
     check_opened(np.sum(rows, axis=0, dtype=kind))
-    return shares[used]
+    unopened: WordArray = shares[used]
+    return unopened
 
 
 def joint_challenge(seeds: Sequence[bytes]) -> bytes:

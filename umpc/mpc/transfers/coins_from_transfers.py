@@ -64,7 +64,6 @@ import numpy as np
 
 from umpc.crypto.mesh import Mesh, beside, side_by_side, to_all
 from umpc.crypto.prg import Stream, derive
-from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Protocol
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.masked.committee_coins import WIDTH
@@ -101,10 +100,10 @@ def toss(plan: TossPlan, seat: CommitteeMember, seed: bytes) -> Mesh[list[int]]:
     parts = [np.empty(0, dtype=np.uint64)]
     for number, part in enumerate(plan.ranges):
         due = {peer: plan.together(number, peer, seat.number) for peer in seat.peers}
-        coins = _coins(plan, seat, part, numbers[part], seed)
-        bits = checked_bits(plan, number, seat, part_seed(seed, number))
-        made = yield from beside(TOSS, [coins, bits], due, seat.names)
-        parts.append((yield from _as_numbers(seat, *made, plan.ring)))
+        comparing = _coins(plan, seat, part, numbers[part], seed)
+        checking = checked_bits(plan, number, seat, part_seed(seed, number))
+        coins, bits = yield from beside(TOSS, [comparing, checking], due, seat.names)
+        parts.append((yield from _as_numbers(seat, coins, bits)))
     shares = np.concatenate(parts)
     sums = []
     start = 0
@@ -116,10 +115,8 @@ def toss(plan: TossPlan, seat: CommitteeMember, seed: bytes) -> Mesh[list[int]]:
     return sums
 
 
-def _as_numbers(
-    seat: CommitteeMember, coins: BitArray, bits: WordArray, ring: Ring
-) -> Mesh[WordArray]:
-    """Additive shares of coins, from their XOR shares: (n,) uint64, of which `ring` counts.
+def _as_numbers(seat: CommitteeMember, coins: BitArray, bits: WordArray) -> Mesh[WordArray]:
+    """Additive shares mod 2^w of coins, from their XOR shares: (n,) uint64.
 
     Args: bits: shares of one checked random bit for each coin, which serves it alone.
     """
