@@ -93,6 +93,21 @@ def test_turned_coins_cost_what_the_documents_say(sensitivity, one, several):
     assert cost_if_turned(law, set()) < 1e-12
 
 
+@pytest.mark.parametrize(("sensitivity", "worst"), [(1, 0.56), (4, 0.30), (20, 0.26), (64, 0.29)])
+def test_a_known_coin_costs_what_the_documents_say(sensitivity, worst):
+    """docs/privacy.md says what one coin costs at ε = 1 that a liar surely reads."""
+    law = CommitteeLaplace(Fraction(1), sensitivity)
+    found = []
+    for place, threshold in enumerate(law.thresholds):
+        chance = threshold / 2**PRECISION
+        cost = 0.0
+        for fell, odds in ((0, 1 - chance), (2**PRECISION, chance)):
+            known = [*law.thresholds[:place], fell, *law.thresholds[place + 1 :]]
+            cost += odds * cost_of(coin_law(law, known), 1.0, sensitivity)
+        found.append(cost)
+    assert max(found) == pytest.approx(worst, abs=0.006)
+
+
 @pytest.mark.parametrize(("epsilon", "sensitivity"), LAWS)
 def test_another_scale_is_another_law(epsilon, sensitivity):
     """The comparison above would notice: half the noise is far away."""

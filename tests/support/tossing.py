@@ -79,7 +79,7 @@ class Tossed:
         return (self.numbers < self.plan.thresholds).astype(np.int64)
 
     def parts(self, line: MeshLine) -> dict[str, bytes]:
-        """What a message of the first range of coins holds, by part."""
+        """The parts of a message of the first range of coins."""
         return parts_of(self.plan, line)
 
     @property
@@ -110,7 +110,7 @@ CHECKS = "commitment", "challenge", "second commitment", "opened"
 
 
 def parts_of(plan: TossPlan, line: MeshLine) -> dict[str, bytes]:
-    """What a message of the first range of coins holds: compared, converted, or one of CHECKS."""
+    """The parts of a message of the first range of coins: compared, converted, one of CHECKS."""
     pair, number = (line.sender, line.receiver), line.round - 1
     compared, checked = plan.together(0, *pair)
     converted, (commitment,) = plan.converted(0, *pair)

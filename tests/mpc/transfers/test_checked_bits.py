@@ -62,7 +62,7 @@ def test_bits_become_numbers(members):
 @pytest.mark.parametrize(("members", "liar"), [(2, 0), (3, 0), (3, 1), (4, 1)])
 @pytest.mark.parametrize("lie", [1, 3, 1 << 40, (1 << 62) + 1], ids=hex)
 def test_half_of_all_changed_numbers_are_no_bits_whatever_the_liar_adds(members, liar, lie):
-    """Of one changed number the liar does not know the others' bits: it passes with ½ at most."""
+    """The liar does not know the others' bit in a changed number: it passes with ½ at most."""
     numbers = converted(f"changed {members} {liar} {lie}", members, liar, np.uint64(lie))
     most = Counter((numbers & ~np.uint64(1)).tolist()).most_common(1)[0][1]
     assert stats.binomtest(most, COUNT, 0.5, alternative="greater").pvalue > ALPHA

@@ -24,14 +24,17 @@ member's bit b then counts 1 − 2·e instead of 1 or −1, and stands in high b
 of the number: the liar reads it there. Two such numbers cannot be compared with each other: a liar
 that scales both in the same way passes. So each number is compared with what a bit can be.
 
-What a lie risks. Let h be a member that follows the protocol. In a conversion to h, only the right
+The risk of a lie. Let h be a member that follows the protocol. In a conversion to h, only the right
 e gives a bit for both values of h's bit, which the liar does not know when it commits to its
 shares. So a changed number that is opened passes with probability 1/2 at most. The challenge is
-uniform, and unknown until all honest members have their corrections. Of t changed numbers among 8·n
-for n coins, u serve coins and nobody notices with probability at most C(t, u)·C(8n − t, n −
-u)/C(8n, n)·2^(u−t): 1/8 for one coin, 0.022 for two, 0.004 for three, 10^−18 for all of 18 coins
-(`python -m bench coins`). A member that chooses by different bits towards two others makes a sum
-that nobody knows, and passes with 2^(1−w). `tests/mpc/transfers/test_checked_bits.py` and
+uniform, and unknown until all honest members have their corrections. A liar that changes t of 8·n
+numbers for n coins has u of them in coins, unnoticed, with probability at most
+
+    C(t, u)·C(8n − t, n − u)/C(8n, n)·2^(u−t)
+
+which is 1/8 for one coin, 0.022 for two, 0.004 for three, and 10^−18 for all of 18 coins, whatever
+t is (`python -m bench coins`). A member that chooses by different bits towards two others makes a
+sum that nobody knows, and passes with 2^(1−w). `tests/mpc/transfers/test_checked_bits.py` and
 `tests/attacks/test_scaled_coins.py` show each lie.
 
 Reveals: the opened numbers' shares, which serve nothing else. Shares of honest members are uniform
@@ -157,7 +160,7 @@ def _commitment(member: int, content: bytes) -> bytes:
 
 
 def _in_order(seat: CommitteeMember, told: Mapping[int, bytes], own: bytes) -> list[bytes]:
-    """What all members said, in their order."""
+    """The messages of all members, in their order."""
     every = {**told, seat.number: own}
     return [every[member] for member in sorted(every)]
 

@@ -102,7 +102,7 @@ class TossPlan:
         return shapes
 
     def together(self, number: int, sender: int, receiver: int) -> tuple[list[Message], ...]:
-        """What goes side by side for a range of coins: the comparison, and the checked bits."""
+        """Both protocols that go side by side for a range: the comparison, and checked bits."""
         part = self.ranges[number]
         count = part.stop - part.start
         batch = number * (1 + bool(self.ands)) + 1
@@ -120,7 +120,7 @@ class TossPlan:
         return compared, checked
 
     def converted(self, number: int, sender: int, receiver: int) -> tuple[list[Message], ...]:
-        """What begins the checked bits of a range: their conversion, and the first commitment."""
+        """The first rounds of the checked bits of a range: conversion, and first commitment."""
         part = self.ranges[number]
         count = FACTOR * (part.stop - part.start)
         batch = (number + 1) * (1 + bool(self.ands))
