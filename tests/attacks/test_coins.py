@@ -61,7 +61,8 @@ def test_choices_that_do_not_fit_together_end_the_study_before_the_data(liars):
     """Whoever deviates where bits become numbers is caught; nobody is named or charged."""
     ended = liars.attempt(name="choose-coins", noise="in_mpc", epsilon="1")
     assert isinstance(ended, FailedCheck), ended
-    assert ended.step == "prepare" and "no epsilon" in ended.message
+    assert ended.culprit is None and ended.step == "prepare", ended.message
+    assert "no epsilon" in ended.message
     assert not any(liars.charged(name, "choose-coins") for name in liars.names)
 
 

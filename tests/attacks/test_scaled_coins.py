@@ -20,7 +20,7 @@ from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
 from umpc.errors import FailedCheck
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers import checked_bits
-from umpc.mpc.transfers.checked_bits import chosen, drawn_bits
+from umpc.mpc.transfers.checked_bits import chosen, drawn_bits, joint_challenge
 from umpc.mpc.transfers.coins_from_transfers import part_seed
 from umpc.mpc.transfers.toss_plan import FACTOR
 
@@ -86,8 +86,7 @@ class ScalingMember:
     def exact(self, released: int) -> int:
         """The sum without noise, as the liar and the coordinator compute it."""
         (toss,) = self.plan.tosses
-        challenge = checked_bits.digest(b"umpc coin challenge 1", *self.seeds)
-        own = self.bits[chosen(challenge, self.count)[0]]
+        own = self.bits[chosen(joint_challenge(self.seeds), self.count)[0]]
         known = sum(
             weight * int(d + (1 - 2 * d) * s)
             for weight, d, s in zip(toss.weights, self.opened.astype(int), own, strict=True)

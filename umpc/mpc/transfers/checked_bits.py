@@ -11,8 +11,8 @@ but one in FACTOR, chosen at random. The others serve coins (`coins_from_transfe
 | 1 | a commitment to 32 random bytes | all to all |
 | 2 … m | shares become numbers: corrections to member 1, then to member 2, … | to one |
 | next | the random bytes; together they are the challenge, which says what is opened | all to all |
-| next | a commitment to the challenge and the shares of the opened numbers | all to all |
-| next | these shares; every sum must be 0 or 1 | all to all |
+| next | a commitment to the shares of the opened numbers, and 32 random bytes | all to all |
+| next | these; every sum of shares must be 0 or 1 | all to all |
 
 Numbers. Member 0 has its bit as a number s. Member k's bit b makes it s ⊕ b = s + b − 2·s·b, where
 all before k share s and k alone has b. That is one `send_multiples` of s_i mod 2^(w−1) from each i
@@ -34,7 +34,8 @@ numbers for n coins has u of them in coins, unnoticed, with probability at most
 
 which is 1/8 for one coin, 0.022 for two, 0.004 for three, and 10^−18 for all of 18 coins, whatever
 t is (`python -m bench coins`). A member that chooses by different bits towards two others makes a
-sum that nobody knows, and passes with 2^(1−w). `tests/mpc/transfers/test_checked_bits.py` and
+sum that nobody knows, and passes with 2^(1−w). So does one that gives two others different random
+bytes, for they open different numbers. `tests/mpc/transfers/test_checked_bits.py` and
 `tests/attacks/test_scaled_coins.py` show each lie.
 
 Reveals: the opened numbers' shares, which serve nothing else. Shares of honest members are uniform
@@ -102,16 +103,14 @@ def checked_bits(
     # All numbers are fixed now. All members together choose which are opened.
     told = yield from _tell(seat, 2, own)
     _check_commitments(seat, commitments, told, 2)
-    challenge = joint_challenge(_in_order(seat, told, own))
-    used, opened = chosen(challenge, count)
+    used, opened = chosen(joint_challenge(_in_order(seat, told, own)), count)
     # Every member says its shares before it sees another one's.
     kind = plan.ring.dtype.newbyteorder("<")
-    own = challenge + derive(seed, "nonce") + shares[opened].astype(kind).tobytes()
+    own = derive(seed, "nonce") + shares[opened].astype(kind).tobytes()
     commitments = yield from _tell(seat, 3, _commitment(seat.number, own))
-    told = yield from _tell(seat, 4, own[SEED_BYTES:])
-    told = {peer: challenge + payload for peer, payload in told.items()}
+    told = yield from _tell(seat, 4, own)
     _check_commitments(seat, commitments, told, 4)
-    rows = [np.frombuffer(each[2 * SEED_BYTES :], kind) for each in _in_order(seat, told, own)]
+    rows = [np.frombuffer(each[SEED_BYTES:], kind) for each in _in_order(seat, told, own)]
     check_opened(np.sum(rows, axis=0, dtype=kind))
     unopened: WordArray = shares[used]
     return unopened
@@ -134,8 +133,8 @@ def check_opened(numbers: np.ndarray) -> None:
     if (numbers > 1).any():
         raise FailedCheck(
             "a random number of the committee's noise is no bit: a member of the committee "
-            "deviated from the protocol, or its memory failed; nothing says which. No data were "
-            "used and no epsilon is charged. Find the cause before the study is run again",
+            "deviated from the protocol, or its memory failed; nothing says which. Find the cause "
+            "before the study is run again",
             step="prepare",
         )
 
