@@ -124,9 +124,6 @@ class Mesh:
     def take_up(self, peer, channel):
         raise AssertionError
 
-    def take_coins(self, shares):
-        raise AssertionError
-
 
 def found(peers, kept=None, channels=True, connected=None):
     store = NextChannels(lambda: 10.0)
