@@ -28,7 +28,8 @@ UmpcError
 │   ├── LocalProtocolError      this process broke it: a bug of umpc
 │   ├── RemoteProtocolError     a peer broke it; names culprit and step
 │   ├── EncodingError           bytes that do not decode
-│   └── ImpossibleResult        a result that no records and no noise can give
+│   ├── ImpossibleResult        a result that no records and no noise can give
+│   └── FailedCheck             a check between nodes failed; nothing says who deviated
 ├── TransportError              the network or a certificate failed
 │   ├── CertificateError        wrong, expired, unknown or wrong-role certificate
 │   ├── AddressInUse            another process listens on the address
@@ -192,6 +193,10 @@ class ImpossibleResult(MpcError):
     """The message never holds the result: a liar may have put a record's value there."""
 
     exit_code = 44
+
+
+class FailedCheck(MpcError):
+    exit_code = 45
 
 
 class TransportError(UmpcError):

@@ -18,7 +18,7 @@ from umpc.coordinator.returning import Reach, Returning
 from umpc.coordinator.run_file import Note, no_note
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.crypto.signing import is_signature
-from umpc.errors import UmpcError
+from umpc.errors import ImpossibleResult, UmpcError
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study.document import Study
 from umpc.study.parts import Participant
@@ -123,6 +123,9 @@ async def _lead(
         outcome = await lead(conductor)
         ended_well = True
         return outcome
+    except ImpossibleResult:
+        ended_well = True  # at the nodes: all have answered, and a refusal is an answer to a lie
+        raise
     except UmpcError as error:
         keep = conductor.may_be_charged
         seconds = GIVE_UP_SECONDS if study.most_missing else ABORT_SECONDS

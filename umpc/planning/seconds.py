@@ -157,13 +157,13 @@ def _makes_channels(study: Study) -> bool:
 def rounds_before(attempt: SharedAttempt, *, kept: bool = False) -> int:
     """The number of rounds in which transfers are set up and noise is drawn under shares.
 
-    Args: kept: channels of transfers are there, with coins that were tossed ahead, if any are.
+    Args: kept: channels of transfers are there.
     """
     nodes = range(len(attempt.members))
     rounds = 3 * (not kept and any(attempt.transfer_peers(node) for node in nodes))
     if attempt.noise_chunks:
         rounds = attempt.noise_plan.rounds
-    if attempt.toss_plan and not (kept and attempt.toss_plan.is_tossed_ahead):
+    if attempt.toss_plan:
         rounds += attempt.toss_plan.rounds
     return rounds
 

@@ -29,6 +29,7 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HISTOGRAM: _ClassVar[Step]
     TOTAL: _ClassVar[Step]
     TRIPLES: _ClassVar[Step]
+    TOSS: _ClassVar[Step]
 
 class HubKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -58,6 +59,7 @@ OT_OPEN_BITS: Step
 HISTOGRAM: Step
 TOTAL: Step
 TRIPLES: Step
+TOSS: Step
 HUB_KIND_UNSPECIFIED: HubKind
 HUB_OPEN: HubKind
 HUB_ACCEPT: HubKind
