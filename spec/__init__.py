@@ -1,0 +1,19 @@
+"""The protocol of umpc as a program that a cryptographer reads in an afternoon.
+
+Plain Python: integers, lists and bytes. Nothing reads a network, a clock or a source of randomness:
+randomness is an argument everywhere. A comment above a step tells what the paper says there. The
+keys of the papers are those of docs/papers.md. The primitives AES, HMAC, X25519 and ECDSA come from
+the package `cryptography`; all else stands here.
+
+| file | what it specifies |
+|---|---|
+| `prg.py` | seeds, streams, packed integers, the hash of trees |
+| `joint_seed.py` | commit and reveal; what the nodes sign; the attempt's identity |
+| `zero_shares.py` | pairwise masks of the released shares |
+| `vectors.py` | how vectors are written, and what a refusal is |
+| `__main__.py` | writes the vectors |
+
+`python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds three things: these files say what
+the specification computes today; umpc's own code computes the same, bit for bit, and refuses every
+bad vector; and umpc with the named check removed no longer refuses it.
+"""

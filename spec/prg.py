@@ -1,0 +1,121 @@
+"""Pseudorandomness: seeds with one purpose each, their streams, packed integers, the tree's hash.
+
+Sinh & Ramon 2025, section 3: the parties make one seed together, and expand it by a pseudorandom
+generator, so that all of them draw the same E. Every other seed of the protocol is expanded in the
+same way. Integers are little-endian everywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from spec.vectors import Bad, Good, counting, require
+
+SEED_BYTES = 32
+BLOCK_BYTES = 16
+
+
+def digest(*parts: bytes) -> bytes:
+    """SHA-256 of all parts, each after its length: no two lists of parts read alike."""
+    return hashlib.sha256(b"".join(len(p).to_bytes(8, "little") + p for p in parts)).digest()
+
+
+def derive(seed: bytes, *labels: int | str | bytes) -> bytes:
+    """A seed for one purpose: HMAC-SHA-256 under `seed` of all labels, with types and lengths."""
+    text = b""
+    for label in labels:
+        if isinstance(label, int):
+            kind, body = b"i", label.to_bytes(8, "little")
+        elif isinstance(label, str):
+            kind, body = b"s", label.encode()
+        else:
+            kind, body = b"b", label
+        text += kind + len(body).to_bytes(4, "little") + body
+    return hmac.digest(seed, text, "sha256")
+
+
+def stream(seed: bytes, size: int) -> bytes:
+    """The first bytes of the key stream of AES-256-CTR under `seed`; the counter begins at 0."""
+    cipher = Cipher(algorithms.AES(seed), modes.CTR(bytes(BLOCK_BYTES))).encryptor()
+    return cipher.update(bytes(size))
+
+
+def words(seed: bytes, count: int, bits: int = 64, skip: int = 0) -> list[int]:
+    """Integers of `bits` bits (8, 16, 32 or 64) from a stream, after `skip` bytes of it."""
+    size = bits // 8
+    data = stream(seed, skip + count * size)[skip:]
+    return [int.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
+
+
+def bits_of(seed: bytes, count: int) -> list[int]:
+    """Bits from a stream, the lowest bit of a byte first."""
+    data = stream(seed, (count + 7) // 8)
+    return [data[place // 8] >> place % 8 & 1 for place in range(count)]
+
+
+def aes(key: bytes, block: int) -> int:
+    """AES-128 of one block, an integer of 128 bits: the permutation π of a public key."""
+    cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    return int.from_bytes(cipher.update(block.to_bytes(BLOCK_BYTES, "little")), "little")
+
+
+def tree_hash(key: bytes, block: int) -> int:
+    """π(x) ⊕ x. Guo et al. 2020, section 4: correlation robust if π is an ideal permutation."""
+    return aes(key, block) ^ block
+
+
+def pack(values: list[int], width: int) -> bytes:
+    """Integers of `width` bits one after the other, the lowest bit first; the rest is zero."""
+    whole = sum(value << width * place for place, value in enumerate(values))
+    return whole.to_bytes((width * len(values) + 7) // 8, "little")
+
+
+def unpack(packed: bytes, count: int, width: int) -> list[int]:
+    """The inverse of `pack`."""
+    require(len(packed) == (width * count + 7) // 8, "packed length")
+    whole = int.from_bytes(packed, "little")
+    require(whole >> width * count == 0, "packed padding")
+    return [whole >> width * place & (1 << width) - 1 for place in range(count)]
+
+
+def seeds_and_streams(seed: bytes, labels: list[int | str | bytes]) -> dict[str, object]:
+    """Everything that is read from one derived seed, for vectors."""
+    derived = derive(seed, *labels)
+    return {
+        "derived": derived,
+        "stream": stream(derived, 40),
+        "words_64": words(derived, 2),
+        "words_32": words(derived, 2, 32),
+        "bits": bits_of(derived, 12),
+        "digest": digest(seed, derived),
+    }
+
+
+def tree_hashes(key: bytes, blocks: list[int]) -> list[int]:
+    """`tree_hash` of several blocks, for vectors."""
+    return [tree_hash(key, block) for block in blocks]
+
+
+BLOCKS = [int.from_bytes(counting(label, 16), "little") for label in (7, 8)]
+GOOD: Good = [
+    (
+        "seeds_and_streams",
+        "labels of all types",
+        {"seed": counting(0), "labels": ["open", 7, b"\x00\xff"]},
+    ),
+    ("seeds_and_streams", "no label", {"seed": counting(2), "labels": []}),
+    ("tree_hashes", "two blocks", {"key": counting(6, 16), "blocks": BLOCKS}),
+    ("pack", "three bits", {"values": [5, 0, 7, 1], "width": 3}),
+    ("pack", "one bit", {"values": [1, 0, 1, 1, 0, 0, 0, 1, 1], "width": 1}),
+    ("pack", "seventeen bits", {"values": [131071, 1, 65536], "width": 17}),
+    ("pack", "whole words", {"values": [1, 2**64 - 1], "width": 64}),
+    ("pack", "nothing", {"values": [], "width": 5}),
+]
+BAD: Bad = [
+    ("unpack", "one byte short", {"packed": b"\x45", "count": 4, "width": 3}),
+    ("unpack", "one byte long", {"packed": b"\xc5\x03\x00", "count": 4, "width": 3}),
+    ("unpack", "padding is set", {"packed": b"\xc5\x13", "count": 4, "width": 3}),
+]

@@ -1,0 +1,77 @@
+"""Vectors: calls of the specification's functions with their results, and calls that are refused.
+
+A module lists its vectors in GOOD and BAD. Each names a function of the module and its arguments:
+
+    GOOD: list of (function, name of the vector, arguments)
+    BAD:  list of (function, what was broken, arguments)
+
+In JSON, bytes are text that begins with "0x", and everything else is as it is. Integers are whole
+and may exceed 2^53. A bad vector also names the check that refuses it, and the process that is to
+blame, or null.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+Arguments = dict[str, Any]
+Good = list[tuple[str, str, Arguments]]
+Bad = list[tuple[str, str, Arguments]]
+
+
+class Refused(Exception):
+    """What came is refused. check: the name of the check. culprit: who is to blame, if known."""
+
+    def __init__(self, check: str, culprit: str | None = None):
+        super().__init__(check)
+        self.check, self.culprit = check, culprit
+
+
+def require(holds: bool, check: str, culprit: str | None = None) -> None:
+    """Go on if a check holds, and refuse what came otherwise."""
+    if not holds:
+        raise Refused(check, culprit)
+
+
+def to_json(value: Any) -> Any:
+    """A value of the specification as JSON."""
+    if isinstance(value, bytes):
+        return "0x" + value.hex()
+    if isinstance(value, dict):
+        return {key: to_json(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(each) for each in value]
+    return value
+
+
+def from_json(value: Any) -> Any:
+    """The inverse of `to_json`; tuples come back as lists."""
+    if isinstance(value, str) and value.startswith("0x"):
+        return bytes.fromhex(value[2:])
+    if isinstance(value, dict):
+        return {key: from_json(each) for key, each in value.items()}
+    return [from_json(each) for each in value] if isinstance(value, list) else value
+
+
+def document(module: ModuleType) -> Arguments:
+    """All vectors of a module, with what its functions return or refuse."""
+    good = []
+    for function, name, given in module.GOOD:
+        returned = getattr(module, function)(**given)
+        good.append({"name": name, "function": function, "inputs": given, "outputs": returned})
+    bad = []
+    for function, name, given in module.BAD:
+        try:
+            getattr(module, function)(**given)
+        except Refused as refused:
+            why = {"check": refused.check, "culprit": refused.culprit}
+            bad.append({"name": name, "function": function, "inputs": given, **why})
+        else:
+            raise AssertionError(f"the bad vector {name!r} of {module.__name__} was not refused")
+    return to_json({"about": (module.__doc__ or "").split("\n")[0], "good": good, "bad": bad})
+
+
+def counting(label: int, size: int = 32) -> bytes:
+    """Bytes that count upwards from 16 times a number: seeds of vectors."""
+    return bytes((16 * label + place) % 256 for place in range(size))

@@ -1,0 +1,33 @@
+"""Pairwise masks, and that they cancel."""
+
+from __future__ import annotations
+
+from spec.zero_shares import GIVEN, zero_shares
+from tests.spec.replaying import replay_tests
+from umpc.crypto.ring import Ring
+from umpc.crypto.zero_shares import KeyAgreement
+from umpc.crypto.zero_shares import zero_shares as umpc_zero_shares
+
+
+def replay(names, secrets, attempt, ring_bits, sums, last_key=None):
+    keys = [KeyAgreement(secret) for secret in secrets]
+    public = [key.public_key for key in keys]
+    if last_key is not None:
+        public[-1] = last_key
+    return [
+        umpc_zero_shares(own, names, public, key, attempt, Ring(ring_bits), sums)
+        for own, key in enumerate(keys)
+    ]
+
+
+test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
+    "zero_shares",
+    {
+        "zero_shares": replay,
+        "public_keys": lambda secrets: [KeyAgreement(secret).public_key for secret in secrets],
+    },
+)
+
+
+def test_the_masks_of_all_nodes_cancel_in_each_sum():
+    assert all(sum(column) % 2**64 == 0 for column in zip(*zero_shares(**GIVEN), strict=True))
