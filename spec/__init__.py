@@ -9,6 +9,9 @@ the package `cryptography`; all else stands here.
 |---|---|
 | `prg.py` | seeds, streams, packed integers, the hash of trees |
 | `joint_seed.py` | commit and reveal; what the nodes sign; the attempt's identity |
+| `words.py` | uniform numbers and orders that all nodes draw alike |
+| `edges.py` | E: balanced, uniform, of two samples, all |
+| `levelling.py` | edges of three and more records with equal degrees |
 | `zero_shares.py` | pairwise masks of the released shares |
 | `vectors.py` | how vectors are written, and what a refusal is |
 | `__main__.py` | writes the vectors |

@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parent / "vectors"
 PARTS = (
     "prg",
     "joint_seed",
+    "edges",
     "zero_shares",
 )
 

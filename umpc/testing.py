@@ -41,6 +41,14 @@ CHECKS: dict[str, tuple[str, str, str]] = {
     "all signed the members": ("umpc.study.members", "_check_each", "has not signed"),
     "all signed the attempt": ("umpc.study.members", "_check_each", "has not signed"),
     "a key is usable": ("umpc.crypto.zero_shares", "KeyAgreement._exchange", "unusable"),
+    "there are enough records": ("umpc.ustat.sampling", "edge_count", "needs at least"),
+    "only pairs are paired": ("umpc.ustat.sampling", "edge_count", "pairs the records"),
+    "there are so many edges": ("umpc.ustat.sampling", "_count", "ask for fewer or all"),
+    "there are records of both classes": (
+        "umpc.ustat.sampling",
+        "two_sample_edge_count",
+        "of either class",
+    ),
 }
 """Check → module, function, and words of the message with which it refuses."""
 
