@@ -12,6 +12,7 @@ the package `cryptography`; all else stands here.
 | `words.py` | uniform numbers and orders that all nodes draw alike |
 | `edges.py` | E: balanced, uniform, of two samples, all |
 | `levelling.py` | edges of three and more records with equal degrees |
+| `dcf.py` | the comparison gate by distributed comparison functions |
 | `zero_shares.py` | pairwise masks of the released shares |
 | `vectors.py` | how vectors are written, and what a refusal is |
 | `__main__.py` | writes the vectors |

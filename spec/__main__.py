@@ -18,6 +18,7 @@ PARTS = (
     "prg",
     "joint_seed",
     "edges",
+    "dcf",
     "zero_shares",
 )
 

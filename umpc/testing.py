@@ -49,6 +49,7 @@ CHECKS: dict[str, tuple[str, str, str]] = {
         "two_sample_edge_count",
         "of either class",
     ),
+    "length of keys": ("umpc.mpc.masked.dcf", "ComparisonKeys.decode", "keys of width"),
 }
 """Check → module, function, and words of the message with which it refuses."""
 

@@ -1,0 +1,186 @@
+"""The comparison gate: is a masked difference below zero, is it zero? By one key for two parties.
+
+Boyle et al. 2021, section 3, algorithms Gen< and Eval<: a distributed comparison function. Two
+parties know d̂ = d + r mod 2^w, and each holds a key. Without a message each computes XOR shares of
+
+    [d < 0] = msb(d̂) ⊕ msb(r) ⊕ [d̂_low < r_low]      low: the w − 1 low bits
+    [d = 0] = [d̂ = r]                                  for d in [−2^(w−1), 2^(w−1))
+
+msb(r) is left to the mask under which the bit is opened. In the paper's terms α = r_low, β = 1 and
+the group is Z_2. A block is 128 bits: a seed in the upper 125, and three bits below.
+
+    bit 0: the control bit t^L, if the block is a left child
+    bit 1: the value bit v, which is added into [d̂_low < r_low]
+    bit 2: the control bit t^R, if the block is a right child
+
+The tree ends LEAF_BITS early (Boyle, Gilboa & Ishai 2016, section 3.2.3). The leaf holds the truth
+tables of the bits that are left.
+"""
+
+from __future__ import annotations
+
+from spec.prg import tree_hash
+from spec.vectors import Bad, Good, counting, require
+
+LEAF_BITS = 5
+Key = tuple[list[int], bytes]
+"""The correction words, one block a level, and the leaf's 12 bytes: both parties have the same."""
+
+
+def levels(width: int) -> int:
+    """The levels of a tree for a w-bit difference."""
+    return max(0, width - 1 - LEAF_BITS)
+
+
+def child(hash_key: bytes, block: int, which: int) -> int:
+    """G(s): the left child (0), the right one (1), or the pad of a leaf (2)."""
+    return tree_hash(hash_key, block >> 3 << 3 | which)
+
+
+def places(width: int, value: int) -> tuple[int, int]:
+    """Where a value is in the leaf's tables of [j < r_low] and of [j = r], which has the msb."""
+    rest = value & (1 << min(LEAF_BITS, width - 1)) - 1
+    return rest, (value >> width - 1) << LEAF_BITS | rest
+
+
+def generate(width: int, mask: int, roots: list[int], hash_key: bytes) -> Key:
+    """Gen<. Args: mask: r mod 2^width. roots: a uniform block of either party."""
+    # Gen<, beginning: the roots' seeds are random, t_0 = 0, t_1 = 1, and V_α = 0
+    blocks, control, value = list(roots), [0, 1], 0
+    corrections = []
+    for place in range(width - 2, LEAF_BITS - 1, -1):
+        bit = mask >> place & 1
+        keep, lose = bit, 1 - bit
+        # expand both parties' seeds into two children each
+        children = [[child(hash_key, block, which) for which in (0, 1)] for block in blocks]
+        difference = [children[0][which] ^ children[1][which] for which in (0, 1)]
+        # the children off the path get equal seeds
+        word = difference[lose] >> 3 << 3
+        # off the path [j < r_low] is 1 to the left of it, and 0 to the right
+        value_word = (difference[lose] >> 1 & 1) ^ value ^ (lose == 0)
+        word |= value_word << 1
+        # exactly one party's control bit stays set on the path, and none off it
+        word |= (difference[0] & 1) ^ bit ^ 1
+        word |= ((difference[1] >> 2 & 1) ^ bit) << 2
+        corrections.append(word)
+        # V_α of the path so far
+        value ^= (difference[keep] >> 1 & 1) ^ value_word
+        # both go to the kept child, corrected where the control bit is set
+        for party in (0, 1):
+            blocks[party] = children[party][keep] ^ control[party] * word
+            control[party] = blocks[party] >> 2 * keep & 1
+    # the leaf's tables, under the pads of both parties
+    pads = child(hash_key, blocks[0], 2) ^ child(hash_key, blocks[1], 2)
+    rest, place = places(width, mask)
+    equal = pads & (1 << 64) - 1 ^ 1 << place
+    less = pads >> 64 & (1 << 32) - 1 ^ (1 << rest) - 1 ^ -value & (1 << 32) - 1
+    return corrections, equal.to_bytes(8, "little") + less.to_bytes(4, "little")
+
+
+def evaluate(
+    party: int, width: int, key: Key, masked: int, root: int, hash_key: bytes
+) -> tuple[int, int]:
+    """Eval<: a party's shares of [d < 0], but for msb(r), and of [d = 0]."""
+    corrections, leaf = key
+    # Eval<, beginning: s = the root, t = b, V = 0
+    block, control, value = root, party, 0
+    for place, word in zip(range(width - 2, LEAF_BITS - 1, -1), corrections, strict=True):
+        bit = masked >> place & 1
+        # one child, corrected if the control bit is set
+        block = child(hash_key, block, bit) ^ control * word
+        value ^= block >> 1 & 1
+        control = block >> 2 * bit & 1
+    # the truth tables, corrected in the same way
+    pad = child(hash_key, block, 2)
+    equal = pad & (1 << 64) - 1 ^ control * int.from_bytes(leaf[:8], "little")
+    less = pad >> 64 ^ control * int.from_bytes(leaf[8:], "little")
+    rest, place = places(width, masked)
+    top = masked >> width - 1 if party == 0 else 0
+    return less >> rest & 1 ^ value ^ top, equal >> place & 1
+
+
+def encode(keys: list[Key]) -> bytes:
+    """The keys of several gates on the wire: level by level all corrections, then all leaves."""
+    corrections = zip(*(words for words, _ in keys), strict=True)
+    blocks = b"".join(word.to_bytes(16, "little") for words in corrections for word in words)
+    return blocks + b"".join(leaf for _, leaf in keys)
+
+
+def decode(data: bytes, width: int, count: int) -> list[Key]:
+    """The inverse of `encode`."""
+    depth = levels(width)
+    require(len(data) == count * (16 * depth + 12), "length of keys")
+    blocks = [int.from_bytes(data[i : i + 16], "little") for i in range(0, 16 * depth * count, 16)]
+    leaves = data[16 * depth * count :]
+    return [(blocks[g::count], leaves[12 * g : 12 * g + 12]) for g in range(count)]
+
+
+def gates(
+    width: int, masks: list[int], masked: list[int], roots: list[list[int]], hash_key: bytes
+) -> dict[str, object]:
+    """Deal and evaluate several gates. Args: roots: of each party, a block for each gate."""
+    rows = zip(masks, *roots, strict=True)
+    keys = [generate(width, mask, [one, other], hash_key) for mask, one, other in rows]
+    shares = [
+        [
+            evaluate(party, width, key, each, root, hash_key)
+            for key, each, root in zip(keys, masked, roots[party], strict=True)
+        ]
+        for party in (0, 1)
+    ]
+    rows = zip(masks, *shares, strict=True)
+    both = [(a[0] ^ b[0] ^ mask >> width - 1, a[1] ^ b[1]) for mask, a, b in rows]
+    return {"keys": encode(keys), "shares": shares, "less_and_equal": both}
+
+
+def check_all(width: int, hash_key: bytes, roots: list[int]) -> int:
+    """Compare the gate with the clear for every difference and every mask. Returns: how many."""
+    half, count = 1 << width - 1, 0
+    for mask in range(2 * half):
+        key = generate(width, mask, roots, hash_key)
+        for difference in range(-half + 1, half):
+            masked = (difference + mask) % (2 * half)
+            (a, b), (c, d) = (
+                evaluate(party, width, key, masked, roots[party], hash_key) for party in (0, 1)
+            )
+            assert a ^ c ^ mask >> width - 1 == (difference < 0)
+            assert b ^ d == (difference == 0)
+            count += 1
+    return count
+
+
+def _blocks(*labels: int) -> list[int]:
+    return [int.from_bytes(counting(label, 16), "little") for label in labels]
+
+
+GATES = {
+    "width": 8,
+    "masks": [0, 77, 200, 255],
+    "masked": [200, 77, 199, 0],
+    "roots": [_blocks(3, 4, 5, 6), _blocks(9, 10, 11, 12)],
+    "hash_key": counting(2, 16),
+}
+SIZE = 4 * (2 * 16 + 12)
+GOOD: Good = [
+    ("gates", "width 8", GATES),
+    (
+        "gates",
+        "width 6 has no levels above the leaf",
+        {**GATES, "width": 6, "masks": [0, 63, 31, 32], "masked": [0, 0, 33, 1]},
+    ),
+    (
+        "gates",
+        "width 33",
+        {
+            **GATES,
+            "width": 33,
+            "masks": [0, 1, 2**33 - 1, 2**32],
+            "masked": [1, 1, 0, 1234567],
+        },
+    ),
+    ("decode", "keys on the wire", {"data": counting(1, SIZE), "width": 8, "count": 4}),
+]
+BAD: Bad = [
+    ("decode", "keys one byte short", {"data": bytes(SIZE - 1), "width": 8, "count": 4}),
+    ("decode", "keys of another width", {"data": bytes(SIZE), "width": 9, "count": 4}),
+]
