@@ -12,7 +12,11 @@ the package `cryptography`; all else stands here.
 | `words.py` | uniform numbers and orders that all nodes draw alike |
 | `edges.py` | E: balanced, uniform, of two samples, all |
 | `levelling.py` | edges of three and more records with equal degrees |
+| `sharing.py` | fixed-point numbers, additive shares, products from what was made before |
 | `dcf.py` | the comparison gate by distributed comparison functions |
+| `masked_plan.py` | what the owners of a pair compute: three kernels |
+| `masked_dealing.py` | the dealer's material for pairs, and what is expanded from seeds |
+| `masked_pairs.py` | pairs under masks, by one-hot tables or by keys |
 | `zero_shares.py` | pairwise masks of the released shares |
 | `vectors.py` | how vectors are written, and what a refusal is |
 | `__main__.py` | writes the vectors |

@@ -18,7 +18,9 @@ PARTS = (
     "prg",
     "joint_seed",
     "edges",
+    "sharing",
     "dcf",
+    "masked_pairs",
     "zero_shares",
 )
 

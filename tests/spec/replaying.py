@@ -15,7 +15,7 @@ import pytest
 from spec.__main__ import FOLDER
 from spec.vectors import from_json, to_json
 from umpc.errors import UmpcError
-from umpc.testing import without
+from umpc.testing import CHECKS, without
 
 Replay = Callable[..., Any]
 NAMES = ("test_good_vectors", "test_bad_vectors", "test_each_check_is_needed")
@@ -38,21 +38,24 @@ def replay_tests(part: str, replays: Mapping[str, Replay]) -> list[Callable[...,
     def good(vector):
         assert to_json(replay(vector)) == vector["outputs"]
 
+    def is_refused_as_named(vector: dict[str, Any]) -> bool:
+        try:
+            replay(vector)
+        except UmpcError as error:
+            words = CHECKS[vector["check"]][2]
+            return error.culprit == vector["culprit"] and words in error.message
+        except Exception:  # what comes of a value that nobody checked may be anything
+            return False
+        return False
+
     @pytest.mark.parametrize("vector", vectors(part, "bad"))
     def bad(vector):
-        with pytest.raises(UmpcError) as caught:
-            replay(vector)
-        assert caught.value.culprit == vector["culprit"]
+        assert is_refused_as_named(vector)
 
     @pytest.mark.parametrize("vector", vectors(part, "bad"))
     def power(vector):
-        with pytest.raises(UmpcError) as caught:
-            replay(vector)
         with without(vector["check"]):
-            try:
-                replay(vector)
-            except Exception as error:  # what comes of a value that nobody checked is anything
-                assert str(error) != str(caught.value)
+            assert not is_refused_as_named(vector)
 
     for test, name in zip((good, bad, power), NAMES, strict=True):
         test.__name__ = test.__qualname__ = name

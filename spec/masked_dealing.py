@@ -1,0 +1,192 @@
+"""The dealer's part of a pair under masks, and what the parties expand from its seeds.
+
+Sinh & Ramon 2025, A.3: in an offline phase, before any data, correlated randomness is made. The
+dealer knows all masks and sees nothing that is made from data. It gives each node a seed. All
+masks of a node, and its shares of products of masks, are streams of that seed. Only the last party
+of a pair gets its shares as bytes: what is missing in the first one's.
+
+Lists are [item][edge] throughout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spec import dcf
+from spec.masked_plan import (
+    Plan,
+    compared_bits,
+    layers,
+    products_of_bits,
+    products_of_numbers,
+)
+from spec.prg import bits_of, derive, pack, stream, unpack, words
+from spec.vectors import require
+
+Rows = list[list[int]]
+Masks = list[Rows]
+"""Of each end of the pair, for each wire, the mask of its record in each edge."""
+
+
+def record_masks(plan: Plan, mask_seed: bytes, records: int) -> Rows:
+    """The masks of a node's records: for each wire one of each record."""
+    rows = []
+    for number, width in enumerate(plan["wires"]):
+        drawn = words(derive(mask_seed, "mask", number), records)
+        rows.append([word % (1 << width) for word in drawn])
+    return rows
+
+
+def in_rows(items: list[int], count: int) -> Rows:
+    """A list cut into rows of `count`."""
+    return [items[start : start + count] for start in range(0, len(items), count)]
+
+
+def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
+    """What a party expands from its chunk seed; the last party uses the first two only.
+
+    roots: a block for each gate. sigma: the party's mask of each bit that is opened. numbers,
+    tables, bits: its shares of products of masks, of one-hot rows, and of conjunctions.
+    """
+    data = stream(derive(seed, "roots"), 16 * len(plan["gates"]) * count)
+    blocks = [int.from_bytes(data[i : i + 16], "little") for i in range(0, len(data), 16)]
+    sigma = in_rows(bits_of(derive(seed, "sigma"), len(plan["bits"]) * count), count)
+    opened = [bit for layer in layers(plan) for bit in layer]
+    numbers = words(derive(seed, "elements"), len(products_of_numbers(plan)) * count, plan["ring"])
+    size = (count + 7) // 8
+    loose = stream(derive(seed, "bits"), len(products_of_bits(plan)) * size)
+    return {
+        "roots": in_rows(blocks, count),
+        "sigma": dict(zip(opened, sigma, strict=True)),
+        "numbers": in_rows(numbers, count),
+        "tables": read_tables(
+            plan, stream(derive(seed, "tables"), table_bytes(plan, count)), count
+        ),
+        # each row begins with a byte
+        "bits": [
+            unpack(loose[start : start + size], 8 * size, 1)[:count]
+            for start in range(0, len(loose), size)
+        ],
+    }
+
+
+def deal(plan: Plan, masks: Masks, seeds: list[bytes], hash_key: bytes) -> list[bytes]:
+    """The dealer's messages to both parties for one chunk of edges.
+
+    Args: seeds: of each party, for this chunk. hash_key: of the trees' hash.
+    """
+    count = len(masks[0][0])
+    parts = [expand(plan, seed, count) for seed in seeds]
+    keys = b""
+    for gate, number in enumerate(plan["gates"]):
+        rows = zip(
+            difference(plan, masks, number), *(part["roots"][gate] for part in parts), strict=True
+        )
+        width = compared_bits(plan, number)
+        keys += dcf.encode([dcf.generate(width, r, [a, b], hash_key) for r, a, b in rows])
+    # the mask of an opened bit: ⊕ of all σ, and msb(r) where the bit is a sign
+    secret = []
+    for number, (_, _, sign) in enumerate(plan["bits"]):
+        tops = [0] * count
+        if sign >= 0:
+            tops = [r >> compared_bits(plan, sign) - 1 for r in difference(plan, masks, sign)]
+        rows = zip(parts[0]["sigma"][number], parts[1]["sigma"][number], tops, strict=True)
+        secret.append([one ^ other ^ top for one, other, top in rows])
+    numbers = [
+        [_product(bits, forms, secret, masks, edge) for edge in range(count)]
+        for bits, forms in products_of_numbers(plan)
+    ]
+    tables = [
+        [1 << (r >> low) % (1 << size) for r in difference(plan, masks, number)]
+        for number, low, size in plan["tables"]
+    ]
+    conjunctions = [
+        [int(all(secret[bit][edge] for bit in part)) for edge in range(count)]
+        for part in products_of_bits(plan)
+    ]
+    # Sinh & Ramon 2025, A.2: the last share is what is missing in the others
+    known, modulus = parts[0], 1 << plan["ring"]
+    missing = [(a - b) % modulus for a, b in _pairs(numbers, known["numbers"])]
+    both = zip(tables, known["tables"], strict=True)
+    rest = [[a ^ b for a, b in zip(*rows, strict=True)] for rows in both]
+    bits = [a ^ b for a, b in _pairs(conjunctions, known["bits"])]
+    shares = pack(missing, plan["ring"]) + write_tables(plan, rest) + pack(bits, 1)
+    return [keys, keys + shares]
+
+
+def _product(bits: Any, forms: Any, secret: Rows, masks: Masks, edge: int) -> int:
+    """A product of masks of bits and of factors, in one edge."""
+    value = 1
+    for bit in bits:
+        value *= secret[bit][edge]
+    for form in forms:
+        value *= sum(c * masks[place % 2][place // 2][edge] for place, c in form)
+    return value
+
+
+def _pairs(one: Rows, other: Rows) -> list[tuple[int, int]]:
+    return [pair for rows in zip(one, other, strict=True) for pair in zip(*rows, strict=True)]
+
+
+def difference(plan: Plan, values: Masks, wire: int) -> list[int]:
+    """The first end's number less the second one's, or of their masks, modulo 2^bits."""
+    modulus = 1 << compared_bits(plan, wire)
+    return [
+        (one - other) % modulus for one, other in zip(values[0][wire], values[1][wire], strict=True)
+    ]
+
+
+def read(plan: Plan, data: bytes, party: int, count: int) -> dict[str, Any]:
+    """A party's material: the keys of its gates, and the last party's shares."""
+    widths = [compared_bits(plan, number) for number in plan["gates"]]
+    sizes = [count * (16 * dcf.levels(width) + 12) for width in widths]
+    due, bits = sum(sizes), len(products_of_bits(plan)) * count
+    numbers = len(products_of_numbers(plan)) * count
+    if party == 1:
+        due += numbers * plan["ring"] // 8 + table_bytes(plan, count) + (bits + 7) // 8
+    require(len(data) == due, "length of material")
+    found: dict[str, Any] = {"keys": []}
+    for width, size in zip(widths, sizes, strict=True):
+        found["keys"].append(dcf.decode(data[:size], width, count))
+        data = data[size:]
+    if party == 1:
+        size = numbers * plan["ring"] // 8
+        found["numbers"] = in_rows(unpack(data[:size], numbers, plan["ring"]), count)
+        found["tables"] = read_tables(plan, data[size:], count)
+        found["bits"] = in_rows(unpack(data[size + table_bytes(plan, count) :], bits, 1), count)
+    return found
+
+
+# --- one-hot rows on the wire: a row has whole bytes, and rows above 64 bits several words ---
+
+
+def table_bytes(plan: Plan, count: int) -> int:
+    """Bytes of all rows of `count` edges."""
+    return count * sum(max(8, 1 << size) // 8 for _, _, size in plan["tables"])
+
+
+def read_tables(plan: Plan, data: bytes, count: int) -> Rows:
+    """The rows of all tables; of each table its first words for all edges, then the next ones."""
+    tables, start = [], 0
+    for _, _, size in plan["tables"]:
+        whole = max(8, 1 << size) // 8
+        word = min(8, whole)
+        rows = [0] * count
+        for place in range(0, whole, word):
+            for edge in range(count):
+                rows[edge] |= int.from_bytes(data[start : start + word], "little") << 8 * place
+                start += word
+        tables.append(rows)
+    return tables
+
+
+def write_tables(plan: Plan, tables: Rows) -> bytes:
+    """The inverse of `read_tables`."""
+    data = b""
+    for (_, _, size), rows in zip(plan["tables"], tables, strict=True):
+        whole = max(8, 1 << size) // 8
+        word = min(8, whole)
+        for place in range(0, whole, word):
+            for row in rows:
+                data += row.to_bytes(whole, "little")[place : place + word]
+    return data

@@ -1,0 +1,257 @@
+"""Pairs of two nodes' records under masks: from masked records to shares of a sum.
+
+Sinh & Ramon 2025, protocol 3.1. Step 1: the owners of an edge share its records; here a record is
+masked once, for all its edges. Step 2: they evaluate f on shares; here by a *plan*
+(`masked_plan.py`) and the dealer's material (`masked_dealing.py`). Each party sends:
+
+    round 1          x̂ = x + r of its records
+    a round a layer  its shares of bits b, under masks σ; the sum of all shares is m = b ⊕ s
+    no round         a share of Σ coefficient · Π b · Π x, by products of masks that were dealt
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from spec import dcf
+from spec.masked_dealing import Masks, deal, difference, expand, read, record_masks
+from spec.masked_plan import (
+    Plan,
+    compared_bits,
+    factor,
+    layers,
+    plan_of,
+    products_of_bits,
+    products_of_numbers,
+    subsets,
+)
+from spec.prg import derive, pack, unpack
+from spec.sharing import decode
+from spec.vectors import Bad, Good, Refused, counting, require
+
+Party = dict[str, Any]
+"""A party's material, seeds expanded: number, keys, roots, sigma, numbers, tables, bits; masks: of
+its own records; own: its own records' wire 0."""
+
+
+def table_bit(row: int, kind: str, place: int) -> int:
+    """A share of [v < r] or [v = r] of a piece, from a share of the one-hot row of r.
+
+    The row's 1 is at place r. So [v = r] is the bit at v, and [v < r] the parity of all bits above.
+    Both are linear, so they are read off shares.
+    """
+    return row >> place & 1 if kind == "equal" else (row >> place + 1).bit_count() & 1
+
+
+def bit_share(
+    plan: Plan, party: Party, number: int, masked: Masks, opened: dict[int, list[int]], key: bytes
+) -> list[int]:
+    """A party's shares of one bit in all edges. Args: masked: x̂ of both ends. opened: m so far."""
+    kind, where, sign = plan["bits"][number]
+    count = len(masked[0][0])
+    if kind.startswith("gate"):
+        # Boyle et al. 2021, Eval<: a key of its own for each edge
+        d = difference(plan, masked, plan["gates"][where])
+        width = compared_bits(plan, plan["gates"][where])
+        rows = zip(party["keys"][where], d, party["roots"][where], strict=True)
+        both = [dcf.evaluate(party["number"], width, *row, key) for row in rows]
+        return [bits[0 if kind == "gate less" else 1] for bits in both]
+    if kind == "and":
+        shares = [0] * count
+        for conjunction in where:
+            for edge, share in enumerate(_conjunction(plan, party, conjunction, opened, count)):
+                shares[edge] ^= share
+    else:
+        wire, low, size = plan["tables"][where]
+        places = [value >> low & (1 << size) - 1 for value in difference(plan, masked, wire)]
+        rows = zip(party["tables"][where], places, strict=True)
+        shares = [table_bit(row, kind, place) for row, place in rows]
+    if sign >= 0 and party["number"] == 0:
+        # [d < 0] = msb(d̂) ⊕ msb(r) ⊕ borrow: the first party adds the public bit
+        top = compared_bits(plan, sign) - 1
+        tops = [value >> top for value in difference(plan, masked, sign)]
+        shares = [share ^ top for share, top in zip(shares, tops, strict=True)]
+    return shares
+
+
+def _conjunction(
+    plan: Plan, party: Party, bits: list[int], opened: dict[int, list[int]], count: int
+) -> list[int]:
+    """Shares of Π (m ⊕ s): Beaver 1991, for as many factors as there are bits."""
+    shares = [0] * count
+    dealt = dict(zip(products_of_bits(plan), party["bits"], strict=True))
+    for part in subsets(bits):
+        for edge in range(count):
+            public = all(opened[bit][edge] for bit in bits if bit not in part)
+            secret = dealt[tuple(sorted(part))][edge] if part else party["number"] == 0
+            shares[edge] ^= int(public and secret)
+    return shares
+
+
+def output_share(plan: Plan, party: Party, masked: Masks, opened: dict[int, list[int]]) -> int:
+    """A party's share of the sum of f over all edges, by no message.
+
+    With b = m + (1 − 2m)·s and x = x̂ − r a term is a sum of public numbers times products of masks.
+    """
+    total, count = 0, len(masked[0][0])
+    dealt = dict(zip(products_of_numbers(plan), party["numbers"], strict=True))
+    for edge in range(count):
+        if party["number"] == 0:
+            total += plan["constant"]
+        total += plan["local"][party["number"]] * party["own"][edge]
+        for coefficient, bits, factors in plan["terms"]:
+            forms = [factor(form) for form in factors]
+            for part, some in product(subsets(sorted(bits)), subsets(forms)):
+                public = coefficient
+                for bit in bits:
+                    m = opened[bit][edge]
+                    public *= 1 - 2 * m if bit in part else m
+                for form in forms:
+                    value = sum(c * masked[place % 2][place // 2][edge] for place, c in form)
+                    public *= -1 if form in some else value
+                total += public * _secret(party, part, some, dealt, edge)
+    return total % (1 << plan["ring"])
+
+
+def _secret(party: Party, part: Any, some: Any, dealt: dict[Any, list[int]], edge: int) -> int:
+    """A party's share of a product of masks. No product at all is 1, which the first party has."""
+    if (part, some) in dealt:
+        return dealt[part, some][edge]
+    if not some:
+        return int(party["number"] == 0)
+    # of a sum of masks each party has its own
+    return sum(
+        c * party["masks"][place // 2][edge] for place, c in some[0] if place % 2 == party["number"]
+    )
+
+
+def chunk(
+    kernel: str,
+    bounds: list[list[int]],
+    ring: int,
+    by_keys: bool,
+    records: Masks,
+    node_seeds: list[bytes],
+    chunk_seeds: list[bytes],
+    hash_key: bytes,
+    material: bytes | None = None,
+    sent: bytes | None = None,
+) -> dict[str, Any]:
+    """A chunk of edges from dealing to the sum; edge j joins record j of either node.
+
+    Args: kernel, bounds, ring, by_keys: as in `plan_of`. records: of each node, for each field, its
+    numbers. material, sent: what the second party
+    gets from the dealer, and what it sends in its first opening, in place of what is due.
+    """
+    plan, count = plan_of(kernel, bounds, ring, by_keys), len(records[0][0])
+    masks = [record_masks(plan, derive(seed, "masks"), count) for seed in node_seeds]
+    dealt = deal(plan, masks, chunk_seeds, hash_key)
+    if material is not None:
+        dealt[1] = material
+    # round 1: masked records
+    masked = [
+        [
+            [(x + r) % (1 << width) for x, r in zip(*rows, strict=True)]
+            for width, *rows in zip(plan["wires"], records[end], masks[end], strict=True)
+        ]
+        for end in (0, 1)
+    ]
+    parties = []
+    for number in (0, 1):
+        expanded = expand(plan, chunk_seeds[number], count)
+        parties.append(expanded | read(plan, dealt[number], number, count))
+        parties[number] |= {"number": number, "masks": masks[number], "own": records[number][0]}
+    # a round a layer: open bits under their masks
+    opened: dict[int, list[int]] = {}
+    messages = []
+    for turn, layer in enumerate(layers(plan), 1):
+        came = []
+        for party in parties:
+            bits = []
+            for number in layer:
+                shares = bit_share(plan, party, number, masked, opened, hash_key)
+                bits += [b ^ s for b, s in zip(shares, party["sigma"][number], strict=True)]
+            payload = pack(bits, 1)
+            if sent is not None and party["number"] == 1 and turn == 1:
+                payload = sent
+            messages.append({"round": turn, "party": party["number"], "payload": payload})
+            came.append(read_bits(payload, len(bits), party["number"]))
+        for place, number in enumerate(layer):
+            part = slice(place * count, (place + 1) * count)
+            opened[number] = [a ^ b for a, b in zip(came[0][part], came[1][part], strict=True)]
+    shares = [output_share(plan, party, masked, opened) for party in parties]
+    total = decode(sum(shares), plan["ring"])
+    return {
+        "masked_records": masked,
+        "material": dealt,
+        "messages": messages,
+        "shares": shares,
+        "sum": total,
+    }
+
+
+def read_bits(payload: bytes, count: int, sender: int) -> list[int]:
+    """The bits of an opening."""
+    name = ("north", "south")[sender]
+    require(len(payload) == (count + 7) // 8, "length of opened bits", name)
+    try:
+        return unpack(payload, count, 1)
+    except Refused:
+        raise Refused("padding of opened bits", name) from None
+
+
+def check_all(kernel: str, top: int, by_keys: bool) -> int:
+    """Compare a kernel of numbers 0 … top with the clear on all pairs of records: how many."""
+    fields = 2 if kernel == "kendall" else 1
+    every = list(product(range(top + 1), repeat=2 * fields))
+    records = [
+        [[each[fields * end + field] for each in every] for field in range(fields)]
+        for end in (0, 1)
+    ]
+    bounds = [[0, top]] * fields
+    seeds = [counting(label) for label in (1, 2, 3, 4)]
+    found = chunk(kernel, bounds, 32, by_keys, records, seeds[:2], seeds[2:], counting(5, 16))
+    due = {
+        "product": lambda a, b: a * b,
+        "gini": lambda a, b: abs(a - b),
+        "kendall": lambda x, y, u, v: ((x > u) - (x < u)) * ((y > v) - (y < v)),
+    }[kernel]
+    assert found["sum"] == sum(due(*each) for each in every)
+    return len(every)
+
+
+PAIRS = {
+    "kernel": "kendall",
+    "bounds": [[0, 7], [-4, 3]],
+    "ring": 32,
+    "by_keys": False,
+    "records": [[[1, 7, 3], [-4, 0, 3]], [[6, 7, 2], [3, 0, -4]]],
+    "node_seeds": [counting(3), counting(5)],
+    "chunk_seeds": [counting(7), counting(11)],
+    "hash_key": counting(2, 16),
+}
+WIDE = {
+    **PAIRS,
+    "bounds": [[0, 7], [0, 131071]],
+    "records": [[[1, 7, 3], [131071, 4096, 70000]], [[6, 7, 2], [0, 4096, 70001]]],
+}
+SINGLE = {**PAIRS, "bounds": [[0, 7]], "records": [[[1, 7, 3]], [[6, 7, 2]]]}
+PRODUCT = {**SINGLE, "kernel": "product"}
+MATERIAL = chunk(**PRODUCT)["material"][1]
+SENT = chunk(**PAIRS)["messages"][1]["payload"]
+GOOD: Good = [
+    ("chunk", "products need no round", PRODUCT),
+    ("chunk", "mean difference", {**SINGLE, "kernel": "gini"}),
+    ("chunk", "Kendall by one table a field", PAIRS),
+    ("chunk", "Kendall by pieces, in two rounds", WIDE),
+    ("chunk", "Kendall by a key", {**WIDE, "by_keys": True}),
+    ("chunk", "Kendall in 64 bits", {**PAIRS, "ring": 64, "bounds": [[0, 200], [-4, 3]]}),
+]
+BAD: Bad = [
+    ("chunk", "material 4 bytes short", {**PRODUCT, "material": MATERIAL[:-4]}),
+    ("chunk", "material one byte long", {**PRODUCT, "material": MATERIAL + b"\0"}),
+    ("chunk", "opened bits one byte short", {**PAIRS, "sent": SENT[:-1]}),
+    ("chunk", "opened bits one byte long", {**PAIRS, "sent": SENT + b"\0"}),
+    ("chunk", "padding of opened bits is set", {**PAIRS, "sent": SENT[:-1] + b"\x80"}),
+]
