@@ -2,8 +2,8 @@
 
 Plain Python: integers, lists and bytes. Nothing reads a network, a clock or a source of randomness:
 randomness is an argument everywhere. A comment above a step tells what the paper says there. The
-keys of the papers are those of docs/papers.md. The primitives AES, HMAC, X25519 and ECDSA come from
-the package `cryptography`; all else stands here.
+keys of the papers are those of docs/papers.md. The primitives AES, HMAC, X25519, ECDSA and the
+group of edwards25519 come from the packages `cryptography` and `nacl`; all else stands here.
 
 | file | what it specifies |
 |---|---|
@@ -17,6 +17,8 @@ the package `cryptography`; all else stands here.
 | `masked_plan.py` | what the owners of a pair compute: three kernels |
 | `masked_dealing.py` | the dealer's material for pairs, and what is expanded from seeds |
 | `masked_pairs.py` | pairs under masks, by one-hot tables or by keys |
+| `base_transfers.py` | oblivious transfers by curve points |
+| `transfers.py` | their extension, and products made of transfers |
 | `zero_shares.py` | pairwise masks of the released shares |
 | `vectors.py` | how vectors are written, and what a refusal is |
 | `__main__.py` | writes the vectors |

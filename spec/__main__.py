@@ -21,6 +21,8 @@ PARTS = (
     "sharing",
     "dcf",
     "masked_pairs",
+    "base_transfers",
+    "transfers",
     "zero_shares",
 )
 

@@ -20,74 +20,94 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import CodeType, FunctionType
+from typing import Any
 
 from umpc.errors import LocalProtocolError
 
-CHECKS: dict[str, tuple[str, str, str]] = {
-    "packed length": ("umpc.crypto.packing", "unpack", "bits take"),
-    "packed padding": ("umpc.crypto.packing", "unpack", "the padding after"),
+AGREE = "umpc.protocols.base.seed_agreement:SeedAgreement.agree"
+BASE_OT = "umpc.mpc.transfers.base_ot"
+
+CHECKS: dict[str, tuple[str, ...]] = {
+    "packed length": ("bits take", "umpc.crypto.packing:unpack"),
+    "packed padding": ("the padding after", "umpc.crypto.packing:unpack"),
     "members are the study's": (
-        "umpc.protocols.base.seed_agreement",
-        "SeedAgreement.agree",
         "or another entry than",
+        "umpc.protocols.base.seed_agreement:SeedAgreement.agree",
     ),
     "the own member is intact": (
-        "umpc.protocols.base.seed_agreement",
-        "SeedAgreement.agree",
         "or another entry than",
+        "umpc.protocols.base.seed_agreement:SeedAgreement.agree",
     ),
-    "a member is signed": ("umpc.study.members", "check_member", "does not fit its member"),
-    "an opening fits": ("umpc.study.attempt", "_check_each", "does not fit its commitment"),
-    "all signed the members": ("umpc.study.members", "_check_each", "has not signed"),
-    "all signed the attempt": ("umpc.study.members", "_check_each", "has not signed"),
-    "a key is usable": ("umpc.crypto.zero_shares", "KeyAgreement._exchange", "unusable"),
-    "there are enough records": ("umpc.ustat.sampling", "edge_count", "needs at least"),
-    "only pairs are paired": ("umpc.ustat.sampling", "edge_count", "pairs the records"),
-    "there are so many edges": ("umpc.ustat.sampling", "_count", "ask for fewer or all"),
+    "a member is signed": ("does not fit its member", "umpc.study.members:check_member"),
+    "an opening fits": ("does not fit its commitment", "umpc.study.attempt:_check_each"),
+    "all signed the members": ("has not signed", "umpc.study.members:_check_each"),
+    "all signed the attempt": ("has not signed", "umpc.study.members:_check_each"),
+    "a key is usable": ("unusable", "umpc.crypto.zero_shares:KeyAgreement._exchange"),
+    "there are enough records": ("needs at least", "umpc.ustat.sampling:edge_count"),
+    "only pairs are paired": ("pairs the records", "umpc.ustat.sampling:edge_count"),
+    "there are so many edges": ("ask for fewer or all", "umpc.ustat.sampling:_count"),
     "there are records of both classes": (
-        "umpc.ustat.sampling",
-        "two_sample_edge_count",
         "of either class",
+        "umpc.ustat.sampling:two_sample_edge_count",
     ),
-    "length of keys": ("umpc.mpc.masked.dcf", "ComparisonKeys.decode", "keys of width"),
-    "shape of a message": ("umpc.crypto.rounds", "check_reply", "was due"),
-    "length of material": ("umpc.mpc.masked.material", "DealtPart.decode_all", "material of"),
-    "length of opened bits": ("umpc.mpc.masked.openings", "read_opens", "must take"),
-    "padding of opened bits": ("umpc.mpc.masked.edge_layout", "EdgeLayout._loose", "the padding"),
+    "length of keys": ("keys of width", "umpc.mpc.masked.dcf:ComparisonKeys.decode"),
+    "shape of a message": ("bytes was due", "umpc.crypto.rounds:check_reply"),
+    "length of material": ("material of", "umpc.mpc.masked.material:DealtPart.decode_all"),
+    "length of opened bits": ("must take", "umpc.mpc.masked.openings:read_opens"),
+    "padding of opened bits": ("the padding", "umpc.mpc.masked.edge_layout:EdgeLayout._loose"),
+    "an offer is of points": (
+        "other bytes",
+        f"{BASE_OT}:receive_seeds",
+        f"{BASE_OT}:multiple",
+    ),
+    "a key is a point": ("other bytes", f"{BASE_OT}:multiple"),
+    "a key is not the offer": ("the offered point itself", f"{BASE_OT}:send_seeds"),
+    "nothing follows the trees": (
+        "bits after its trees",
+        "umpc.mpc.transfers.channel_set_up:open_sender",
+    ),
 }
-"""Check → module, function, and words of the message with which it refuses."""
+"""Check → words of the message with which it refuses, and the functions that do so."""
 
 
 @contextmanager
 def without(check: str) -> Iterator[None]:
     """Run umpc without one of its `CHECKS`. Raises: LocalProtocolError where it is not found."""
-    module, path, words = CHECKS[check]
-    found: object = import_module(module)
-    for name in path.split("."):
-        found = inspect.getattr_static(found, name)
-    function = inspect.unwrap(getattr(found, "__func__", found))  # type: ignore[arg-type]
-    if not isinstance(function, FunctionType) or function.__code__.co_freevars:
-        raise LocalProtocolError(f"the check {check!r} is in no plain function")
-    before = function.__code__
-    function.__code__ = _without(function, words, check)
+    words, *places = CHECKS[check]
+    functions = [_function_at(place) for place in places]
+    before = [function.__code__ for function in functions]
+    for function in functions:
+        function.__code__ = _without(function, words)
     try:
         yield
     finally:
-        function.__code__ = before
+        for function, code in zip(functions, before, strict=True):
+            function.__code__ = code
 
 
-def _without(function: FunctionType, words: str, check: str) -> CodeType:
-    """The code of a function whose refusal with these words is taken out."""
+def _function_at(place: str) -> FunctionType:
+    """The function at "module:name", or "module:Class.name"."""
+    module, _, path = place.partition(":")
+    found: Any = import_module(module)
+    for name in path.split("."):
+        found = inspect.getattr_static(found, name)
+    function = inspect.unwrap(getattr(found, "__func__", found))
+    if not isinstance(function, FunctionType) or function.__code__.co_freevars:
+        raise LocalProtocolError(f"{place} is no function whose code can be replaced")
+    return function
+
+
+def _without(function: FunctionType, words: str) -> CodeType:
+    """The code of a function without its refusals with these words."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     removal = _Removal(words)
-    definition = removal.visit(tree).body[0]
+    (definition,) = removal.visit(tree).body
     if not removal.count:
-        raise LocalProtocolError(f"no refusal with {words!r} was found for the check {check!r}")
+        raise LocalProtocolError(f"{function.__qualname__} refuses nothing with {words!r}")
     definition.decorator_list = []
     flags = function.__code__.co_flags & __future__.annotations.compiler_flag
-    module = compile(
-        ast.fix_missing_locations(tree), function.__code__.co_filename, "exec", flags, True
-    )
+    file = function.__code__.co_filename
+    module = compile(ast.fix_missing_locations(tree), file, "exec", flags, dont_inherit=True)
     (code,) = (each for each in module.co_consts if isinstance(each, CodeType))
     return code
 

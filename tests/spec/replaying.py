@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from spec.__main__ import FOLDER
 from spec.vectors import from_json, to_json
+from umpc.crypto.rounds import Finished, Protocol, resume
 from umpc.errors import UmpcError
 from umpc.testing import CHECKS, without
 
@@ -42,7 +44,7 @@ def replay_tests(part: str, replays: Mapping[str, Replay]) -> list[Callable[...,
         try:
             replay(vector)
         except UmpcError as error:
-            words = CHECKS[vector["check"]][2]
+            words, *_ = CHECKS[vector["check"]]
             return error.culprit == vector["culprit"] and words in error.message
         except Exception:  # what comes of a value that nobody checked may be anything
             return False
@@ -60,3 +62,15 @@ def replay_tests(part: str, replays: Mapping[str, Replay]) -> list[Callable[...,
     for test, name in zip((good, bad, power), NAMES, strict=True):
         test.__name__ = test.__qualname__ = name
     return [good, bad, power]
+
+
+def replaced(protocol: Protocol[Any], step: str, payload: bytes) -> Protocol[Any]:
+    """A party whose message of one step is replaced."""
+    replies = None
+    while True:
+        message = resume(protocol, replies)
+        if isinstance(message, Finished):
+            return message.result
+        if message.step == step and message.width:
+            message = replace(message, payload=payload)
+        replies = yield message

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from spec.masked_pairs import check_all
-from tests.spec.replaying import replay_tests
+from tests.spec.replaying import replaced, replay_tests
 from tests.support.fields import number_field
 from tests.support.studies import GINI, KENDALL
-from tests.vectors.part import with_message
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import run_in_memory
@@ -76,7 +75,7 @@ def chunk(
         seeded = SeededPart.expand(plan, chunk_seeds[party], party, count)
         parties.append(evaluate_chunk(party, plan, inputs, part, seeded, tree_hash))
     if sent is not None:
-        parties[1] = with_message(parties[1], "open", sent)
+        parties[1] = replaced(parties[1], "open", sent)
     shares, transcript = run_in_memory(parties)
     return {
         "masked_records": [[wire.tolist() for wire in wires] for wires in masked],

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spec.sharing import check_all, check_all_ands
-from tests.spec.replaying import replay_tests
-from tests.vectors.part import with_message
+from tests.spec.replaying import replaced, replay_tests
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.transfers.ot_products import BitTriples, and_bits
@@ -23,7 +22,7 @@ def ands(x, y, triples, names, last_sent=None):
         shares = BitTriples(*map(bits, triple))
         parties.append(and_bits(party == 0, bits(one), bits(other), shares, *others))
     if last_sent is not None:
-        parties[-1] = with_message(parties[-1], "ot_open_bits", last_sent)
+        parties[-1] = replaced(parties[-1], "ot_open_bits", last_sent)
     shares, transcript = run_in_memory(parties)
     return {
         "messages": [line.message.payload for line in transcript],

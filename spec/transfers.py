@@ -1,0 +1,266 @@
+"""Correlated oblivious transfers: from 128 base transfers as many as are needed, and products.
+
+Sinh & Ramon 2025, A.3: correlated randomness, here without a dealer. The extension is SoftSpokenOT
+with the repetition code (Roy 2022, sections 3.1 and 5), semi-honest:
+
+    sender: Δ, and a block q_j for each transfer      receiver: bits r_j, and t_j = q_j ⊕ r_j·Δ
+
+The lowest bit of Δ is 1. A block is an integer of 128 bits. Δ is cut into digits of `fold` bits. Of
+each digit's tree of seeds the receiver has all 2^fold leaves, and the sender all but leaf Δ_digit.
+"""
+
+from __future__ import annotations
+
+from hashlib import shake_256
+from typing import Any
+
+from spec.base_transfers import base_transfers
+from spec.prg import aes, derive, pack, stream, tree_hash
+from spec.vectors import Bad, Good, counting, require
+
+# --- the trees of a channel ---
+
+
+def xor(*parts: bytes) -> bytes:
+    """⊕ of byte strings of one length."""
+    total = 0
+    for part in parts:
+        total ^= int.from_bytes(part, "little")
+    return total.to_bytes(len(parts[0]), "little")
+
+
+def children(nodes: list[bytes]) -> list[list[bytes]]:
+    """Goldreich, Goldwasser & Micali 1986: all lower children, and then all upper ones."""
+    both = [shake_256(b"ot tree" + node).digest(64) for node in nodes]
+    return [[pair[:32] for pair in both], [pair[32:] for pair in both]]
+
+
+def tree(pairs: list[list[bytes]]) -> tuple[list[bytes], bytes]:
+    """A digit's leaves, lowest bit first, and the sums of each level under the base seeds."""
+    nodes, sums = pairs[0], b""
+    for pair in pairs[1:]:
+        sides = children(nodes)
+        sums += xor(pair[0], *sides[0]) + xor(pair[1], *sides[1])
+        nodes = sides[0] + sides[1]
+    return nodes, sums
+
+
+def punctured(keys: list[bytes], bits: list[int], sums: bytes) -> list[bytes]:
+    """The leaves without number Δ_digit: at place y − 1 stands leaf y ⊕ Δ_digit.
+
+    Args: keys: at each level the base seed of the bit that Δ does not have.
+    """
+    nodes = [keys[0]]
+    for level, (key, bit) in enumerate(zip(keys[1:], bits[1:], strict=True)):
+        known = children(nodes)
+        start = 64 * level + 32 * (1 - bit)
+        sibling = xor(key, sums[start : start + 32], *known[1 - bit])
+        nodes = [*known[bit], sibling, *known[1 - bit]]
+    return nodes
+
+
+def set_up(
+    session: bytes,
+    fold: int,
+    delta: int,
+    sender_seed: bytes,
+    receiver_seed: bytes,
+    trees: bytes | None = None,
+) -> dict[str, Any]:
+    """A channel: `sent`, the messages; the leaves of both ends, by digit; its first root.
+
+    Args: trees: what the receiver sends in place of its trees.
+    """
+    bits = [delta >> place & 1 for place in range(128)]
+    # Ishai et al. 2003, step 1: the extension's sender receives the base transfers
+    base = base_transfers(session, receiver_seed, sender_seed, [1 - bit for bit in bits])
+    whole = [tree(base["sender_pairs"][place : place + fold]) for place in range(0, 128, fold)]
+    messages = base["messages"]
+    sums = b"".join(each for _, each in whole)
+    if fold > 1:
+        # filled up to the bytes of a set-up from an earlier channel
+        messages["ot_trees"] = sums + bytes(2048 // fold - 16) if trees is None else trees
+        require(
+            len(messages["ot_trees"]) == len(sums) + 2048 // fold - 16,
+            "shape of a message",
+            "receiver",
+        )
+        require(not any(messages["ot_trees"][len(sums) :]), "nothing follows the trees", "receiver")
+    ends = []
+    for digit, place in enumerate(range(0, 128, fold)):
+        size = 64 * (fold - 1)
+        part = messages.get("ot_trees", b"")[digit * size : (digit + 1) * size]
+        ends.append(
+            punctured(
+                base["receiver_seeds"][place : place + fold], bits[place : place + fold], part
+            )
+        )
+    public = derive(bytes(32), "ot leaves", session)
+    return {
+        "session": session,
+        "fold": fold,
+        "delta": delta,
+        "messages": messages,
+        "sender": [[bytes(32), *leaves] for leaves in ends],
+        "receiver": [leaves for leaves, _ in whole],
+        "key": public[:16],
+        "root": derive(public, "ot batches"),
+    }
+
+
+def fork(channel: dict[str, Any], *labels: int | str) -> dict[str, Any]:
+    """Another channel of the same Δ and leaves, by labels that both know and use once."""
+    return {**channel, "root": derive(channel["root"], "ot fork", *labels)}
+
+
+def leaf_stream(channel: dict[str, Any], leaf: bytes, width: int) -> int:
+    """The first bytes of a leaf's stream, as an integer.
+
+    Guo et al. 2020, section 7.4: block j is the hash TMMO of the leaf with the tweak tag ⊕ j.
+    """
+    tag = int.from_bytes(channel["root"][:16], "little")
+    start = aes(channel["key"], int.from_bytes(leaf[:16], "little")) ^ tag
+    blocks = (tree_hash(channel["key"], start ^ j) << 128 * j for j in range(-(-width // 16)))
+    return sum(blocks) % (1 << 8 * width)
+
+
+def columns(channel: dict[str, Any], end: str, width: int) -> tuple[list[int], list[int]]:
+    """Column i: ⊕ of the leaves' streams whose number has bit i. Also u of each digit: ⊕ of all."""
+    rows, sums = [], []
+    for leaves in channel[end]:
+        streams = [leaf_stream(channel, leaf, width) for leaf in leaves]
+        for bit in range(channel["fold"]):
+            row = 0
+            for number, each in enumerate(streams):
+                row ^= each * (number >> bit & 1)
+            rows.append(row)
+        total = 0
+        for each in streams:
+            total ^= each
+        sums.append(total)
+    return rows, sums
+
+
+def blocks_of(rows: list[int], count: int) -> list[int]:
+    """128 columns as blocks: bit i of block j is bit j of column i."""
+    return [sum((row >> j & 1) << i for i, row in enumerate(rows)) for j in range(count)]
+
+
+def extend(
+    channel: dict[str, Any], choices: list[int], sent: bytes | None = None
+) -> dict[str, Any]:
+    """The first batch of a channel. Args: sent: what the receiver sends in place of its message."""
+    count, width = len(choices), (len(choices) + 7) // 8
+    # Roy 2022, section 3.1: t's columns are v_i, and the receiver sends d = u ⊕ r for each digit
+    rows, sums = columns(channel, "receiver", width)
+    r = int.from_bytes(pack(choices, 1), "little")
+    due = b"".join((each ^ r).to_bytes(width, "little") for each in sums)
+    message = due if sent is None else sent
+    require(len(message) == len(due), "shape of a message", "receiver")
+    # the sender's columns are v_i ⊕ Δ_i·u without the leaf that it lacks, and then Δ_i·d is added
+    own, _ = columns(channel, "sender", width)
+    for place in range(128):
+        digit = place // channel["fold"]
+        d = int.from_bytes(message[digit * width : (digit + 1) * width], "little")
+        own[place] ^= d * (channel["delta"] >> place & 1)
+    return {
+        "extension": message,
+        "sender_blocks": blocks_of(own, count),
+        "receiver_blocks": blocks_of(rows, count),
+    }
+
+
+def fresh_delta(seed: bytes) -> int:
+    """Δ: uniform but for its lowest bit, which is 1."""
+    return int.from_bytes(stream(derive(seed, "ot delta"), 16), "little") | 1
+
+
+def correlated(
+    session: bytes,
+    fold: int,
+    delta_seed: bytes,
+    sender_seed: bytes,
+    receiver_seed: bytes,
+    choices: list[int],
+    forks: list[list[int | str]],
+    trees: bytes | None = None,
+    sent: bytes | None = None,
+) -> dict[str, Any]:
+    """Set both ends up and make one batch, of the channel itself or of a fork of forks."""
+    channel = set_up(session, fold, fresh_delta(delta_seed), sender_seed, receiver_seed, trees)
+    for labels in forks:
+        channel = fork(channel, *labels)
+    keys = ("delta", "messages")
+    return {key: channel[key] for key in keys} | extend(channel, choices, sent)
+
+
+# --- products ---
+
+
+def pads(session: bytes, blocks: list[int], width: int, word: int = 0) -> list[int]:
+    """Bits of the hash TMMO of each block with its transfer's number: π(π(x) ⊕ i) ⊕ π(x)."""
+    key = derive(derive(bytes(32), "ot hash", session), 0)[:16]
+    once = [aes(key, x) for x in blocks]
+    hashed = [aes(key, y ^ number) ^ y for number, y in enumerate(once)]
+    return [value >> 64 * word & (1 << width) - 1 for value in hashed]
+
+
+def products(numbers: list[int], width: int, **given: Any) -> dict[str, Any]:
+    """Set a channel up as `correlated` does, and multiply over it."""
+    seeds = given["sender_seed"], given["receiver_seed"]
+    delta = fresh_delta(given["delta_seed"])
+    channel = set_up(given["session"], given["fold"], delta, *seeds)
+    return multiples(channel, numbers, given["choices"], width)
+
+
+def multiples(
+    channel: dict[str, Any], numbers: list[int], choices: list[int], width: int
+) -> dict[str, Any]:
+    """Additive shares modulo 2^width of number × bit. Gilboa 1999, section 4.1."""
+    batch, modulus = extend(channel, choices), 1 << width
+    blocks = batch["sender_blocks"]
+    zero = pads(channel["session"], blocks, width)
+    one = pads(channel["session"], [q ^ channel["delta"] for q in blocks], width)
+    # one transfer a bit, of −p and of number − p; its second message is corrected
+    corrections = [(p - q + x) % modulus for p, q, x in zip(zero, one, numbers, strict=True)]
+    mine = pads(channel["session"], batch["receiver_blocks"], width)
+    rows = zip(mine, choices, corrections, strict=True)
+    return {
+        "corrections": b"".join(c.to_bytes((width + 7) // 8, "little") for c in corrections),
+        "sender_shares": [-pad % modulus for pad in zero],
+        "receiver_shares": [(pad + bit * c) % modulus for pad, bit, c in rows],
+    }
+
+
+CORRELATED = {
+    "session": counting(3, 16),
+    "fold": 2,
+    "delta_seed": counting(4),
+    "sender_seed": counting(6),
+    "receiver_seed": counting(9),
+    "choices": [1, 0, 0, 1, 1, 0, 1, 0, 1, 1],
+    "forks": [],
+}
+_RUN = correlated(**CORRELATED)
+_TREES, _SENT = _RUN["messages"]["ot_trees"], _RUN["extension"]
+LABELS: list[int | str] = ["coins", 0, 1, 2]
+NUMBERS = [5, 2**40 + 1, 0, 2**64 - 1, 77, 1, 2, 3, 4, 2**63]
+GOOD: Good = [
+    ("correlated", "ten transfers of fold 2", CORRELATED),
+    ("correlated", "one transfer of fold 1", {**CORRELATED, "fold": 1, "choices": [1]}),
+    (
+        "correlated",
+        "fold 4, more than a block",
+        {**CORRELATED, "fold": 4, "choices": [1, 0, 1] * 50},
+    ),
+    ("correlated", "a fork", {**CORRELATED, "forks": [LABELS]}),
+    ("correlated", "a fork of a fork", {**CORRELATED, "forks": [LABELS, LABELS]}),
+    ("products", "numbers of 64 bits", {**CORRELATED, "numbers": NUMBERS, "width": 64}),
+    ("products", "numbers of 5 bits", {**CORRELATED, "numbers": NUMBERS, "width": 5}),
+]
+BAD: Bad = [
+    ("correlated", "an extension one byte short", {**CORRELATED, "sent": _SENT[:-1]}),
+    ("correlated", "an extension one byte long", {**CORRELATED, "sent": _SENT + b"\0"}),
+    ("correlated", "trees one byte short", {**CORRELATED, "trees": _TREES[:-1]}),
+    ("correlated", "bits after the trees", {**CORRELATED, "trees": _TREES[:-1] + b"\1"}),
+]
