@@ -19,7 +19,9 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `masked_pairs.py` | pairs under masks, by one-hot tables or by keys |
 | `base_transfers.py` | oblivious transfers by curve points |
 | `transfers.py` | their extension, and products made of transfers |
+| `garbled.py` | garbled pairs: half gates with additive outputs |
 | `zero_shares.py` | pairwise masks of the released shares |
+| `cases/` | the vectors' inputs |
 | `vectors.py` | how vectors are written, and what a refusal is |
 | `__main__.py` | writes the vectors |
 

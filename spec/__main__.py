@@ -23,13 +23,14 @@ PARTS = (
     "masked_pairs",
     "base_transfers",
     "transfers",
+    "garbled",
     "zero_shares",
 )
 
 
 def text_of(part: str) -> str:
     """The JSON file of one part, as the specification computes it now."""
-    vectors = document(import_module(f"spec.{part}"))
+    vectors = document(import_module(f"spec.{part}"), import_module(f"spec.cases.{part}"))
     return json.dumps(vectors, indent=1, ensure_ascii=False) + "\n"
 
 

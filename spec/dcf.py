@@ -20,7 +20,7 @@ tables of the bits that are left.
 from __future__ import annotations
 
 from spec.prg import tree_hash
-from spec.vectors import Bad, Good, counting, require
+from spec.vectors import require
 
 LEAF_BITS = 5
 Key = tuple[list[int], bytes]
@@ -113,74 +113,3 @@ def decode(data: bytes, width: int, count: int) -> list[Key]:
     blocks = [int.from_bytes(data[i : i + 16], "little") for i in range(0, 16 * depth * count, 16)]
     leaves = data[16 * depth * count :]
     return [(blocks[g::count], leaves[12 * g : 12 * g + 12]) for g in range(count)]
-
-
-def gates(
-    width: int, masks: list[int], masked: list[int], roots: list[list[int]], hash_key: bytes
-) -> dict[str, object]:
-    """Deal and evaluate several gates. Args: roots: of each party, a block for each gate."""
-    rows = zip(masks, *roots, strict=True)
-    keys = [generate(width, mask, [one, other], hash_key) for mask, one, other in rows]
-    shares = [
-        [
-            evaluate(party, width, key, each, root, hash_key)
-            for key, each, root in zip(keys, masked, roots[party], strict=True)
-        ]
-        for party in (0, 1)
-    ]
-    rows = zip(masks, *shares, strict=True)
-    both = [(a[0] ^ b[0] ^ mask >> width - 1, a[1] ^ b[1]) for mask, a, b in rows]
-    return {"keys": encode(keys), "shares": shares, "less_and_equal": both}
-
-
-def check_all(width: int, hash_key: bytes, roots: list[int]) -> int:
-    """Compare the gate with the clear for every difference and every mask. Returns: how many."""
-    half, count = 1 << width - 1, 0
-    for mask in range(2 * half):
-        key = generate(width, mask, roots, hash_key)
-        for difference in range(-half + 1, half):
-            masked = (difference + mask) % (2 * half)
-            (a, b), (c, d) = (
-                evaluate(party, width, key, masked, roots[party], hash_key) for party in (0, 1)
-            )
-            assert a ^ c ^ mask >> width - 1 == (difference < 0)
-            assert b ^ d == (difference == 0)
-            count += 1
-    return count
-
-
-def _blocks(*labels: int) -> list[int]:
-    return [int.from_bytes(counting(label, 16), "little") for label in labels]
-
-
-GATES = {
-    "width": 8,
-    "masks": [0, 77, 200, 255],
-    "masked": [200, 77, 199, 0],
-    "roots": [_blocks(3, 4, 5, 6), _blocks(9, 10, 11, 12)],
-    "hash_key": counting(2, 16),
-}
-SIZE = 4 * (2 * 16 + 12)
-GOOD: Good = [
-    ("gates", "width 8", GATES),
-    (
-        "gates",
-        "width 6 has no levels above the leaf",
-        {**GATES, "width": 6, "masks": [0, 63, 31, 32], "masked": [0, 0, 33, 1]},
-    ),
-    (
-        "gates",
-        "width 33",
-        {
-            **GATES,
-            "width": 33,
-            "masks": [0, 1, 2**33 - 1, 2**32],
-            "masked": [1, 1, 0, 1234567],
-        },
-    ),
-    ("decode", "keys on the wire", {"data": counting(1, SIZE), "width": 8, "count": 4}),
-]
-BAD: Bad = [
-    ("decode", "keys one byte short", {"data": bytes(SIZE - 1), "width": 8, "count": 4}),
-    ("decode", "keys of another width", {"data": bytes(SIZE), "width": 9, "count": 4}),
-]

@@ -28,7 +28,7 @@ from spec.masked_plan import (
 )
 from spec.prg import derive, pack, unpack
 from spec.sharing import decode
-from spec.vectors import Bad, Good, Refused, counting, require
+from spec.vectors import Refused, require
 
 Party = dict[str, Any]
 """A party's material, seeds expanded: number, keys, roots, sigma, numbers, tables, bits; masks: of
@@ -199,59 +199,3 @@ def read_bits(payload: bytes, count: int, sender: int) -> list[int]:
         return unpack(payload, count, 1)
     except Refused:
         raise Refused("padding of opened bits", name) from None
-
-
-def check_all(kernel: str, top: int, by_keys: bool) -> int:
-    """Compare a kernel of numbers 0 … top with the clear on all pairs of records: how many."""
-    fields = 2 if kernel == "kendall" else 1
-    every = list(product(range(top + 1), repeat=2 * fields))
-    records = [
-        [[each[fields * end + field] for each in every] for field in range(fields)]
-        for end in (0, 1)
-    ]
-    bounds = [[0, top]] * fields
-    seeds = [counting(label) for label in (1, 2, 3, 4)]
-    found = chunk(kernel, bounds, 32, by_keys, records, seeds[:2], seeds[2:], counting(5, 16))
-    due = {
-        "product": lambda a, b: a * b,
-        "gini": lambda a, b: abs(a - b),
-        "kendall": lambda x, y, u, v: ((x > u) - (x < u)) * ((y > v) - (y < v)),
-    }[kernel]
-    assert found["sum"] == sum(due(*each) for each in every)
-    return len(every)
-
-
-PAIRS = {
-    "kernel": "kendall",
-    "bounds": [[0, 7], [-4, 3]],
-    "ring": 32,
-    "by_keys": False,
-    "records": [[[1, 7, 3], [-4, 0, 3]], [[6, 7, 2], [3, 0, -4]]],
-    "node_seeds": [counting(3), counting(5)],
-    "chunk_seeds": [counting(7), counting(11)],
-    "hash_key": counting(2, 16),
-}
-WIDE = {
-    **PAIRS,
-    "bounds": [[0, 7], [0, 131071]],
-    "records": [[[1, 7, 3], [131071, 4096, 70000]], [[6, 7, 2], [0, 4096, 70001]]],
-}
-SINGLE = {**PAIRS, "bounds": [[0, 7]], "records": [[[1, 7, 3]], [[6, 7, 2]]]}
-PRODUCT = {**SINGLE, "kernel": "product"}
-MATERIAL = chunk(**PRODUCT)["material"][1]
-SENT = chunk(**PAIRS)["messages"][1]["payload"]
-GOOD: Good = [
-    ("chunk", "products need no round", PRODUCT),
-    ("chunk", "mean difference", {**SINGLE, "kernel": "gini"}),
-    ("chunk", "Kendall by one table a field", PAIRS),
-    ("chunk", "Kendall by pieces, in two rounds", WIDE),
-    ("chunk", "Kendall by a key", {**WIDE, "by_keys": True}),
-    ("chunk", "Kendall in 64 bits", {**PAIRS, "ring": 64, "bounds": [[0, 200], [-4, 3]]}),
-]
-BAD: Bad = [
-    ("chunk", "material 4 bytes short", {**PRODUCT, "material": MATERIAL[:-4]}),
-    ("chunk", "material one byte long", {**PRODUCT, "material": MATERIAL + b"\0"}),
-    ("chunk", "opened bits one byte short", {**PAIRS, "sent": SENT[:-1]}),
-    ("chunk", "opened bits one byte long", {**PAIRS, "sent": SENT + b"\0"}),
-    ("chunk", "padding of opened bits is set", {**PAIRS, "sent": SENT[:-1] + b"\x80"}),
-]

@@ -7,10 +7,8 @@ because sums of integers need carries, which the paper's field F_{2^ℓ} does no
 
 from __future__ import annotations
 
-from itertools import product
-
 from spec.prg import pack, unpack
-from spec.vectors import Bad, Good, require
+from spec.vectors import require
 
 
 def encode(value: int, bits: int) -> int:
@@ -82,52 +80,3 @@ def and_bits(
         rows = zip(a, b, c, d, e, strict=True)
         shares.append([z ^ v & q ^ w & p ^ v & w & lead for p, q, z, v, w in rows])
     return {"messages": sent, "shares": shares}
-
-
-def check_all(bits: int) -> int:
-    """Share and multiply all numbers of a small ring, under all masks. Returns: how many."""
-    ring, count = range(1 << bits), 0
-    for x, y, r, s in product(ring, repeat=4):
-        masked = [encode(x + r, bits), encode(y + s, bits)]
-        masks = [[r, 0], [0, s]]
-        products = share(r * s, [encode(x + 3 * y + 1, bits)], bits)
-        shares = multiply(masked, masks, products, bits)
-        assert reveal(shares, bits) == decode(x * y, bits)
-        count += 1
-    return count
-
-
-def check_all_ands() -> int:
-    """x ∧ y of two parties for all shares and all triples. Returns: how many."""
-    cases = list(product((0, 1), repeat=8))
-    for x0, x1, y0, y1, a0, a1, b0, b1 in cases:
-        for c0 in (0, 1):
-            c1 = c0 ^ (a0 ^ a1) & (b0 ^ b1)
-            triples = [[[a0], [b0], [c0]], [[a1], [b1], [c1]]]
-            found = and_bits([[x0], [x1]], [[y0], [y1]], triples, ["north", "south"])["shares"]
-            assert found[0][0] ^ found[1][0] == (x0 ^ x1) & (y0 ^ y1)
-    return 2 * len(cases)
-
-
-TRIPLES = [
-    [[1, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 1, 1, 0]],
-    [[0, 0, 1, 0, 1], [1, 1, 0, 0, 1], [0, 0, 0, 1, 1]],
-    [[1, 1, 0, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 1, 0]],
-]
-ANDS = {
-    "x": [[0, 1, 1, 0, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 0]],
-    "y": [[1, 1, 0, 0, 1], [0, 0, 1, 0, 0], [0, 0, 0, 1, 1]],
-    "triples": TRIPLES,
-    "names": ["north", "south", "west"],
-}
-GOOD: Good = [
-    ("encode", "a negative number in 32 bits", {"value": -3, "bits": 32}),
-    ("encode", "a positive number in 64 bits", {"value": 2**40, "bits": 64}),
-    ("decode", "the least number of 32 bits", {"element": 2**31, "bits": 32}),
-    ("decode", "the largest number of 64 bits", {"element": 2**63 - 1, "bits": 64}),
-    ("and_bits", "three parties", ANDS),
-]
-BAD: Bad = [
-    ("and_bits", "opened bits one byte short", {**ANDS, "last_sent": b"\x01"}),
-    ("and_bits", "opened bits one byte long", {**ANDS, "last_sent": bytes(3)}),
-]

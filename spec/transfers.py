@@ -16,7 +16,7 @@ from typing import Any
 
 from spec.base_transfers import base_transfers
 from spec.prg import aes, derive, pack, stream, tree_hash
-from spec.vectors import Bad, Good, counting, require
+from spec.vectors import require
 
 # --- the trees of a channel ---
 
@@ -205,14 +205,6 @@ def pads(session: bytes, blocks: list[int], width: int, word: int = 0) -> list[i
     return [value >> 64 * word & (1 << width) - 1 for value in hashed]
 
 
-def products(numbers: list[int], width: int, **given: Any) -> dict[str, Any]:
-    """Set a channel up as `correlated` does, and multiply over it."""
-    seeds = given["sender_seed"], given["receiver_seed"]
-    delta = fresh_delta(given["delta_seed"])
-    channel = set_up(given["session"], given["fold"], delta, *seeds)
-    return multiples(channel, numbers, given["choices"], width)
-
-
 def multiples(
     channel: dict[str, Any], numbers: list[int], choices: list[int], width: int
 ) -> dict[str, Any]:
@@ -230,37 +222,3 @@ def multiples(
         "sender_shares": [-pad % modulus for pad in zero],
         "receiver_shares": [(pad + bit * c) % modulus for pad, bit, c in rows],
     }
-
-
-CORRELATED = {
-    "session": counting(3, 16),
-    "fold": 2,
-    "delta_seed": counting(4),
-    "sender_seed": counting(6),
-    "receiver_seed": counting(9),
-    "choices": [1, 0, 0, 1, 1, 0, 1, 0, 1, 1],
-    "forks": [],
-}
-_RUN = correlated(**CORRELATED)
-_TREES, _SENT = _RUN["messages"]["ot_trees"], _RUN["extension"]
-LABELS: list[int | str] = ["coins", 0, 1, 2]
-NUMBERS = [5, 2**40 + 1, 0, 2**64 - 1, 77, 1, 2, 3, 4, 2**63]
-GOOD: Good = [
-    ("correlated", "ten transfers of fold 2", CORRELATED),
-    ("correlated", "one transfer of fold 1", {**CORRELATED, "fold": 1, "choices": [1]}),
-    (
-        "correlated",
-        "fold 4, more than a block",
-        {**CORRELATED, "fold": 4, "choices": [1, 0, 1] * 50},
-    ),
-    ("correlated", "a fork", {**CORRELATED, "forks": [LABELS]}),
-    ("correlated", "a fork of a fork", {**CORRELATED, "forks": [LABELS, LABELS]}),
-    ("products", "numbers of 64 bits", {**CORRELATED, "numbers": NUMBERS, "width": 64}),
-    ("products", "numbers of 5 bits", {**CORRELATED, "numbers": NUMBERS, "width": 5}),
-]
-BAD: Bad = [
-    ("correlated", "an extension one byte short", {**CORRELATED, "sent": _SENT[:-1]}),
-    ("correlated", "an extension one byte long", {**CORRELATED, "sent": _SENT + b"\0"}),
-    ("correlated", "trees one byte short", {**CORRELATED, "trees": _TREES[:-1]}),
-    ("correlated", "bits after the trees", {**CORRELATED, "trees": _TREES[:-1] + b"\1"}),
-]

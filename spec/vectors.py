@@ -1,6 +1,7 @@
 """Vectors: calls of the specification's functions with their results, and calls that are refused.
 
-A module lists its vectors in GOOD and BAD. Each names a function of the module and its arguments:
+A module of `cases/` lists vectors in GOOD and BAD. Each names a function, of that module or of the
+specification's module of the same name, and its arguments:
 
     GOOD: list of (function, name of the vector, arguments)
     BAD:  list of (function, what was broken, arguments)
@@ -54,22 +55,26 @@ def from_json(value: Any) -> Any:
     return [from_json(each) for each in value] if isinstance(value, list) else value
 
 
-def document(module: ModuleType) -> Arguments:
-    """All vectors of a module, with what its functions return or refuse."""
-    good = []
-    for function, name, given in module.GOOD:
-        returned = getattr(module, function)(**given)
-        good.append({"name": name, "function": function, "inputs": given, "outputs": returned})
-    bad = []
-    for function, name, given in module.BAD:
+def document(part: ModuleType, cases: ModuleType) -> Arguments:
+    """All vectors of a part, with what its functions return or refuse."""
+
+    def call(function: str, given: Arguments) -> Any:
+        return getattr(cases, function, getattr(part, function, None))(**given)
+
+    good, bad = [], []
+    for function, name, given in cases.GOOD:
+        told = {"name": name, "function": function, "inputs": given}
+        good.append({**told, "outputs": call(function, given)})
+    for function, name, given in cases.BAD:
+        told = {"name": name, "function": function, "inputs": given}
         try:
-            getattr(module, function)(**given)
+            call(function, given)
         except Refused as refused:
-            why = {"check": refused.check, "culprit": refused.culprit}
-            bad.append({"name": name, "function": function, "inputs": given, **why})
+            bad.append({**told, "check": refused.check, "culprit": refused.culprit})
         else:
-            raise AssertionError(f"the bad vector {name!r} of {module.__name__} was not refused")
-    return to_json({"about": (module.__doc__ or "").split("\n")[0], "good": good, "bad": bad})
+            raise AssertionError(f"the bad vector {name!r} of {part.__name__} was not refused")
+    about = (part.__doc__ or "").split("\n")[0]
+    return to_json({"about": about, "good": good, "bad": bad})
 
 
 def counting(label: int, size: int = 32) -> bytes:

@@ -66,6 +66,11 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "bits after its trees",
         "umpc.mpc.transfers.channel_set_up:open_sender",
     ),
+    "length of garbled edges": (
+        "garbled edges of",
+        "umpc.mpc.garbled.garbling:GarbledEdges.decode",
+    ),
+    "colors differ": ("for colors to differ", "umpc.mpc.garbled.garbling:garble"),
 }
 """Check → words of the message with which it refuses, and the functions that do so."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spec.dcf import check_all
+from spec import dcf
 from spec.prg import words
 from tests.spec.blocks import blocks_of, integers_of
 from tests.spec.replaying import replay_tests
@@ -46,4 +46,14 @@ test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
 @pytest.mark.parametrize("width", [2, 3, 5, 6, 7])
 def test_every_difference_under_every_mask(width):
     roots = [low | high << 64 for low, high in (words(bytes(32), 2), words(b"\1" * 32, 2))]
-    assert check_all(width, bytes(16), roots) == (2**width - 1) << width
+    half, key_of_trees = 1 << width - 1, bytes(16)
+    for mask in range(2 * half):
+        key = dcf.generate(width, mask, roots, key_of_trees)
+        for difference in range(-half + 1, half):
+            masked = (difference + mask) % (2 * half)
+            (less, equal), (other_less, other_equal) = (
+                dcf.evaluate(party, width, key, masked, roots[party], key_of_trees)
+                for party in (0, 1)
+            )
+            assert less ^ other_less ^ mask >> width - 1 == (difference < 0)
+            assert equal ^ other_equal == (difference == 0)

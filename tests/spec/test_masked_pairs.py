@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
-from spec.masked_pairs import check_all
+from spec.cases.masked_pairs import PAIRS
+from spec.masked_pairs import chunk as chunk_of_spec
 from tests.spec.replaying import replaced, replay_tests
 from tests.support.fields import number_field
 from tests.support.studies import GINI, KENDALL
@@ -94,14 +97,34 @@ test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
 )
 
 
+CLEAR = {
+    "product": lambda a, b: a * b,
+    "gini": lambda a, b: abs(a - b),
+    "kendall": lambda x, y, u, v: ((x > u) - (x < u)) * ((y > v) - (y < v)),
+}
+
+
 @pytest.mark.parametrize(
-    ("kernel", "top", "by_keys"),
+    ("kernel", "fields", "top", "least"),
     [
-        ("product", 7, False),
-        ("gini", 7, False),
-        ("kendall", 3, False),
-        ("gini", 20, False),
+        ("product", 1, 7, 0),
+        ("gini", 1, 20, 0),
+        ("kendall", 2, 3, 0),
+        ("kendall", 2, 2, -600),  # two pieces a field
     ],
 )
-def test_all_pairs_of_a_small_domain_against_the_clear(kernel, top, by_keys):
-    assert check_all(kernel, top, by_keys) == (top + 1) ** (4 if kernel == "kendall" else 2)
+def test_all_pairs_of_a_small_domain_against_the_clear(kernel, fields, top, least):
+    every = list(product(range(top + 1), repeat=2 * fields))
+    columns = [list(column) for column in zip(*every, strict=True)]
+    for by_keys in (False, True):
+        found = chunk_of_spec(
+            kernel,
+            [[least, top]] * fields,
+            32,
+            by_keys,
+            [columns[:fields], columns[fields:]],
+            PAIRS["node_seeds"],
+            PAIRS["chunk_seeds"],
+            PAIRS["hash_key"],
+        )
+        assert found["sum"] == sum(CLEAR[kernel](*each) for each in every)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from spec.zero_shares import GIVEN, zero_shares
+from spec.cases.zero_shares import GIVEN
+from spec.zero_shares import zero_shares
 from tests.spec.replaying import replay_tests
 from umpc.crypto.ring import Ring
 from umpc.crypto.zero_shares import KeyAgreement

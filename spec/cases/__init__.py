@@ -1,0 +1,17 @@
+"""Inputs of the vectors, and functions that only vectors call: data, and no protocol.
+
+Each file has the vectors of the file of the specification that has the same name.
+
+| file | vectors of |
+|---|---|
+| `prg.py` | seeds, streams, packed integers |
+| `joint_seed.py` | what is agreed on and signed |
+| `edges.py` | E |
+| `sharing.py` | numbers, and ANDs of shared bits |
+| `dcf.py` | the comparison gate |
+| `masked_pairs.py` | pairs under masks |
+| `base_transfers.py` | transfers by curve points |
+| `transfers.py` | channels, and products over them |
+| `garbled.py` | garbled pairs |
+| `zero_shares.py` | masks that cancel |
+"""
