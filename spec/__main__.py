@@ -24,6 +24,7 @@ PARTS = (
     "base_transfers",
     "transfers",
     "garbled",
+    "grid",
     "zero_shares",
 )
 

@@ -71,6 +71,11 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "umpc.mpc.garbled.garbling:GarbledEdges.decode",
     ),
     "colors differ": ("for colors to differ", "umpc.mpc.garbled.garbling:garble"),
+    "shape of a total": ("bits came in", "umpc.protocols.grid.masks:MaskLayout.read"),
+    "all signed the total": (
+        "has not signed the same total",
+        "umpc.protocols.grid.total:check_signed",
+    ),
 }
 """Check → words of the message with which it refuses, and the functions that do so."""
 

@@ -13,5 +13,6 @@ Each file has the vectors of the file of the specification that has the same nam
 | `base_transfers.py` | transfers by curve points |
 | `transfers.py` | channels, and products over them |
 | `garbled.py` | garbled pairs |
+| `grid.py` | masked tables, and inner products by transfers |
 | `zero_shares.py` | masks that cancel |
 """

@@ -17,8 +17,8 @@ class _OfHash:
         return getattr(self._study, name)
 
 
-def study_of(hash: bytes, names: Sequence[str]) -> Any:
+def study_of(hash: bytes, names: Sequence[str], study: Study | None = None) -> Any:
     """A study of these nodes, which are named as `make_study` names them, with this hash."""
-    study = make_study("a.x * b.x", len(names))
+    study = study or make_study("a.x * b.x", len(names))
     assert [node.name for node in study.nodes] == list(names)
     return _OfHash(study, hash)
