@@ -21,6 +21,7 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `transfers.py` | their extension, and products made of transfers |
 | `garbled.py` | garbled pairs: half gates with additive outputs |
 | `grid.py` | sums over all pairs by tables, with a dealer and without one |
+| `noise.py` | discrete Laplace: each node's own Polya, and the law of a committee's coins |
 | `zero_shares.py` | pairwise masks of the released shares |
 | `cases/` | the vectors' inputs |
 | `vectors.py` | how vectors are written, and what a refusal is |

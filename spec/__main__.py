@@ -25,6 +25,7 @@ PARTS = (
     "transfers",
     "garbled",
     "grid",
+    "noise",
     "zero_shares",
 )
 

@@ -76,6 +76,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "has not signed the same total",
         "umpc.protocols.grid.total:check_signed",
     ),
+    "the source is alive": ("again and again", "umpc.dp.fixed_coins:random_words"),
 }
 """Check → words of the message with which it refuses, and the functions that do so."""
 

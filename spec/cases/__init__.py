@@ -14,5 +14,6 @@ Each file has the vectors of the file of the specification that has the same nam
 | `transfers.py` | channels, and products over them |
 | `garbled.py` | garbled pairs |
 | `grid.py` | masked tables, and inner products by transfers |
+| `noise.py` | draws from seeded streams, and thresholds |
 | `zero_shares.py` | masks that cancel |
 """
