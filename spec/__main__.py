@@ -27,6 +27,7 @@ PARTS = (
     "grid",
     "noise",
     "zero_shares",
+    "ledger",
 )
 
 

@@ -25,6 +25,7 @@ from typing import Any
 from umpc.errors import LocalProtocolError
 
 AGREE = "umpc.protocols.base.seed_agreement:SeedAgreement.agree"
+LEDGER = "umpc.node.budget.ledger:Ledger"
 BASE_OT = "umpc.mpc.transfers.base_ot"
 
 CHECKS: dict[str, tuple[str, ...]] = {
@@ -77,18 +78,32 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "umpc.protocols.grid.total:check_signed",
     ),
     "the source is alive": ("again and again", "umpc.dp.fixed_coins:random_words"),
+    "a study is charged once": ("charged before. Ask for", f"{LEDGER}.reserve"),
+    "one run at a time": ("another run of the study", f"{LEDGER}.reserve"),
+    "delta is reserved once": ("an open reservation without delta", f"{LEDGER}.reserve_delta"),
+    "a share is held of a reserved study": ("before a share is held", f"{LEDGER}.hold"),
+    "one attempt is charged": ("another one was charged before", f"{LEDGER}.charge"),
+    "a charge is of a held attempt": ("was expected before the charge", f"{LEDGER}.charge"),
+    "an answer is paid": ("a charge was expected before an answer", f"{LEDGER}.answer"),
+    "one question is answered": ("it was answered before", f"{LEDGER}.answer"),
+    "epsilon is left": ("study asks for epsilon", f"{LEDGER}._check_left#insufficient("),
+    "delta is left": ("study asks for delta", f"{LEDGER}._check_left#insufficient("),
 }
-"""Check → words of the message with which it refuses, and the functions that do so."""
+"""Check → words of the message with which it refuses, and the functions that do so.
+
+Where a message is made elsewhere, # and words of the statement that raises follow the function.
+"""
 
 
 @contextmanager
 def without(check: str) -> Iterator[None]:
     """Run umpc without one of its `CHECKS`. Raises: LocalProtocolError where it is not found."""
-    words, *places = CHECKS[check]
-    functions = [_function_at(place) for place in places]
+    message, *places = CHECKS[check]
+    parts = [place.partition("#") for place in places]
+    functions = [_function_at(place) for place, _, _ in parts]
     before = [function.__code__ for function in functions]
-    for function in functions:
-        function.__code__ = _without(function, words)
+    for function, (_, _, words) in zip(functions, parts, strict=True):
+        function.__code__ = _without(function, words or message)
     try:
         yield
     finally:

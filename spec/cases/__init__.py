@@ -16,4 +16,5 @@ Each file has the vectors of the file of the specification that has the same nam
 | `grid.py` | masked tables, and inner products by transfers |
 | `noise.py` | draws from seeded streams, and thresholds |
 | `zero_shares.py` | masks that cancel |
+| `ledger.py` | lives of ledgers |
 """
