@@ -26,6 +26,7 @@ PARTS = (
     "garbled",
     "grid",
     "noise",
+    "coins",
     "zero_shares",
     "ledger",
 )

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from functools import lru_cache
 
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
 from spec.vectors import require
 
@@ -58,8 +59,13 @@ def bits_of(seed: bytes, count: int) -> list[int]:
 
 def aes(key: bytes, block: int) -> int:
     """AES-128 of one block, an integer of 128 bits: the permutation π of a public key."""
-    cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
-    return int.from_bytes(cipher.update(block.to_bytes(BLOCK_BYTES, "little")), "little")
+    return int.from_bytes(_cipher(key).update(block.to_bytes(BLOCK_BYTES, "little")), "little")
+
+
+@lru_cache
+def _cipher(key: bytes) -> CipherContext:
+    """AES under a key; a block does not depend on those before it."""
+    return Cipher(algorithms.AES(key), modes.ECB()).encryptor()
 
 
 def tree_hash(key: bytes, block: int) -> int:
