@@ -90,8 +90,8 @@ def toss(
         start = sum(len(each) for each in spent)
         spent.append([0] * size)
         part = [[row[start : start + size] for row in member] for member in made]
-        joined = ([[bit for row in member for bit in row] for member in side] for side in (x, y))
-        found = and_bits(*joined, part, names, None if opened else last_sent)
+        one, other = ([[bit for row in m for bit in row] for m in side] for side in (x, y))
+        found = and_bits(one, other, part, names, None if opened else last_sent)
         opened.append(found["messages"])
         return [[each[k : k + count] for k in range(0, size, count)] for each in found["shares"]]
 
@@ -103,8 +103,8 @@ def toss(
     # leaves: two neighbouring bits u', u'' take one product for both [<] and [=]
     pairs = width // 2
     product = multiply([m[: 2 * pairs : 2] for m in u], [m[1 : 2 * pairs : 2] for m in u])
-    less = [[] for _ in seeds]
-    same = [[] for _ in seeds]
+    less: list[list[Row]] = [[] for _ in seeds]
+    same: list[list[Row]] = [[] for _ in seeds]
     for member, bits in enumerate(u):
         one = [int(member == 0)] * count
         for k in range(pairs):

@@ -97,7 +97,8 @@ def garble_edge(
     colored = [[label ^ ((label & 1) ^ c) * delta for label in labels] for c in (0, 1)]
     h_0, h_1 = (pads(elements, each, 2 * ands, edge, key, ring) for each in colored)
     shares = [each["constant"] for each in circuit["sums"]]
-    rho, sent = [], []
+    rho: list[int] = []
+    sent = []
     for number, element in enumerate(elements):
         p = labels[element["wire"]] & 1
         if element["kind"] == "switch":

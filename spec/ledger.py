@@ -161,7 +161,7 @@ def run(
     return lines
 
 
-TRANSITIONS = {
+TRANSITIONS: dict[str, Any] = {
     each.__name__: each
     for each in (
         reserve,

@@ -15,7 +15,6 @@ from typing import Any
 from spec import dcf
 from spec.masked_plan import (
     Plan,
-    compared_bits,
     layers,
     products_of_bits,
     products_of_numbers,
@@ -82,14 +81,14 @@ def deal(plan: Plan, masks: Masks, seeds: list[bytes], hash_key: bytes) -> list[
         rows = zip(
             difference(plan, masks, number), *(part["roots"][gate] for part in parts), strict=True
         )
-        width = compared_bits(plan, number)
+        width = plan["compared"][number]
         keys += dcf.encode([dcf.generate(width, r, [a, b], hash_key) for r, a, b in rows])
     # the mask of an opened bit: ⊕ of all σ, and msb(r) where the bit is a sign
     secret = []
     for number, (_, _, sign) in enumerate(plan["bits"]):
         tops = [0] * count
         if sign >= 0:
-            tops = [r >> compared_bits(plan, sign) - 1 for r in difference(plan, masks, sign)]
+            tops = [r >> plan["compared"][sign] - 1 for r in difference(plan, masks, sign)]
         rows = zip(parts[0]["sigma"][number], parts[1]["sigma"][number], tops, strict=True)
         secret.append([one ^ other ^ top for one, other, top in rows])
     numbers = [
@@ -130,7 +129,7 @@ def _pairs(one: Rows, other: Rows) -> list[tuple[int, int]]:
 
 def difference(plan: Plan, values: Masks, wire: int) -> list[int]:
     """The first end's number less the second one's, or of their masks, modulo 2^bits."""
-    modulus = 1 << compared_bits(plan, wire)
+    modulus = 1 << plan["compared"][wire]
     return [
         (one - other) % modulus for one, other in zip(values[0][wire], values[1][wire], strict=True)
     ]
@@ -138,7 +137,7 @@ def difference(plan: Plan, values: Masks, wire: int) -> list[int]:
 
 def read(plan: Plan, data: bytes, party: int, count: int) -> dict[str, Any]:
     """A party's material: the keys of its gates, and the last party's shares."""
-    widths = [compared_bits(plan, number) for number in plan["gates"]]
+    widths = [plan["compared"][number] for number in plan["gates"]]
     sizes = [count * (16 * dcf.levels(width) + 12) for width in widths]
     due, bits = sum(sizes), len(products_of_bits(plan)) * count
     numbers = len(products_of_numbers(plan)) * count

@@ -18,7 +18,6 @@ from spec import dcf
 from spec.masked_dealing import Masks, deal, difference, expand, read, record_masks
 from spec.masked_plan import (
     Plan,
-    compared_bits,
     factor,
     layers,
     plan_of,
@@ -53,9 +52,9 @@ def bit_share(
     if kind.startswith("gate"):
         # Boyle et al. 2021, Eval<: a key of its own for each edge
         d = difference(plan, masked, plan["gates"][where])
-        width = compared_bits(plan, plan["gates"][where])
-        rows = zip(party["keys"][where], d, party["roots"][where], strict=True)
-        both = [dcf.evaluate(party["number"], width, *row, key) for row in rows]
+        width = plan["compared"][plan["gates"][where]]
+        gates = zip(party["keys"][where], d, party["roots"][where], strict=True)
+        both = [dcf.evaluate(party["number"], width, *gate, key) for gate in gates]
         return [bits[0 if kind == "gate less" else 1] for bits in both]
     if kind == "and":
         shares = [0] * count
@@ -69,7 +68,7 @@ def bit_share(
         shares = [table_bit(row, kind, place) for row, place in rows]
     if sign >= 0 and party["number"] == 0:
         # [d < 0] = msb(d̂) ⊕ msb(r) ⊕ borrow: the first party adds the public bit
-        top = compared_bits(plan, sign) - 1
+        top = plan["compared"][sign] - 1
         tops = [value >> top for value in difference(plan, masked, sign)]
         shares = [share ^ top for share, top in zip(shares, tops, strict=True)]
     return shares

@@ -5,6 +5,7 @@ Sinh & Ramon 2025, section 3, leaves the evaluation of f to a functionality F_f.
 
     ring      bits of the ring of the sum
     wires     for each number of a record that is sent masked, its bits
+    compared  the bits of a wire's difference between the two ends of the pair
     tables    [wire, low, size]: the one-hot row of bits low … low + size − 1 of a mask
     gates     wires that are compared by a key of `dcf.py`
     bits      [kind, where, sign]. kind "less" or "equal" of a table, "gate less" or "gate equal" of
@@ -12,13 +13,11 @@ Sinh & Ramon 2025, section 3, leaves the evaluation of f to a functionality F_f.
               whose masked msb is part of the bit; −1 for none
     terms     [coefficient, bits, factors]; a factor is a list of [end, wire, coefficient]
     constant  what is added once; local: each end's coefficient of its own wire 0
-
-A wire is compared by its difference between the two ends of the pair, modulo 2^bits.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 Plan = dict[str, Any]
@@ -45,7 +44,7 @@ def _number(items: list[Any], item: Any) -> int:
 
 def _compare(plan: Plan, wire: int, kind: str, by_key: bool) -> int:
     """The number of the bit [d < 0] or [d = 0]."""
-    cut = pieces(plan["wires"][wire] - 1)
+    cut = pieces(plan["compared"][wire] - 1)
     sign = wire if kind == "less" else -1
     if by_key and len(cut) > 1:
         gate = _number(plan["gates"], wire)
@@ -66,7 +65,8 @@ def _compare(plan: Plan, wire: int, kind: str, by_key: bool) -> int:
 def _empty(ring: int, wires: list[int]) -> Plan:
     return {
         "ring": ring,
-        "wires": wires,
+        "wires": list(wires),
+        "compared": list(wires),
         "tables": [],
         "gates": [],
         "bits": [],
@@ -91,7 +91,6 @@ def gini_plan(ring: int, width: int) -> Plan:
     plan = _empty(ring, [width])
     less = _compare(plan, 0, "less", False)
     plan["wires"] = [ring]
-    plan["compared"] = [width]
     plan["terms"] = [[1, [less], [[[0, 0, -2], [1, 0, 2]]]]]
     plan["local"] = [1, -1]
     return plan
@@ -107,24 +106,15 @@ def kendall_plan(ring: int, widths: list[int], by_keys: bool) -> Plan:
     equal_y = _compare(plan, 1, "equal", by_keys)
     less_y = _compare(plan, 1, "less", by_keys)
     less_x = _compare(plan, 0, "less", by_keys)
-    of_x, of_y = (
-        [[1, []], [-1, [equal_x]], [-2, [less_x]]],
-        [[1, []], [-1, [equal_y]], [-2, [less_y]]],
-    )
-    for one, bits in of_x:
-        for other, more in of_y:
-            if bits or more:
-                plan["terms"].append([one * other, sorted(bits + more), []])
+    of_x: list[tuple[int, list[int]]] = [(1, []), (-1, [equal_x]), (-2, [less_x])]
+    of_y: list[tuple[int, list[int]]] = [(1, []), (-1, [equal_y]), (-2, [less_y])]
+    for (one, bits), (other, more) in list(product(of_x, of_y))[1:]:
+        plan["terms"].append([one * other, sorted(bits + more), []])
     plan["constant"] = 1
     return plan
 
 
 # --- what follows from a plan ---
-
-
-def compared_bits(plan: Plan, wire: int) -> int:
-    """The bits of a wire's difference; fewer than the wire's where it is a factor as well."""
-    return plan.get("compared", plan["wires"])[wire]
 
 
 def layers(plan: Plan) -> list[list[int]]:

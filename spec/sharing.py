@@ -7,6 +7,8 @@ because sums of integers need carries, which the paper's field F_{2^ℓ} does no
 
 from __future__ import annotations
 
+from typing import Any
+
 from spec.prg import pack, unpack
 from spec.vectors import require
 
@@ -55,7 +57,7 @@ def and_bits(
     triples: list[list[list[int]]],
     names: list[str],
     last_sent: bytes | None = None,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """XOR shares of x ∧ y among several parties, by one opening. Beaver 1991.
 
     Args: x, y: of each party its shares of n bits. triples: of each party its shares of n random

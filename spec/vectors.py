@@ -59,7 +59,8 @@ def document(part: ModuleType, cases: ModuleType) -> Arguments:
     """All vectors of a part, with what its functions return or refuse."""
 
     def call(function: str, given: Arguments) -> Any:
-        return getattr(cases, function, getattr(part, function, None))(**given)
+        module = cases if hasattr(cases, function) else part
+        return getattr(module, function)(**given)
 
     good, bad = [], []
     for function, name, given in cases.GOOD:

@@ -7,9 +7,9 @@ from typing import Any
 from nacl import bindings as sodium
 
 from spec.base_transfers import base_transfers
-from spec.vectors import Bad, Good, counting
+from spec.vectors import Arguments, Bad, Good, counting
 
-BASE = {
+BASE: Arguments = {
     "session": counting(1, 16),
     "sender_seed": counting(2),
     "receiver_seed": counting(5),

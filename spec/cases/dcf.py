@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec.dcf import encode, evaluate, generate
-from spec.vectors import Bad, Good, counting
+from spec.vectors import Arguments, Bad, Good, counting
 
 
 def gates(
@@ -28,7 +28,7 @@ def _blocks(*labels: int) -> list[int]:
     return [int.from_bytes(counting(label, 16), "little") for label in labels]
 
 
-GATES = {
+GATES: Arguments = {
     "width": 8,
     "masks": [0, 77, 200, 255],
     "masked": [200, 77, 199, 0],

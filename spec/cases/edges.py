@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec.edges import edge_count
-from spec.vectors import Bad, Good, counting
+from spec.vectors import Arguments, Bad, Good, counting
 
 
 def edge_counts(rules: list[str], records: int, degree: int) -> list[int]:
@@ -14,7 +14,7 @@ def edge_counts(rules: list[str], records: int, degree: int) -> list[int]:
 SEED = counting(3)
 
 
-def _study(rule: str, counts: list[int], degree: int = 2, sampling: str = "balanced") -> dict:
+def _study(rule: str, counts: list[int], degree: int = 2, sampling: str = "balanced") -> Arguments:
     return {
         "seed": SEED,
         "rule": rule,

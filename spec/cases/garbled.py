@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec.garbled import pair
-from spec.vectors import Bad, Good, counting
+from spec.vectors import Arguments, Bad, Good, counting
 
 
 def labels_of(count: int) -> list[list[int]]:
@@ -16,7 +16,7 @@ def labels_of(count: int) -> list[list[int]]:
 COMPARE = [["xor", 0, 2], ["xor", 1, 3], ["and", 4, 2], ["xor", 3, 6], ["and", 5, 7], ["xor", 8, 6]]
 TIMES = [["and", 9, wire] for wire in range(4)]
 DIFFERENCE = [[0, 1], [1, 2], [2, -1], [3, -2]]
-GINI = {
+GINI: Arguments = {
     "inputs": 4,
     "gates": COMPARE + TIMES,
     "sums": [
@@ -27,7 +27,7 @@ GINI = {
         {"constant": 0, "terms": [[9, 1]]},
     ],
 }
-PAIR = {
+PAIR: Arguments = {
     "circuit": GINI,
     "ring": 32,
     "bits": [[0, 1, 1], [1, 1, 0], [0, 1, 0], [1, 0, 1]],
@@ -39,7 +39,7 @@ PAIR = {
 }
 SENT = pair(**PAIR)["garbled"]
 LABELS = [int.from_bytes(counting(n, 16), "little") for n in range(4)]
-EDGES = {
+EDGES: Arguments = {
     "circuit": {**GINI, "sums": [{"constant": -2, "terms": [[6, 3], [9, -1], [11, 5]]}]},
     "ring": 64,
     "delta": LABELS[3] | 1,

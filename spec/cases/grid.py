@@ -9,7 +9,7 @@ from spec.cases.joint_seed import ATTEMPT, OWNS
 from spec.grid import inner_products, run, total_statement
 from spec.joint_seed import sign
 from spec.transfers import fresh_delta, set_up
-from spec.vectors import Bad, Good, counting
+from spec.vectors import Arguments, Bad, Good, counting
 
 
 def products(
@@ -29,7 +29,7 @@ def signs(x: int, y: int, u: int, v: int) -> int:
 CELLS = list(product(range(2), range(3)))
 MATRIX = [[signs(*one, *other) for other in CELLS] for one in CELLS]
 """The cell of a record (x, y) is 3·x + y."""
-RUN = {
+RUN: Arguments = {
     "matrix": MATRIX,
     "ring": 32,
     "attempt": ATTEMPT,
@@ -42,7 +42,7 @@ RUN = {
 TOTAL = run(**RUN)["total"]
 OTHER_TOTAL = bytes([TOTAL[0] ^ 1]) + TOTAL[1:]
 KEY, NONCE = RUN["signing"][2]
-PRODUCTS = {
+PRODUCTS: Arguments = {
     "vectors": [[3, 2**64 - 5, 0, 2**63], [1, 2, 3, 4], [2**40, 7, 7, 0]],
     "numbers": [0, 5, 7, 2],
     "bits": 3,

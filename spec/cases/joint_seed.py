@@ -14,7 +14,7 @@ from spec.joint_seed import (
     propose,
     sign,
 )
-from spec.vectors import Bad, Good, counting
+from spec.vectors import Arguments, Bad, Good, counting
 
 
 def _own(number: int) -> Own:
@@ -37,8 +37,8 @@ OWNS = [_own(number) for number in range(3)]
 NAMES = [own["name"] for own in OWNS]
 OPENINGS = [own["opening"] for own in OWNS]
 MEMBERS = [propose(STUDY, own) for own in OWNS]
-AGREE = {"study": STUDY, "own": OWNS[0], "names": NAMES, "relay": "coordinator"}
-PREPARE = {
+AGREE: Arguments = {"study": STUDY, "own": OWNS[0], "names": NAMES, "relay": "coordinator"}
+PREPARE: Arguments = {
     "study": STUDY,
     "members": MEMBERS,
     "openings": OPENINGS,
@@ -46,7 +46,7 @@ PREPARE = {
     "relay": "coordinator",
 }
 ATTEMPT = attempt_id(STUDY, MEMBERS, OPENINGS)
-EVALUATE = {
+EVALUATE: Arguments = {
     "attempt": ATTEMPT,
     "members": MEMBERS,
     "signatures": [_signed_again(n, attempt_statement(ATTEMPT)) for n in range(3)],

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from spec.masked_pairs import chunk
-from spec.vectors import Bad, Good, counting
+from spec.vectors import Arguments, Bad, Good, counting
 
-PAIRS = {
+PAIRS: Arguments = {
     "kernel": "kendall",
     "bounds": [[0, 7], [-4, 3]],
     "ring": 32,
@@ -15,13 +15,13 @@ PAIRS = {
     "chunk_seeds": [counting(7), counting(11)],
     "hash_key": counting(2, 16),
 }
-WIDE = {
+WIDE: Arguments = {
     **PAIRS,
     "bounds": [[0, 7], [0, 131071]],
     "records": [[[1, 7, 3], [131071, 4096, 70000]], [[6, 7, 2], [0, 4096, 70001]]],
 }
-SINGLE = {**PAIRS, "bounds": [[0, 7]], "records": [[[1, 7, 3]], [[6, 7, 2]]]}
-PRODUCT = {**SINGLE, "kernel": "product"}
+SINGLE: Arguments = {**PAIRS, "bounds": [[0, 7]], "records": [[[1, 7, 3]], [[6, 7, 2]]]}
+PRODUCT: Arguments = {**SINGLE, "kernel": "product"}
 MATERIAL = chunk(**PRODUCT)["material"][1]
 SENT = chunk(**PAIRS)["messages"][1]["payload"]
 GOOD: Good = [

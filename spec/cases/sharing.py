@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from spec.vectors import Bad, Good
+from spec.vectors import Arguments, Bad, Good
 
 TRIPLES = [
     [[1, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 1, 1, 0]],
     [[0, 0, 1, 0, 1], [1, 1, 0, 0, 1], [0, 0, 0, 1, 1]],
     [[1, 1, 0, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 1, 0]],
 ]
-ANDS = {
+ANDS: Arguments = {
     "x": [[0, 1, 1, 0, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 0]],
     "y": [[1, 1, 0, 0, 1], [0, 0, 1, 0, 0], [0, 0, 0, 1, 1]],
     "triples": TRIPLES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spec.transfers import correlated, fresh_delta, multiples, set_up
-from spec.vectors import Bad, Good, counting
+from spec.vectors import Arguments, Bad, Good, counting
 
 
 def products(numbers: list[int], width: int, **given: Any) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def products(numbers: list[int], width: int, **given: Any) -> dict[str, Any]:
     return multiples(channel, numbers, given["choices"], width)
 
 
-CORRELATED = {
+CORRELATED: Arguments = {
     "session": counting(3, 16),
     "fold": 2,
     "delta_seed": counting(4),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec.vectors import Bad, Good, counting
+from spec.vectors import Arguments, Bad, Good, counting
 from spec.zero_shares import public_key
 
 
@@ -13,7 +13,7 @@ def public_keys(secrets: list[bytes]) -> list[bytes]:
 
 SECRETS = [counting(1), counting(5), counting(9)]
 NAMES = ["north", "south", "west"]
-GIVEN = {
+GIVEN: Arguments = {
     "names": NAMES,
     "secrets": SECRETS,
     "attempt": counting(3),
