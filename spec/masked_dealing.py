@@ -27,6 +27,16 @@ Masks = list[Rows]
 """Of each end of the pair, for each wire, the mask of its record in each edge."""
 
 
+def chunk_seed(node_seed: bytes, owners: list[int], number: int) -> bytes:
+    """The seed of a node's part in one chunk of one cell, so that nothing dealt serves two."""
+    return derive(node_seed, "chunk", len(owners), *owners, number)
+
+
+def tree_key(attempt: bytes) -> bytes:
+    """The public key of the trees' hash, another one in each attempt."""
+    return derive(attempt, "ggm")[:16]
+
+
 def record_masks(plan: Plan, mask_seed: bytes, records: int) -> Rows:
     """The masks of a node's records: for each wire one of each record."""
     rows = []

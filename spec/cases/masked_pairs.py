@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from spec.cases.joint_seed import ATTEMPT
+from spec.masked_dealing import chunk_seed, tree_key
 from spec.masked_pairs import chunk
 from spec.vectors import Arguments, Bad, Good, counting
+
+
+def seeds(attempt: bytes, node_seed: bytes, owners: list[int], number: int) -> dict[str, bytes]:
+    """What an attempt and a node's seed give for one chunk."""
+    key = tree_key(attempt)
+    return {"tree_key": key, "chunk_seed": chunk_seed(node_seed, owners, number)}
+
 
 PAIRS: Arguments = {
     "kernel": "kendall",
@@ -24,7 +33,9 @@ SINGLE: Arguments = {**PAIRS, "bounds": [[0, 7]], "records": [[[1, 7, 3]], [[6, 
 PRODUCT: Arguments = {**SINGLE, "kernel": "product"}
 MATERIAL = chunk(**PRODUCT)["material"][1]
 SENT = chunk(**PAIRS)["messages"][1]["payload"]
+SEEDS: Arguments = {"attempt": ATTEMPT, "node_seed": counting(7), "owners": [0, 2], "number": 5}
 GOOD: Good = [
+    ("seeds", "seeds of a chunk", SEEDS),
     ("chunk", "products need no round", PRODUCT),
     ("chunk", "mean difference", {**SINGLE, "kernel": "gini"}),
     ("chunk", "Kendall by one table a field", PAIRS),

@@ -7,14 +7,19 @@ from itertools import product
 import numpy as np
 import pytest
 
+from spec.cases.joint_seed import MEMBERS, OPENINGS, STUDY
 from spec.cases.masked_pairs import PAIRS
 from spec.masked_pairs import chunk as chunk_of_spec
 from tests.spec.replaying import replaced, replay_tests
+from tests.spec.studies import study_of
+from tests.spec.test_joint_seed import member_of
 from tests.support.fields import number_field
 from tests.support.studies import GINI, KENDALL
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import run_in_memory
+from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.dealing import deal_chunk
@@ -92,8 +97,18 @@ def chunk(
     }
 
 
+def seeds(attempt, node_seed, owners, number):
+    study = study_of(STUDY, [each["name"] for each in MEMBERS])
+    made = SharedAttempt(study, [member_of(each) for each in MEMBERS], OPENINGS, Ring(32))
+    assert made.id == attempt
+    return {
+        "tree_key": made.tree_hash().key,
+        "chunk_seed": made.chunk_seed(node_seed, Chunk(tuple(owners), number, 0, 1)),
+    }
+
+
 test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
-    "masked_pairs", {"chunk": chunk}
+    "masked_pairs", {"chunk": chunk, "seeds": seeds}
 )
 
 
