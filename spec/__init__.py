@@ -23,6 +23,7 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `grid.py` | sums over all pairs by tables, with a dealer and without one |
 | `noise.py` | discrete Laplace: each node's own Polya, and the law of a committee's coins |
 | `coins.py` | the committee's coins, by transfers |
+| `dealt_coins.py` | the committee's coins, from a dealer's rows |
 | `zero_shares.py` | pairwise masks of the released shares |
 | `ledger.py` | a node's budget as a state machine: reserve, hold, charge, release, replay |
 | `cases/` | the vectors' inputs |

@@ -27,6 +27,7 @@ PARTS = (
     "grid",
     "noise",
     "coins",
+    "dealt_coins",
     "zero_shares",
     "ledger",
 )

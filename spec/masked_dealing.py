@@ -1,4 +1,4 @@
-"""The dealer's part of a pair under masks, and what the parties expand from its seeds.
+"""The dealer's part under masks, and what the parties expand from its seeds.
 
 Sinh & Ramon 2025, A.3: in an offline phase, before any data, correlated randomness is made. The
 dealer knows all masks and sees nothing that is made from data. It gives each node a seed. All
@@ -46,6 +46,11 @@ def record_masks(plan: Plan, mask_seed: bytes, records: int) -> Rows:
     return rows
 
 
+def flat(rows: Rows) -> list[int]:
+    """All rows, one behind the other."""
+    return [item for row in rows for item in row]
+
+
 def in_rows(items: list[int], count: int) -> Rows:
     """A list cut into rows of `count`."""
     return [items[start : start + count] for start in range(0, len(items), count)]
@@ -54,6 +59,7 @@ def in_rows(items: list[int], count: int) -> Rows:
 def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
     """What a party expands from its chunk seed; the last party uses the first two only.
 
+    places: its mask of a number that all parties open together (`dealt_coins.py`).
     roots: a block for each gate. sigma: the party's mask of each bit that is opened. numbers,
     tables, bits: its shares of products of masks, of one-hot rows, and of conjunctions.
     """
@@ -64,7 +70,9 @@ def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
     numbers = words(derive(seed, "elements"), len(products_of_numbers(plan)) * count, plan["ring"])
     size = (count + 7) // 8
     loose = stream(derive(seed, "bits"), len(products_of_bits(plan)) * size)
+    places = words(derive(seed, "places"), count)
     return {
+        "places": [word % (1 << plan["compared"][0]) for word in places],
         "roots": in_rows(blocks, count),
         "sigma": dict(zip(opened, sigma, strict=True)),
         "numbers": in_rows(numbers, count),
@@ -80,7 +88,7 @@ def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
 
 
 def deal(plan: Plan, masks: Masks, seeds: list[bytes], hash_key: bytes) -> list[bytes]:
-    """The dealer's messages to both parties for one chunk of edges.
+    """The dealer's messages to all parties for one chunk of edges.
 
     Args: seeds: of each party, for this chunk. hash_key: of the trees' hash.
     """
@@ -99,8 +107,8 @@ def deal(plan: Plan, masks: Masks, seeds: list[bytes], hash_key: bytes) -> list[
         tops = [0] * count
         if sign >= 0:
             tops = [r >> plan["compared"][sign] - 1 for r in difference(plan, masks, sign)]
-        rows = zip(parts[0]["sigma"][number], parts[1]["sigma"][number], tops, strict=True)
-        secret.append([one ^ other ^ top for one, other, top in rows])
+        rows = zip(*(part["sigma"][number] for part in parts), tops, strict=True)
+        secret.append([sum(bits) % 2 for bits in rows])
     numbers = [
         [_product(bits, forms, secret, masks, edge) for edge in range(count)]
         for bits, forms in products_of_numbers(plan)
@@ -114,13 +122,16 @@ def deal(plan: Plan, masks: Masks, seeds: list[bytes], hash_key: bytes) -> list[
         for part in products_of_bits(plan)
     ]
     # Sinh & Ramon 2025, A.2: the last share is what is missing in the others
-    known, modulus = parts[0], 1 << plan["ring"]
-    missing = [(a - b) % modulus for a, b in _pairs(numbers, known["numbers"])]
-    both = zip(tables, known["tables"], strict=True)
-    rest = [[a ^ b for a, b in zip(*rows, strict=True)] for rows in both]
-    bits = [a ^ b for a, b in _pairs(conjunctions, known["bits"])]
-    shares = pack(missing, plan["ring"]) + write_tables(plan, rest) + pack(bits, 1)
-    return [keys, keys + shares]
+    for part in parts[:-1]:
+        rest = zip(numbers, part["numbers"], strict=True)
+        numbers = [
+            [(a - b) % (1 << plan["ring"]) for a, b in zip(*pair, strict=True)] for pair in rest
+        ]
+        tables = xor_rows(tables, part["tables"])
+        conjunctions = xor_rows(conjunctions, part["bits"])
+    shares = pack(flat(numbers), plan["ring"]) + write_tables(plan, tables)
+    shares += pack(flat(conjunctions), 1)
+    return [keys] * (len(seeds) - 1) + [keys + shares]
 
 
 def _product(bits: Any, forms: Any, secret: Rows, masks: Masks, edge: int) -> int:
@@ -133,8 +144,10 @@ def _product(bits: Any, forms: Any, secret: Rows, masks: Masks, edge: int) -> in
     return value
 
 
-def _pairs(one: Rows, other: Rows) -> list[tuple[int, int]]:
-    return [pair for rows in zip(one, other, strict=True) for pair in zip(*rows, strict=True)]
+def xor_rows(one: Rows, other: Rows) -> Rows:
+    """⊕, item by item."""
+    pairs = zip(one, other, strict=True)
+    return [[a ^ b for a, b in zip(*rows, strict=True)] for rows in pairs]
 
 
 def difference(plan: Plan, values: Masks, wire: int) -> list[int]:
@@ -145,20 +158,20 @@ def difference(plan: Plan, values: Masks, wire: int) -> list[int]:
     ]
 
 
-def read(plan: Plan, data: bytes, party: int, count: int) -> dict[str, Any]:
+def read(plan: Plan, data: bytes, is_last: bool, count: int) -> dict[str, Any]:
     """A party's material: the keys of its gates, and the last party's shares."""
     widths = [plan["compared"][number] for number in plan["gates"]]
     sizes = [count * (16 * dcf.levels(width) + 12) for width in widths]
     due, bits = sum(sizes), len(products_of_bits(plan)) * count
     numbers = len(products_of_numbers(plan)) * count
-    if party == 1:
+    if is_last:
         due += numbers * plan["ring"] // 8 + table_bytes(plan, count) + (bits + 7) // 8
     require(len(data) == due, "length of material")
     found: dict[str, Any] = {"keys": []}
     for width, size in zip(widths, sizes, strict=True):
         found["keys"].append(dcf.decode(data[:size], width, count))
         data = data[size:]
-    if party == 1:
+    if is_last:
         size = numbers * plan["ring"] // 8
         found["numbers"] = in_rows(unpack(data[:size], numbers, plan["ring"]), count)
         found["tables"] = read_tables(plan, data[size:], count)

@@ -29,6 +29,7 @@ from spec.prg import derive, pack, unpack
 from spec.sharing import decode
 from spec.vectors import Refused, require
 
+NAMES = ("north", "south")
 Party = dict[str, Any]
 """A party's material, seeds expanded: number, keys, roots, sigma, numbers, tables, bits; masks: of
 its own records; own: its own records' wire 0."""
@@ -88,17 +89,23 @@ def _conjunction(
     return shares
 
 
-def output_share(plan: Plan, party: Party, masked: Masks, opened: dict[int, list[int]]) -> int:
-    """A party's share of the sum of f over all edges, by no message.
+def output_share(
+    plan: Plan,
+    party: Party,
+    masked: Masks,
+    opened: dict[int, list[int]],
+    weights: list[int] | None = None,
+) -> int:
+    """A party's share of the sum of f over all edges, by no message. Args: weights: of each edge.
 
     With b = m + (1 − 2m)·s and x = x̂ − r a term is a sum of public numbers times products of masks.
     """
     total, count = 0, len(masked[0][0])
     dealt = dict(zip(products_of_numbers(plan), party["numbers"], strict=True))
     for edge in range(count):
-        if party["number"] == 0:
-            total += plan["constant"]
-        total += plan["local"][party["number"]] * party["own"][edge]
+        share = plan["constant"] if party["number"] == 0 else 0
+        if plan["local"]:
+            share += plan["local"][party["number"]] * party["own"][edge]
         for coefficient, bits, factors in plan["terms"]:
             forms = [factor(form) for form in factors]
             for part, some in product(subsets(sorted(bits)), subsets(forms)):
@@ -109,7 +116,8 @@ def output_share(plan: Plan, party: Party, masked: Masks, opened: dict[int, list
                 for form in forms:
                     value = sum(c * masked[place % 2][place // 2][edge] for place, c in form)
                     public *= -1 if form in some else value
-                total += public * _secret(party, part, some, dealt, edge)
+                share += public * _secret(party, part, some, dealt, edge)
+        total += share * (weights[edge] if weights else 1)
     return total % (1 << plan["ring"])
 
 
@@ -159,7 +167,7 @@ def chunk(
     parties = []
     for number in (0, 1):
         expanded = expand(plan, chunk_seeds[number], count)
-        parties.append(expanded | read(plan, dealt[number], number, count))
+        parties.append(expanded | read(plan, dealt[number], number == 1, count))
         parties[number] |= {"number": number, "masks": masks[number], "own": records[number][0]}
     # a round a layer: open bits under their masks
     opened: dict[int, list[int]] = {}
@@ -175,7 +183,7 @@ def chunk(
             if sent is not None and party["number"] == 1 and turn == 1:
                 payload = sent
             messages.append({"round": turn, "party": party["number"], "payload": payload})
-            came.append(read_bits(payload, len(bits), party["number"]))
+            came.append(read_bits(payload, len(bits), NAMES[party["number"]]))
         for place, number in enumerate(layer):
             part = slice(place * count, (place + 1) * count)
             opened[number] = [a ^ b for a, b in zip(came[0][part], came[1][part], strict=True)]
@@ -190,9 +198,8 @@ def chunk(
     }
 
 
-def read_bits(payload: bytes, count: int, sender: int) -> list[int]:
-    """The bits of an opening."""
-    name = ("north", "south")[sender]
+def read_bits(payload: bytes, count: int, name: str) -> list[int]:
+    """The bits of an opening. Args: name: of its sender."""
     require(len(payload) == (count + 7) // 8, "length of opened bits", name)
     try:
         return unpack(payload, count, 1)

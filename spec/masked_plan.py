@@ -12,7 +12,7 @@ Sinh & Ramon 2025, section 3, leaves the evaluation of f to a functionality F_f.
               a gate, or "and": the exclusive or of conjunctions of earlier bits. sign: the wire
               whose masked msb is part of the bit; −1 for none
     terms     [coefficient, bits, factors]; a factor is a list of [end, wire, coefficient]
-    constant  what is added once; local: each end's coefficient of its own wire 0
+    constant  what is added once; local: each end's coefficient of its own wire 0, if any
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def _compare(plan: Plan, wire: int, kind: str, by_key: bool) -> int:
     return _number(plan["bits"], ["and", borrow, sign])
 
 
-def _empty(ring: int, wires: list[int]) -> Plan:
+def empty_plan(ring: int, wires: list[int]) -> Plan:
+    """A plan without anything to compute."""
     return {
         "ring": ring,
         "wires": list(wires),
@@ -72,13 +73,13 @@ def _empty(ring: int, wires: list[int]) -> Plan:
         "bits": [],
         "terms": [],
         "constant": 0,
-        "local": [0, 0],
+        "local": [],
     }
 
 
 def product_plan(ring: int) -> Plan:
     """f(a, b) = a.x · b.x. It takes no round."""
-    plan = _empty(ring, [ring])
+    plan = empty_plan(ring, [ring])
     plan["terms"] = [[1, [], [[[0, 0, 1]], [[1, 0, 1]]]]]
     return plan
 
@@ -88,7 +89,7 @@ def gini_plan(ring: int, width: int) -> Plan:
 
     Args: width: so many bits that |d| < 2^(width − 1).
     """
-    plan = _empty(ring, [width])
+    plan = empty_plan(ring, [width])
     less = _compare(plan, 0, "less", False)
     plan["wires"] = [ring]
     plan["terms"] = [[1, [less], [[[0, 0, -2], [1, 0, 2]]]]]
@@ -101,7 +102,7 @@ def kendall_plan(ring: int, widths: list[int], by_keys: bool) -> Plan:
 
     Paper: Sinh & Ramon 2025, A.5.1. Args: by_keys: a study of few edges; wide numbers take keys.
     """
-    plan = _empty(ring, widths)
+    plan = empty_plan(ring, widths)
     equal_x = _compare(plan, 0, "equal", by_keys)
     equal_y = _compare(plan, 1, "equal", by_keys)
     less_y = _compare(plan, 1, "less", by_keys)
@@ -118,10 +119,13 @@ def kendall_plan(ring: int, widths: list[int], by_keys: bool) -> Plan:
 
 
 def layers(plan: Plan) -> list[list[int]]:
-    """The bits that each round opens: functions of opened bits come a round later."""
-    late = [bit[0] == "and" for bit in plan["bits"]]
-    rounds = [[n for n, is_late in enumerate(late) if is_late == turn] for turn in (False, True)]
-    return [each for each in rounds if each]
+    """The bits that each round opens: a function of opened bits comes after those that it reads."""
+    depths: list[int] = []
+    for kind, where, _ in plan["bits"]:
+        read = [depths[bit] for part in where for bit in part] if kind == "and" else [-1]
+        depths.append(1 + max(read))
+    turns = range(1 + max(depths, default=-1))
+    return [[bit for bit, depth in enumerate(depths) if depth == turn] for turn in turns]
 
 
 def subsets(items: Any) -> list[Any]:
