@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from spec.vectors import document
+from spec.cases.vectors import document
 
 FOLDER = Path(__file__).parent / "vectors"
 PARTS = (
@@ -23,6 +23,7 @@ PARTS = (
     "masked_pairs",
     "base_transfers",
     "transfers",
+    "checked_transfers",
     "garbled",
     "grid",
     "noise",

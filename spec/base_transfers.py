@@ -13,7 +13,7 @@ from typing import Any
 from nacl import bindings as sodium
 
 from spec.prg import derive, digest, stream
-from spec.vectors import require
+from spec.refused import require
 
 
 def scalars(seed: bytes, side: str, count: int) -> list[bytes]:

@@ -20,7 +20,7 @@ tables of the bits that are left.
 from __future__ import annotations
 
 from spec.prg import tree_hash
-from spec.vectors import require
+from spec.refused import require
 
 LEAF_BITS = 5
 Key = tuple[list[int], bytes]

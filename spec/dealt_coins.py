@@ -18,8 +18,8 @@ from spec.masked_dealing import deal, expand, read
 from spec.masked_pairs import bit_share, output_share, read_bits
 from spec.masked_plan import Plan, empty_plan, layers
 from spec.prg import pack, unpack
+from spec.refused import require
 from spec.sharing import decode
-from spec.vectors import require
 
 WIDTH, PIECE, FAN = 64, 4, 4
 """Bits of a number and of a piece, and the pieces that one round combines into one."""

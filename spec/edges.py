@@ -18,7 +18,7 @@ from math import comb, gcd
 
 from spec.levelling import Edge, every_set, level, random_edges
 from spec.prg import derive
-from spec.vectors import require
+from spec.refused import require
 from spec.words import Draw, random_order, reader
 
 Cells = list[dict[str, list[int] | list[Edge]]]

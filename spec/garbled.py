@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import Any
 
 from spec.prg import aes, tree_hash
+from spec.refused import require
 from spec.transfers import extend, fresh_delta, set_up
-from spec.vectors import require
 
 Circuit = dict[str, Any]
 Element = dict[str, Any]
@@ -205,7 +205,7 @@ def pair(
     of Δ, of the transfers' sender, who garbles, and of their receiver.
     """
     count = len(bits[0])
-    channel = set_up(session, 4, fresh_delta(seeds[0]), *seeds[1:])
+    channel = set_up(session, 4, fresh_delta(seeds[0]), seeds[1], seeds[2])
     theirs = extend(channel, [bit for row in bits[len(own_labels) :] for bit in row])
     # the evaluator's label of bit 0 is the transfer's block q, and its active label is t = q ⊕ b·Δ
     q, t = (

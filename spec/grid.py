@@ -18,9 +18,9 @@ from typing import Any
 
 from spec.joint_seed import is_signature, point, sign
 from spec.prg import derive, digest, pack, unpack, words
+from spec.refused import require
 from spec.sharing import decode, share
 from spec.transfers import extend, pads
-from spec.vectors import require
 
 Matrix = list[list[int]]
 Table = list[int]

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from spec.prg import digest
-from spec.vectors import require
+from spec.refused import require
 from spec.zero_shares import public_key
 
 Member = dict[str, Any]

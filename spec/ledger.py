@@ -17,7 +17,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from spec.vectors import require
+from spec.refused import require
 
 State = dict[str, Any]
 """epsilon, delta, hold_seconds: the totals, and how long a held attempt reserves. In memory:

@@ -20,7 +20,7 @@ from spec.masked_plan import (
     products_of_numbers,
 )
 from spec.prg import bits_of, derive, pack, stream, unpack, words
-from spec.vectors import require
+from spec.refused import require
 
 Rows = list[list[int]]
 Masks = list[Rows]

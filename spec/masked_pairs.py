@@ -26,8 +26,8 @@ from spec.masked_plan import (
     subsets,
 )
 from spec.prg import derive, pack, unpack
+from spec.refused import Refused, require
 from spec.sharing import decode
-from spec.vectors import Refused, require
 
 NAMES = ("north", "south")
 Party = dict[str, Any]

@@ -19,7 +19,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import ceil, comb
 
-from spec.vectors import require
+from spec.refused import require
 
 DIGITS = 150
 TAIL_BITS = 96

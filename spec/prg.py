@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
-from spec.vectors import require
+from spec.refused import require
 
 SEED_BYTES = 32
 BLOCK_BYTES = 16

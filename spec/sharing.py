@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from spec.prg import pack, unpack
-from spec.vectors import require
+from spec.refused import require
 
 
 def encode(value: int, bits: int) -> int:

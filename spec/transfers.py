@@ -15,8 +15,8 @@ from hashlib import shake_256
 from typing import Any
 
 from spec.base_transfers import base_transfers
-from spec.prg import aes, derive, pack, stream, tree_hash
-from spec.vectors import require
+from spec.prg import aes, derive, digest, pack, stream, tree_hash
+from spec.refused import require
 
 # --- the trees of a channel ---
 
@@ -59,6 +59,39 @@ def punctured(keys: list[bytes], bits: list[int], sums: bytes) -> list[bytes]:
     return nodes
 
 
+def proof_of_trees(digits: list[list[bytes]]) -> bytes:
+    """Roy 2022, its malicious variant: T = ⊕ s_x of each digit, and a hash of all s_x.
+
+    s_x are further bytes of leaf x. T is masked by the one that the other end lacks.
+    """
+    known = [[of_leaf(leaf) for leaf in leaves] for leaves in digits]
+    return b"".join(xor(*each) for each in known) + _joint(known)
+
+
+def trees_hold(ends: list[list[bytes]], places: list[int], proof: bytes) -> bool:
+    """Whether the leaves are those that were proved.
+
+    A receiver whose sums fit some values of a digit only passes if it guessed the digit.
+
+    Args: ends: as `punctured`. places: Δ's digits.
+    """
+    known = []
+    for number, (leaves, place) in enumerate(zip(ends, places, strict=True)):
+        others = [of_leaf(leaf) for leaf in leaves]
+        renumbered = [xor(proof[64 * number : 64 * number + 64], *others), *others]
+        known.append([renumbered[x ^ place] for x in range(len(renumbered))])
+    return proof[64 * len(ends) :] == _joint(known)
+
+
+def of_leaf(leaf: bytes) -> bytes:
+    """s_x."""
+    return shake_256(b"ot tree check" + leaf).digest(64)
+
+
+def _joint(known: list[list[bytes]]) -> bytes:
+    return digest(b"umpc tree check 1", *(b"".join(each) for each in known))
+
+
 def set_up(
     session: bytes,
     fold: int,
@@ -66,43 +99,45 @@ def set_up(
     sender_seed: bytes,
     receiver_seed: bytes,
     trees: bytes | None = None,
+    checked: bool = False,
 ) -> dict[str, Any]:
-    """A channel: `sent`, the messages; the leaves of both ends, by digit; its first root.
+    """A channel: its messages, the leaves of both ends by digit, and its first root.
 
-    Args: trees: what the receiver sends in place of its trees.
+    Args: trees: what the receiver sends in place of its trees. checked: whether it proves them.
     """
     bits = [delta >> place & 1 for place in range(128)]
+    starts = range(0, 128, fold)
     # Ishai et al. 2003, step 1: the extension's sender receives the base transfers
     base = base_transfers(session, receiver_seed, sender_seed, [1 - bit for bit in bits])
-    whole = [tree(base["sender_pairs"][place : place + fold]) for place in range(0, 128, fold)]
-    messages = base["messages"]
+    whole = [tree(base["sender_pairs"][place : place + fold]) for place in starts]
+    leaves = [each for each, _ in whole]
     sums = b"".join(each for _, each in whole)
+    due = sums + (proof_of_trees(leaves) if checked else b"")
+    messages = base["messages"]
     if fold > 1:
         # filled up to the bytes of a set-up from an earlier channel
-        messages["ot_trees"] = sums + bytes(2048 // fold - 16) if trees is None else trees
-        require(
-            len(messages["ot_trees"]) == len(sums) + 2048 // fold - 16,
-            "shape of a message",
-            "receiver",
-        )
-        require(not any(messages["ot_trees"][len(sums) :]), "nothing follows the trees", "receiver")
-    ends = []
-    for digit, place in enumerate(range(0, 128, fold)):
-        size = 64 * (fold - 1)
-        part = messages.get("ot_trees", b"")[digit * size : (digit + 1) * size]
-        ends.append(
-            punctured(
-                base["receiver_seeds"][place : place + fold], bits[place : place + fold], part
-            )
-        )
+        filled = 4096 // fold + 32 if checked else 2048 // fold - 16
+        sent = due + bytes(filled) if trees is None else trees
+        require(len(sent) == len(due) + filled, "shape of a message", "receiver")
+        require(not any(sent[len(due) :]), "nothing follows the trees", "receiver")
+        messages["ot_trees"] = sent
+        due = sent[: len(due)]
+    ends, size = [], 64 * (fold - 1)
+    for digit, place in enumerate(starts):
+        part = slice(place, place + fold)
+        of_digit = due[digit * size : (digit + 1) * size]
+        ends.append(punctured(base["receiver_seeds"][part], bits[part], of_digit))
+    if checked:
+        places = [delta >> place & (1 << fold) - 1 for place in starts]
+        require(trees_hold(ends, places, due[len(sums) :]), "the trees fit", "receiver")
     public = derive(bytes(32), "ot leaves", session)
     return {
         "session": session,
         "fold": fold,
         "delta": delta,
         "messages": messages,
-        "sender": [[bytes(32), *leaves] for leaves in ends],
-        "receiver": [leaves for leaves, _ in whole],
+        "sender": [[bytes(32), *known] for known in ends],
+        "receiver": leaves,
         "key": public[:16],
         "root": derive(public, "ot batches"),
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from spec.prg import derive, stream
-from spec.vectors import Refused
+from spec.refused import Refused
 
 
 def public_key(secret: bytes) -> bytes:

@@ -67,6 +67,14 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "bits after its trees",
         "umpc.mpc.transfers.channel_set_up:open_sender",
     ),
+    "the trees fit": (
+        "trees of seeds that do not fit",
+        "umpc.mpc.transfers.channel_set_up:sender_channel",
+    ),
+    "the choices fit": (
+        "choices of transfers that do not fit",
+        "umpc.mpc.transfers.correlated_ot:CorrelatedSender._check",
+    ),
     "length of garbled edges": (
         "garbled edges of",
         "umpc.mpc.garbled.garbling:GarbledEdges.decode",

@@ -12,6 +12,7 @@ Each file has the vectors of the file of the specification that has the same nam
 | `masked_pairs.py` | pairs under masks |
 | `base_transfers.py` | transfers by curve points |
 | `transfers.py` | channels, and products over them |
+| `checked_transfers.py` | proofs, and receivers that lie |
 | `garbled.py` | garbled pairs |
 | `grid.py` | masked tables, and inner products by transfers |
 | `noise.py` | draws from seeded streams, and thresholds |
@@ -19,4 +20,5 @@ Each file has the vectors of the file of the specification that has the same nam
 | `dealt_coins.py` | coins from a dealer's rows |
 | `zero_shares.py` | masks that cancel |
 | `ledger.py` | lives of ledgers |
+| `vectors.py` | (none: how vectors are written and read) |
 """

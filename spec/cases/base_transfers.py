@@ -7,7 +7,7 @@ from typing import Any
 from nacl import bindings as sodium
 
 from spec.base_transfers import base_transfers
-from spec.vectors import Arguments, Bad, Good, counting
+from spec.cases.vectors import Arguments, Bad, Good, counting
 
 BASE: Arguments = {
     "session": counting(1, 16),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
+from spec.cases.vectors import Bad, Good, counting
 from spec.coins import toss, xor
 from spec.transfers import fresh_delta, set_up
-from spec.vectors import Bad, Good, counting
 
 
 def committee(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from spec.cases.vectors import Arguments, Bad, Good, counting
 from spec.dcf import encode, evaluate, generate
-from spec.vectors import Arguments, Bad, Good, counting
 
 
 def gates(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from spec.cases.vectors import Arguments, Bad, Good, counting
 from spec.dealt_coins import toss
 from spec.prg import words
-from spec.vectors import Arguments, Bad, Good, counting
 
 ODDS = [2**63 - 1, 2**62 + 12345, 1, 0x9000_0000_0000_0001, 2**64 - 1]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from spec.cases.vectors import Arguments, Bad, Good, counting
 from spec.edges import edge_count
-from spec.vectors import Arguments, Bad, Good, counting
 
 
 def edge_counts(rules: list[str], records: int, degree: int) -> list[int]:

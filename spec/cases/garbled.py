@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from spec.cases.vectors import Arguments, Bad, Good, counting
 from spec.garbled import pair
-from spec.vectors import Arguments, Bad, Good, counting
 
 
 def labels_of(count: int) -> list[list[int]]:

@@ -6,10 +6,10 @@ from itertools import product
 from typing import Any
 
 from spec.cases.joint_seed import ATTEMPT, OWNS
+from spec.cases.vectors import Arguments, Bad, Good, counting
 from spec.grid import inner_products, run, total_statement
 from spec.joint_seed import sign
 from spec.transfers import fresh_delta, set_up
-from spec.vectors import Arguments, Bad, Good, counting
 
 
 def products(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spec.cases.vectors import Arguments, Bad, Good, counting
 from spec.joint_seed import (
     Member,
     Own,
@@ -14,7 +15,6 @@ from spec.joint_seed import (
     propose,
     sign,
 )
-from spec.vectors import Arguments, Bad, Good, counting
 
 
 def _own(number: int) -> Own:

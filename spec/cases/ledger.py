@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spec.vectors import Bad, Good, counting
+from spec.cases.vectors import Bad, Good, counting
 
 A, B, C = (counting(label) for label in (1, 2, 3))
 ONE, TWO = counting(5), counting(6)

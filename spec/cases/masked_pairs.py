@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from spec.cases.joint_seed import ATTEMPT
+from spec.cases.vectors import Arguments, Bad, Good, counting
 from spec.masked_dealing import chunk_seed, tree_key
 from spec.masked_pairs import chunk
-from spec.vectors import Arguments, Bad, Good, counting
 
 
 def seeds(attempt: bytes, node_seed: bytes, owners: list[int], number: int) -> dict[str, bytes]:

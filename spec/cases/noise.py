@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from spec.cases.vectors import Bad, Good, counting
 from spec.noise import committee_law, committee_size, own_share
 from spec.prg import stream
-from spec.vectors import Bad, Good, counting
 
 
 def own_shares(honest: int, ratio: list[int], seed: bytes, draws: int) -> list[int]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from spec.cases.vectors import Bad, Good, counting
 from spec.prg import bits_of, derive, digest, stream, tree_hash, words
-from spec.vectors import Bad, Good, counting
 
 
 def seeds_and_streams(seed: bytes, labels: list[int | str | bytes]) -> dict[str, object]:

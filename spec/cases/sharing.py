@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec.vectors import Arguments, Bad, Good
+from spec.cases.vectors import Arguments, Bad, Good
 
 TRIPLES = [
     [[1, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 1, 1, 0]],

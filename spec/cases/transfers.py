@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from spec.cases.vectors import Arguments, Bad, Good, counting
 from spec.transfers import correlated, fresh_delta, multiples, set_up
-from spec.vectors import Arguments, Bad, Good, counting
 
 
 def products(numbers: list[int], width: int, **given: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec.vectors import Arguments, Bad, Good, counting
+from spec.cases.vectors import Arguments, Bad, Good, counting
 from spec.zero_shares import public_key
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from spec.__main__ import FOLDER
-from spec.vectors import from_json, to_json
+from spec.cases.vectors import from_json, to_json
 from umpc.crypto.rounds import Finished, Protocol, resume
 from umpc.errors import UmpcError
 from umpc.testing import CHECKS, without

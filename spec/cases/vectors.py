@@ -16,23 +16,11 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from spec.refused import Refused
+
 Arguments = dict[str, Any]
 Good = list[tuple[str, str, Arguments]]
 Bad = list[tuple[str, str, Arguments]]
-
-
-class Refused(Exception):
-    """What came is refused. check: the name of the check. culprit: who is to blame, if known."""
-
-    def __init__(self, check: str, culprit: str | None = None):
-        super().__init__(check)
-        self.check, self.culprit = check, culprit
-
-
-def require(holds: bool, check: str, culprit: str | None = None) -> None:
-    """Go on if a check holds, and refuse what came otherwise."""
-    if not holds:
-        raise Refused(check, culprit)
 
 
 def to_json(value: Any) -> Any:
