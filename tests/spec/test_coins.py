@@ -13,6 +13,8 @@ from spec import coins
 from spec.cases import coins as cases
 from spec.cases.coins import channel_seeds, names_of, seeds_of
 from spec.noise import committee_law
+from spec.prg import derive, words
+from spec.transfers import fresh_delta, set_up
 from tests.spec.replaying import replay_tests
 from tests.spec.test_transfers import channel_of
 from umpc.crypto.mesh import run_mesh
@@ -79,3 +81,19 @@ def test_the_law_of_the_committee_is_that_of_its_thresholds():
     assert law["weights"] == [s << n for s in (1, -1) for n in range(digits)]
     for number, threshold in enumerate(law["thresholds"][:digits]):
         assert threshold / 2**64 == pytest.approx(1 / (1 + math.exp(2**number / 4)), rel=1e-12)
+
+
+@pytest.mark.parametrize("bits", [2, 3])
+def test_every_number_is_compared_with_every_threshold(bits):
+    """Coins whose thresholds have few bits: all pairs of u's highest bits and c come up."""
+    thresholds = [number % 2**bits << 64 - bits for number in range(64 << bits)]
+    session, delta, *pair = channel_seeds(0, 1)
+    channels = {(0, 1): set_up(session, 4, fresh_delta(delta), *pair)}
+    found = coins.toss(thresholds, seeds_of(2), names_of(2), channels)["coins"]
+    drawn = [words(derive(seed, "toss", "numbers"), len(thresholds)) for seed in seeds_of(2)]
+    met = set()
+    for one, other, threshold, *numbers in zip(*found, thresholds, *drawn, strict=True):
+        u = numbers[0] ^ numbers[1]
+        assert one ^ other == (u < threshold)
+        met.add((u >> 64 - bits, threshold >> 64 - bits))
+    assert len(met) == 4**bits

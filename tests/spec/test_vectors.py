@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,11 @@ def test_no_module_of_umpc_reaches_the_removal_of_checks():
     folder = FOLDER.parents[1] / "umpc"
     others = (path for path in folder.rglob("*.py") if path != folder / "testing.py")
     assert not [path for path in others if "umpc.testing" in path.read_text("utf-8")]
+
+
+def test_every_check_has_a_bad_vector():
+    files = [json.loads(path.read_text("utf-8")) for path in FOLDER.iterdir()]
+    assert {vector["check"] for file in files for vector in file["bad"]} == CHECKS.keys()
 
 
 @pytest.mark.parametrize("check", CHECKS)
