@@ -1,6 +1,6 @@
 """Base oblivious transfers: two random seeds for each transfer, of which the receiver chose one.
 
-Naor & Pinkas 2001, section 3, in the group of prime order of edwards25519 (RFC 8032). One C and one
+Naor & Pinkas 2001, in the group of prime order of edwards25519 (RFC 8032). One C and one
 r serve all transfers, since the hash takes the transfer's number. The receiver's key is uniform
 whatever it chose. It learns only one seed under CDH, for SHA-256 as a random oracle. Every point is
 checked: outside the group, C − k·G would tell the choice.

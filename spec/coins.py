@@ -6,8 +6,8 @@ a random group do it for all. Here (Dwork et al. 2006, section 4) each coin is
     [u < c]      u = ⊕ of all members' 64 random bits      c: public, from `noise.committee_law`
 
 u is uniform to all members but one together, as long as that one draws its bits uniformly. Nothing
-is dealt. The members' shares of the coins then become additive shares by products of transfers
-(Gilboa 1999), and Σ weight · coin is the noise, which nobody ever sees.
+is dealt. Σ weight · coin is the noise, which nobody ever sees. For it the shares of the coins turn
+into additive shares, by products of transfers (Gilboa 1999); that step is not specified here.
 
 Lists of shares are [member][item], and an item is a row: a bit of every coin.
 """
@@ -22,6 +22,7 @@ from spec.sharing import and_bits
 from spec.transfers import multiples
 
 Row = list[int]
+Shares = list[list[Row]]
 Channels = dict[tuple[int, int], Any]
 """Of each two members a channel; the earlier one sends in its transfers."""
 
@@ -39,11 +40,6 @@ def xor(*rows: Row) -> Row:
     return [sum(bits) % 2 for bits in zip(*rows, strict=True)]
 
 
-def both(one: Row, other: Row) -> Row:
-    """∧ of two rows."""
-    return [a & b for a, b in zip(one, other, strict=True)]
-
-
 def triples(seeds: list[bytes], count: int, channels: Channels) -> list[list[Row]]:
     """Of each member its shares of random a and b, and of c = a ∧ b.
 
@@ -51,7 +47,7 @@ def triples(seeds: list[bytes], count: int, channels: Channels) -> list[list[Row
     each pair, which are products of one member's bits with the other's choices.
     """
     drawn = [[bits_of(derive(seed, name), count) for name in "ab"] for seed in seeds]
-    made = [[a, b, both(a, b)] for a, b in drawn]
+    made = [[a, b, [x & y for x, y in zip(a, b, strict=True)]] for a, b in drawn]
     for i, j in combinations(range(len(seeds)), 2):
         (a_i, b_i), (a_j, b_j) = drawn[i], drawn[j]
         found = multiples(channels[i, j], a_i + b_i, b_j + a_j, 1)
@@ -78,61 +74,65 @@ def toss(
     drawn = [words(derive(seed, "toss", "numbers"), count) for seed in seeds]
     u = [[[x >> 63 - bit & 1 for x in numbers] for bit in range(width)] for numbers in drawn]
     c = [[threshold >> 63 - bit & 1 for threshold in thresholds] for bit in range(width)]
+    # one member adds constants
+    leads = [int(member == 0) for member in range(len(seeds))]
+    ands = sum(ands_of(width)) * count
+    made = triples([derive(seed, "toss", "triples", 0) for seed in seeds], ands, channels)
     opened: list[list[bytes]] = []
-    levels = ands_of(width)
-    made = triples(
-        [derive(seed, "toss", "triples", 0) for seed in seeds], sum(levels) * count, channels
-    )
+    used = 0
 
-    def multiply(x: list[list[Row]], y: list[list[Row]]) -> list[list[Row]]:
-        """Shares of x ∧ y of rows, with the next triples. Beaver 1991."""
+    def multiply(x: Shares, y: Shares) -> Shares:
+        """Shares of x ∧ y, item by item, with the next triples. Beaver 1991."""
+        nonlocal used
         size = len(x[0]) * count
-        start = sum(len(each) for each in spent)
-        spent.append([0] * size)
-        part = [[row[start : start + size] for row in member] for member in made]
+        part = [[row[used : used + size] for row in member] for member in made]
+        used += size
         one, other = ([[bit for row in m for bit in row] for m in side] for side in (x, y))
         found = and_bits(one, other, part, names, None if opened else last_sent)
         opened.append(found["messages"])
         return [[each[k : k + count] for k in range(0, size, count)] for each in found["shares"]]
 
-    spent: list[Row] = []
-    if not levels:
-        # a fair coin is the highest bit of u
-        lead = [[[int(member == 0)] * count] for member in range(len(seeds))]
-        return {"opened": [], "coins": [both(c[0], xor(u[m][0], *lead[m])) for m in range(len(u))]}
-    # leaves: two neighbouring bits u', u'' take one product for both [<] and [=]
+    # leaves: two neighbouring bits take one product for both [<] and [=]
     pairs = width // 2
-    product = multiply([m[: 2 * pairs : 2] for m in u], [m[1 : 2 * pairs : 2] for m in u])
-    less: list[list[Row]] = [[] for _ in seeds]
-    same: list[list[Row]] = [[] for _ in seeds]
-    for member, bits in enumerate(u):
-        one = [int(member == 0)] * count
-        for k in range(pairs):
-            high, low, c_high, c_low = bits[2 * k], bits[2 * k + 1], c[2 * k], c[2 * k + 1]
-            n_high, n_low = ([1 - bit for bit in row] for row in (c_high, c_low))
-            # [=] of a bit is u ⊕ n with n = 1 ⊕ c, and [<] is c·(1 ⊕ u)
-            rest = xor(product[member][k], both(n_high, low))
-            first = both(c_high, xor(high, one))
-            less[member].append(xor(first, both(c_low, xor(rest, high, both(n_high, one)))))
-            same[member].append(xor(rest, both(n_low, high), both(both(n_high, n_low), one)))
+    less: Shares = [[] for _ in seeds]
+    same: Shares = [[] for _ in seeds]
+    if pairs:
+        high, low = ([m[k : 2 * pairs : 2] for m in u] for k in (0, 1))
+        for member, products in enumerate(multiply(high, low)):
+            for k, row in enumerate(products):
+                both = high[member][k], low[member][k], c[2 * k], c[2 * k + 1], row
+                found = [leaf(*bits, leads[member]) for bits in zip(*both, strict=True)]
+                less[member].append([bit for bit, _ in found])
+                same[member].append([bit for _, bit in found])
+    for member, lead in enumerate(leads):
         if width % 2:
-            less[member].append(both(c[-1], xor(bits[-1], one)))
+            last = zip(c[-1], u[member][-1], strict=True)
+            less[member].append([threshold & (bit ^ lead) for threshold, bit in last])
         # the lowest item's [=] decides nothing
         same[member] = same[member][: len(less[member]) - 1]
     # levels above: [<] = [<]' ⊕ [=]'·[<]'' and [=] = [=]'·[=]''
     while len(less[0]) > 1:
         pairs = len(less[0]) // 2
-        highs = [m[: 2 * pairs : 2] for m in same]
-        lows = [m[1 : 2 * pairs : 2] for m in same]
+        highs, lows = ([m[k : 2 * pairs : 2] for m in same] for k in (0, 1))
         left = [high + high[: len(low)] for high, low in zip(highs, lows, strict=True)]
         right = [m[1 : 2 * pairs : 2] + low for m, low in zip(less, lows, strict=True)]
-        product = multiply(left, right)
-        for member, mine in enumerate(product):
-            kept = less[member][2 * pairs :]
-            combined = zip(less[member][: 2 * pairs : 2], mine[:pairs], strict=True)
-            less[member] = [xor(*rows) for rows in combined] + kept
+        for member, mine in enumerate(multiply(left, right)):
+            pair = zip(less[member][: 2 * pairs : 2], mine[:pairs], strict=True)
+            less[member] = [xor(*rows) for rows in pair] + less[member][2 * pairs :]
             same[member] = mine[pairs:]
     return {"opened": opened, "coins": [member[0] for member in less]}
+
+
+def leaf(high: int, low: int, c_high: int, c_low: int, product: int, lead: int) -> tuple[int, int]:
+    """A member's shares of [u'u'' < c'c''] and of [u'u'' = c'c''], from those of u', u'', u'·u''.
+
+    [u = c] is u ⊕ n with n = 1 ⊕ c, and [u < c] is c·(u ⊕ 1). Args: lead: the member's share of 1.
+    """
+    n_high, n_low = 1 - c_high, 1 - c_low
+    # (u' ⊕ n')·u'', and then (u' ⊕ n')·(u'' ⊕ 1) and (u' ⊕ n')·(u'' ⊕ n'')
+    rest = product ^ n_high & low
+    less = c_high & (high ^ lead) ^ c_low & (rest ^ high ^ n_high & lead)
+    return less, rest ^ n_low & high ^ n_high & n_low & lead
 
 
 def ands_of(width: int) -> list[int]:

@@ -10,7 +10,7 @@ labels are [wire][edge]. The evaluator's own labels come by transfers (`transfer
 label of bit 0, and t_j that of its bit.
 
 Output: a bit becomes an additive share by one element an edge, a projection table whose row of
-color 0 is not sent (Ball, Malkin & Rosulek 2016, section 4). An AND that only sums read is no gate:
+color 0 is not sent (Ball, Malkin & Rosulek 2016). An AND that only sums read is no gate:
 with a = its left wire, p_a·b of each product is shared, and the color of a says which sum holds.
 """
 

@@ -57,7 +57,7 @@ def in_rows(items: list[int], count: int) -> Rows:
 
 
 def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
-    """What a party expands from its chunk seed; the last party uses the first two only.
+    """What a party expands from its chunk seed; the last party has other shares of products.
 
     places: its mask of a number that all parties open together (`dealt_coins.py`).
     roots: a block for each gate. sigma: the party's mask of each bit that is opened. numbers,
@@ -71,14 +71,13 @@ def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
     size = (count + 7) // 8
     loose = stream(derive(seed, "bits"), len(products_of_bits(plan)) * size)
     places = words(derive(seed, "places"), count)
+    tables = stream(derive(seed, "tables"), table_bytes(plan, count))
     return {
         "places": [word % (1 << plan["compared"][0]) for word in places],
         "roots": in_rows(blocks, count),
         "sigma": dict(zip(opened, sigma, strict=True)),
         "numbers": in_rows(numbers, count),
-        "tables": read_tables(
-            plan, stream(derive(seed, "tables"), table_bytes(plan, count)), count
-        ),
+        "tables": read_tables(plan, tables, count),
         # each row begins with a byte
         "bits": [
             unpack(loose[start : start + size], 8 * size, 1)[:count]
@@ -92,23 +91,22 @@ def deal(plan: Plan, masks: Masks, seeds: list[bytes], hash_key: bytes) -> list[
 
     Args: seeds: of each party, for this chunk. hash_key: of the trees' hash.
     """
-    count = len(masks[0][0])
+    count, modulus = len(masks[0][0]), 1 << plan["ring"]
     parts = [expand(plan, seed, count) for seed in seeds]
     keys = b""
     for gate, number in enumerate(plan["gates"]):
-        rows = zip(
-            difference(plan, masks, number), *(part["roots"][gate] for part in parts), strict=True
-        )
+        roots = zip(*(part["roots"][gate] for part in parts), strict=True)
+        rows = zip(difference(plan, masks, number), roots, strict=True)
         width = plan["compared"][number]
-        keys += dcf.encode([dcf.generate(width, r, [a, b], hash_key) for r, a, b in rows])
+        keys += dcf.encode([dcf.generate(width, r, list(root), hash_key) for r, root in rows])
     # the mask of an opened bit: ⊕ of all σ, and msb(r) where the bit is a sign
     secret = []
     for number, (_, _, sign) in enumerate(plan["bits"]):
         tops = [0] * count
         if sign >= 0:
             tops = [r >> plan["compared"][sign] - 1 for r in difference(plan, masks, sign)]
-        rows = zip(*(part["sigma"][number] for part in parts), tops, strict=True)
-        secret.append([sum(bits) % 2 for bits in rows])
+        sigmas = zip(*(part["sigma"][number] for part in parts), tops, strict=True)
+        secret.append([sum(bits) % 2 for bits in sigmas])
     numbers = [
         [_product(bits, forms, secret, masks, edge) for edge in range(count)]
         for bits, forms in products_of_numbers(plan)
@@ -123,10 +121,8 @@ def deal(plan: Plan, masks: Masks, seeds: list[bytes], hash_key: bytes) -> list[
     ]
     # Sinh & Ramon 2025, A.2: the last share is what is missing in the others
     for part in parts[:-1]:
-        rest = zip(numbers, part["numbers"], strict=True)
-        numbers = [
-            [(a - b) % (1 << plan["ring"]) for a, b in zip(*pair, strict=True)] for pair in rest
-        ]
+        pairs = zip(numbers, part["numbers"], strict=True)
+        numbers = [[(a - b) % modulus for a, b in zip(*pair, strict=True)] for pair in pairs]
         tables = xor_rows(tables, part["tables"])
         conjunctions = xor_rows(conjunctions, part["bits"])
     shares = pack(flat(numbers), plan["ring"]) + write_tables(plan, tables)

@@ -148,8 +148,8 @@ def chunk(
     """A chunk of edges from dealing to the sum; edge j joins record j of either node.
 
     Args: kernel, bounds, ring, by_keys: as in `plan_of`. records: of each node, for each field, its
-    numbers. material, sent: what the second party
-    gets from the dealer, and what it sends in its first opening, in place of what is due.
+    numbers. material, sent: what the second party gets from the dealer, and what it sends in its
+    first opening, in place of what is due.
     """
     plan, count = plan_of(kernel, bounds, ring, by_keys), len(records[0][0])
     masks = [record_masks(plan, derive(seed, "masks"), count) for seed in node_seeds]

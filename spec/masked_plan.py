@@ -28,7 +28,7 @@ Part = tuple[tuple[int, ...], tuple[Any, ...]]
 def pieces(bits: int) -> list[tuple[int, int]]:
     """(low, size) of the pieces of a number's low bits, the highest first.
 
-    Rathee et al. 2021 (SIRNN), section 3: a comparison by tables of pieces. One piece up to 8 bits.
+    Rathee et al. 2021 (SIRNN): a comparison by tables of pieces. One piece up to 8 bits.
     """
     count = 1 if bits <= 8 else min(8, -(-bits // 6))
     ends = [bits * number // count for number in range(count + 1)]

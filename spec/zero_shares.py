@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 
 from spec.prg import derive, stream
 from spec.refused import Refused
+from spec.words import random_order, reader
 
 
 def public_key(secret: bytes) -> bytes:
@@ -55,6 +56,19 @@ def zero_share(
             mask = int.from_bytes(data[size * number : size * (number + 1)], "little")
             share[number] += mask if own < other else -mask
     return [each % (1 << ring_bits) for each in share]
+
+
+def neighbours(seed: bytes, nodes: int, colluding: int, node: int) -> list[int]:
+    """The nodes with which a node shares masks. Args: seed: the joint seed.
+
+    All others; but where more than 64 nodes take part and all but one may collude, 16 on either
+    side on a random circle (docs/privacy.md says why they suffice).
+    """
+    if nodes <= 64 or colluding < nodes - 1:
+        return [other for other in range(nodes) if other != node]
+    circle = random_order(nodes, reader(derive(seed, "zero shares")))
+    place = circle.index(node)
+    return sorted(circle[(place + step) % nodes] for step in range(-16, 17) if step)
 
 
 def zero_shares(
