@@ -24,7 +24,7 @@ from spec.transfers import multiples
 Row = list[int]
 Shares = list[list[Row]]
 Channels = dict[tuple[int, int], Any]
-"""Of each two members a channel; the earlier one sends in its transfers."""
+"""A channel of each two members; the earlier one sends in its transfers."""
 
 
 def deciding_bits(thresholds: list[int]) -> int:
@@ -41,7 +41,7 @@ def xor(*rows: Row) -> Row:
 
 
 def triples(seeds: list[bytes], count: int, channels: Channels) -> list[list[Row]]:
-    """Of each member its shares of random a and b, and of c = a ∧ b.
+    """Each member's shares of random a and b, and of c = a ∧ b.
 
     Goldreich, Micali & Wigderson 1987: a·b is the sum of all a_i·b_i, and of a_i·b_j + a_j·b_i of
     each pair, which are products of one member's bits with the other's choices.

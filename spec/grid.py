@@ -24,7 +24,7 @@ from spec.transfers import extend, pads
 
 Matrix = list[list[int]]
 Table = list[int]
-"""Of each cell the number of records in it."""
+"""The number of records in each cell."""
 
 
 def image(matrix: Matrix, table: list[int]) -> list[int]:
@@ -55,7 +55,7 @@ def deal(
 
 
 def total_statement(attempt: bytes, total: bytes) -> bytes:
-    """What every node signs of the total before it makes its share."""
+    """The bytes that every node signs of the total before it makes its share."""
     return digest(b"umpc total 1", attempt, sha256(total).digest())
 
 

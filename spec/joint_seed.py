@@ -29,7 +29,7 @@ Member = dict[str, Any]
 public_key (X25519). In a list of members each also has key (the point of its P-256 certificate, 65
 bytes) and signature."""
 Own = dict[str, Any]
-"""What a node draws and knows: name, records; opening and secret (32 random bytes each); nonce, for
+"""A node's own facts and randomness: name, records; opening and secret (32 random bytes each); nonce, for
 its signature (random, below the group's order); signing_key, of its certificate."""
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 """The order of P-256."""
@@ -41,7 +41,7 @@ def commit(study: bytes, name: str, opening: bytes) -> bytes:
 
 
 def facts(member: Member) -> list[bytes]:
-    """What a member says, as bytes."""
+    """All that a member says, as bytes."""
     counts = [member[each].to_bytes(8, "little") for each in ("records", "first_class")]
     return [member["name"].encode(), *counts, member["commitment"], member["public_key"]]
 
@@ -114,7 +114,7 @@ def propose(study: bytes, own: Own) -> Member:
 
 
 def agree(study: bytes, own: Own, names: list[str], members: list[Member], relay: str) -> bytes:
-    """What a node checks before its opening leaves. Returns: the statement that it then signs.
+    """The checks of a node before its opening leaves. Returns: the statement that it then signs.
 
     Args: names: the study's nodes. relay: the process that passed the members on. An honest relay
     has checked them, so what does not fit is the relay's fault.
@@ -130,7 +130,7 @@ def agree(study: bytes, own: Own, names: list[str], members: list[Member], relay
 def prepare(
     study: bytes, members: list[Member], openings: list[bytes], signatures: list[bytes], relay: str
 ) -> tuple[bytes, bytes]:
-    """What a node checks before it prepares. Returns: the joint seed, and the attempt's id."""
+    """The checks of a node before it prepares. Returns: the joint seed, and the attempt's id."""
     for member, opening in zip(members, openings, strict=True):
         fits = commit(study, member["name"], opening) == member["commitment"]
         require(fits and len(opening) == 32, "an opening fits", relay)
@@ -142,7 +142,7 @@ def prepare(
 
 
 def evaluate(attempt: bytes, members: list[Member], signatures: list[bytes], relay: str) -> None:
-    """What a node checks before it uses data."""
+    """The checks of a node before it uses data."""
     for member, signature in zip(members, signatures, strict=True):
         fits = is_signature(member["key"], attempt_statement(attempt), signature)
         require(fits, "all signed the attempt", relay)

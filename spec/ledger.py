@@ -6,9 +6,9 @@ several add up (Dwork & Roth 2014, section 3.5), and nothing may leave before it
     reserve ──► reserve_delta ──► hold ──► charge ──► released, any number of times: these bytes
        └──────────────┴► cancel    └─► drop  └► answer, once
 
-*Invariant*: at any instant the amount that counts as spent is not below the truth. What is on disk
-survives a crash at every point: held attempts, charges with their shares, answers. A reservation is
-in memory. A charge is on disk before the first byte of its share leaves, and is never refunded.
+*Invariant*: at any instant the amount that counts as spent is not below the truth. Held attempts,
+charges with their shares, and answers are on disk, and survive a crash at every point. A
+reservation is in memory. A charge is on disk before the first byte of its share leaves, and is never refunded.
 Each study is charged once, so one attempt of it leaves, whichever process crashes or lies.
 """
 
@@ -80,7 +80,7 @@ def reserve_delta(state: State, now: int, study: bytes, delta: Fraction) -> None
 
 
 def cancel(state: State, now: int, study: bytes) -> None:
-    """A run that ended before *ready* costs nothing. What is held stays held."""
+    """A run that ended before *ready* costs nothing. A held attempt stays held."""
     if study not in state["held"]:
         state["reserved"].pop(study, None)
 

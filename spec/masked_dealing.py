@@ -24,7 +24,7 @@ from spec.refused import require
 
 Rows = list[list[int]]
 Masks = list[Rows]
-"""Of each end of the pair, for each wire, the mask of its record in each edge."""
+"""The masks of each end of the pair: for each wire, that of its record in each edge."""
 
 
 def chunk_seed(node_seed: bytes, owners: list[int], number: int) -> bytes:
@@ -57,7 +57,7 @@ def in_rows(items: list[int], count: int) -> Rows:
 
 
 def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
-    """What a party expands from its chunk seed; the last party has other shares of products.
+    """Everything that a party expands from its chunk seed; the last party is dealt other shares.
 
     places: its mask of a number that all parties open together (`dealt_coins.py`).
     roots: a block for each gate. sigma: the party's mask of each bit that is opened. numbers,

@@ -1,4 +1,4 @@
-"""What the owners of a pair compute for it: three kernels as bits, terms and tables.
+"""The computation of a pair's owners: three kernels as bits, terms and tables.
 
 Sinh & Ramon 2025, section 3, leaves the evaluation of f to a functionality F_f. Here it is a
 *plan*, in bits b = m ⊕ s and numbers x = x̂ − r, of which everybody knows m and x̂:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Refused(Exception):
-    """What came is refused. check: the name of the check. culprit: who is to blame, if known."""
+    """A check failed. check: the name of the check. culprit: who is to blame, if known."""
 
     def __init__(self, check: str, culprit: str | None = None):
         super().__init__(check)

@@ -5,8 +5,9 @@ with the repetition code (Roy 2022, sections 3.1 and 5), semi-honest:
 
     sender: Δ, and a block q_j for each transfer      receiver: bits r_j, and t_j = q_j ⊕ r_j·Δ
 
-The lowest bit of Δ is 1. A block is an integer of 128 bits. Δ is cut into digits of `fold` bits. Of
-each digit's tree of seeds the receiver has all 2^fold leaves, and the sender all but leaf Δ_digit.
+The lowest bit of Δ is 1. A block is an integer of 128 bits. Δ is cut into digits of `fold` bits.
+Each digit has a tree of seeds. The receiver has all its 2^fold leaves, and the sender lacks the one
+whose number is the digit.
 """
 
 from __future__ import annotations

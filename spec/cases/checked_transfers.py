@@ -29,7 +29,7 @@ def checked(
 
 
 def message_of_a_liar(lie: int) -> bytes:
-    """What a receiver sends that chooses otherwise in the first digit, and proves its r.
+    """The message of a receiver that chooses otherwise in the first digit, and proves its r.
 
     The digit of Δ is not 0 here, so the liar did not guess it.
     """

@@ -13,7 +13,7 @@ from spec.transfers import fresh_delta, set_up
 def committee(
     thresholds: list[int], weights: list[int], members: int, last_sent: bytes | None = None
 ) -> dict[str, Any]:
-    """What a toss opens, and the noise that its coins make. All randomness counts upwards."""
+    """The openings of a toss, and the noise that its coins make. All randomness counts upwards."""
     channels = {}
     for i, j in combinations(range(members), 2):
         session, delta, sender, receiver = channel_seeds(i, j)

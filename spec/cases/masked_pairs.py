@@ -9,7 +9,7 @@ from spec.masked_pairs import chunk
 
 
 def seeds(attempt: bytes, node_seed: bytes, owners: list[int], number: int) -> dict[str, bytes]:
-    """What an attempt and a node's seed give for one chunk."""
+    """The public key of an attempt's trees, and a node's seed of one chunk."""
     key = tree_key(attempt)
     return {"tree_key": key, "chunk_seed": chunk_seed(node_seed, owners, number)}
 

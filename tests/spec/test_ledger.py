@@ -112,7 +112,7 @@ TRANSITIONS = list(every_transition())
 
 
 def test_no_transition_breaks_the_invariant():
-    """What left is spent, and is one attempt; what is spent and reserved stays within the total."""
+    """A share that left is paid, and is of one attempt; all amounts stay within the total."""
     for _, state, step in TRANSITIONS:
         try:
             following, returned = after(state, step)
