@@ -29,8 +29,8 @@ Member = dict[str, Any]
 public_key (X25519). In a list of members each also has key (the point of its P-256 certificate, 65
 bytes) and signature."""
 Own = dict[str, Any]
-"""A node's own facts and randomness: name, records; opening and secret (32 random bytes each); nonce, for
-its signature (random, below the group's order); signing_key, of its certificate."""
+"""A node's own facts and randomness: name, records; opening and secret (32 random bytes each);
+nonce, for its signature (random, below the group's order); signing_key, of its certificate."""
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 """The order of P-256."""
 

@@ -8,8 +8,8 @@ several add up (Dwork & Roth 2014, section 3.5), and nothing may leave before it
 
 *Invariant*: at any instant the amount that counts as spent is not below the truth. Held attempts,
 charges with their shares, and answers are on disk, and survive a crash at every point. A
-reservation is in memory. A charge is on disk before the first byte of its share leaves, and is never refunded.
-Each study is charged once, so one attempt of it leaves, whichever process crashes or lies.
+reservation is in memory. A charge is on disk before the first byte of its share leaves, and is
+never refunded. Each study is charged once, so one attempt of it leaves, whoever crashes or lies.
 """
 
 from __future__ import annotations
