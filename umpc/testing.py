@@ -31,14 +31,8 @@ BASE_OT = "umpc.mpc.transfers.base_ot"
 CHECKS: dict[str, tuple[str, ...]] = {
     "packed length": ("bits take", "umpc.crypto.packing:unpack"),
     "packed padding": ("the padding after", "umpc.crypto.packing:unpack"),
-    "members are the study's": (
-        "or another entry than",
-        "umpc.protocols.base.seed_agreement:SeedAgreement.agree",
-    ),
-    "the own member is intact": (
-        "or another entry than",
-        "umpc.protocols.base.seed_agreement:SeedAgreement.agree",
-    ),
+    "members are the study's": ("or another entry than", AGREE),
+    "the own member is intact": ("or another entry than", AGREE),
     "a member is signed": ("does not fit its member", "umpc.study.members:check_member"),
     "an opening fits": ("does not fit its commitment", "umpc.study.attempt:_check_each"),
     "all signed the members": ("has not signed", "umpc.study.members:_check_each"),

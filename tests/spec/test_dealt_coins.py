@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from spec.cases.dealt_coins import GOOD
-from spec.dealt_coins import coin_plan, toss
+from spec.dealt_coins import coin_plan, piece_bit, toss
 from spec.masked_dealing import expand
 from tests.spec.replaying import replay_tests
 from umpc.crypto.prg import FixedKeyHash
@@ -79,3 +80,14 @@ def test_a_coin_is_1_where_its_number_is_below_its_threshold():
         ]
         due = sum(w * bit for w, bit in zip(given["weights"], below, strict=True))
         assert toss(**given)["noise"] == due
+
+
+def test_every_piece_is_compared_with_every_threshold():
+    """[u < c] and [u = c] of u = û ⊕ r, for all û, r and c of 4 bits, from shares of r's row."""
+    for masked, r, threshold in product(range(16), repeat=3):
+        rows = 0xB00F, 0xB00F ^ 1 << r
+        found = [
+            sum(piece_bit(row, kind, masked, threshold) for row in rows) % 2
+            for kind in ("less", "equal")
+        ]
+        assert found == [masked ^ r < threshold, masked ^ r == threshold]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from spec.cases.grid import CELLS, MATRIX, RUN, signs
 from spec.cases.joint_seed import MEMBERS, OPENINGS, STUDY
+from spec.grid import run as run_of_spec
 from spec.grid import without_dealer
 from spec.joint_seed import sign
 from spec.transfers import fresh_delta, set_up
@@ -113,3 +114,18 @@ def test_without_a_dealer_the_shares_add_up_to_twice_the_sum_over_all_pairs():
     channels = {(a, b): channel for a in range(3) for b in range(3)}
     shares = without_dealer(MATRIX, 32, tables, channels)
     assert sum(shares) % 2**32 == 2 * due % 2**32
+
+
+def test_all_tables_of_two_nodes_with_two_records_each_against_the_clear():
+    """Four cells. The nodes sign with the vectors' keys, and masks are those of the vectors."""
+    cells = list(product(range(2), repeat=2))
+    matrix = [[signs(*one, *other) for other in cells] for one in cells]
+    tables = [table for table in product(range(3), repeat=4) if sum(table) == 2]
+    given = {**RUN, "matrix": matrix, "randoms": [7]}
+    for each in ("seeds", "signing"):
+        given[each] = given[each][:2]
+    for one, other in product(tables, repeat=2):
+        records = [cells[c] for table in (one, other) for c in range(4) for _ in range(table[c])]
+        due = sum(signs(*a, *b) for a, b in combinations(records, 2))
+        found = run_of_spec(**{**given, "tables": [list(one), list(other)]})
+        assert found["twice_the_sum"] == 2 * due
