@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "umpc/protocol_version.py": (),
     "umpc/logs.py": ("umpc.errors",),
     "umpc/text_file.py": (),
+    "umpc/testing.py": ("umpc.errors",),
     "umpc/crypto/": ("numpy", "cryptography", "umpc.crypto", "umpc.errors"),
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
     "umpc/ustat/sorted_edges.py": ("numpy", "umpc.native.edges", "umpc.ustat", "umpc.errors"),
