@@ -71,6 +71,21 @@ def columns_needed(
     return tuple(dict.fromkeys((*found, *others)))
 
 
+def classes_of(statistic: Asked, columns: Sequence[str] | None) -> dict[str, int]:
+    """Each column that a statistic of the library takes for a private label → its classes."""
+    if isinstance(statistic, PythonKernel):
+        return {}
+    asked = [(statistic, columns or ())]
+    if not isinstance(statistic, str):
+        asked = list(_several(statistic, columns))
+    found = {}
+    for name, own in asked:
+        library = find_statistic(name)
+        if len(own) == len(library.arguments):
+            found |= {column: rule.classes for column, rule in library.rules_of(own)}
+    return {column: classes for column, classes in found.items() if classes}
+
+
 def _several(
     statistics: Iterable[tuple[str, Sequence[str]]], columns: Sequence[str] | None
 ) -> list[tuple[str, list[str]]]:

@@ -74,8 +74,8 @@ NODES = 4
 @click.option("--fields", help="The statistic's columns, separated by commas.")
 @click.option(
     "--label",
-    metavar="COLUMN=FIRST",
-    help="A two-sample statistic's public label, and its first class.",
+    metavar="COLUMN=CLASS",
+    help="A two-sample statistic's public label, and its class that should score higher.",
 )
 @click.option(
     "--statistic",
@@ -221,6 +221,7 @@ def demo(**given: Any) -> None:
 
 def _table(options: DemoOptions) -> DemoTable:
     """The demo's table, with the statistic's columns and its label."""
+    from umpc.api.entries import classes_of
     from umpc.cli.own_table import breast_cancer
     from umpc.cli.table import together
 
@@ -242,7 +243,8 @@ def _table(options: DemoOptions) -> DemoTable:
             f"--bounds names {', '.join(unknown)}, but the study's columns are "
             f"{', '.join(table.columns)}; correct the name"
         )
-    return replace(table, first_class=first_class, bounds=bounds)
+    classes = classes_of(options.statistic, columns)
+    return replace(table, first_class=first_class, bounds=bounds, classes=classes)
 
 
 def _read(

@@ -35,6 +35,7 @@ from umpc.study.parts import FieldText, Participant, Person
 from umpc.study.settings import Settings, keys_of
 from umpc.text_file import STUDY, read_text, refuse_other_kind
 from umpc.ustat.condition import parse_condition
+from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import from_text, to_text
 
@@ -74,7 +75,7 @@ class StudyFile:
         colluding = entries.max_colluding
         if colluding is None:
             colluding = max(len(nodes) - 1, 0)
-        fields = tuple(field.text() for field in entries.fields)
+        fields = tuple(self._as_in_document(field.text()) for field in entries.fields)
         statistic, split = self._statistic(fields), tuple(map(str, entries.split))
         if entries.variance == PRIVATE:
             pair = from_text(statistic["kernels"][0])
@@ -104,6 +105,20 @@ class StudyFile:
         if datasets := datasets_of(nodes, entries.dataset):
             study = study.replaced(datasets=datasets)
         return checked(self.protocol.complete(study))
+
+    def _as_in_document(self, field: FieldText) -> FieldText:
+        """A field, whose public label has the class that should score higher first.
+
+        In a file it is the second category, as for private labels. The kernel of a document's two
+        classes takes its first record from the first one.
+        """
+        entries = self.entries
+        names = [each.statistic for each in entries.statistics or ()]
+        names += [entries.statistic] if entries.statistic else []
+        of_library = any(find_statistic(name).sampling == TWO_SAMPLE for name in names)
+        if not (field.public and of_library):
+            return field
+        return FieldText.of_categories(field.name, reversed(field.categories), public=True)
 
     def read_settings(self) -> Settings:
         """The settings of the study's protocol. Raises: StudyError naming file and key."""
