@@ -8,7 +8,7 @@ from umpc.planning.prediction import attempt_over, worst_survivors
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
-from umpc.study.field_rules import classes_in_words
+from umpc.study.field_rules import classes_of
 from umpc.study.grades import edge_change
 from umpc.study.survivors import describe_losses
 
@@ -33,8 +33,8 @@ def describe_study(study: Study) -> Iterator[Line]:
         width = edge_change(kernel, study.adversary)
         change = f"{width} per edge when one record is replaced"
         yield "  changes by", f"{change}; gets epsilon {epsilon}"
-    if told := classes_in_words(study):
-        yield "classes", told
+    for name, meaning in classes_of(study).items():
+        yield "classes", f"{name}: {meaning}"
     if study.people is not None:
         yield "protects", study.protected
     if study.condition is not None:

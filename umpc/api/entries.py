@@ -71,7 +71,7 @@ def columns_needed(
     return tuple(dict.fromkeys((*found, *others)))
 
 
-def classes_of(statistic: Asked, columns: Sequence[str] | None) -> dict[str, int]:
+def label_classes(statistic: Asked, columns: Sequence[str] | None) -> dict[str, int]:
     """Each column that a statistic of the library takes for a private label → its classes."""
     if isinstance(statistic, PythonKernel):
         return {}

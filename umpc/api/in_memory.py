@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from umpc.api.entries import (
     NOWHERE,
     Asked,
-    classes_of,
     columns_needed,
     helper_entries,
+    label_classes,
     plain,
     study_entries,
     study_file,
@@ -91,7 +91,7 @@ def estimate(
         found = {site: _with_person(values, person) for site, values in found.items()}
     is_own = isinstance(statistic, PythonKernel)
     labelled = with_label(bounds, label, found, named_last=not is_own)
-    classes = classes_of(statistic, columns)
+    classes = label_classes(statistic, columns)
     fields = fields_of(names, labelled, found, label and label[0], classes)
     study = _study(statistic, columns, fields, found, epsilon, protocol, settings)
     schemas = [field.schema() for field in study.fields]

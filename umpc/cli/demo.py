@@ -221,7 +221,7 @@ def demo(**given: Any) -> None:
 
 def _table(options: DemoOptions) -> DemoTable:
     """The demo's table, with the statistic's columns and its label."""
-    from umpc.api.entries import classes_of
+    from umpc.api.entries import label_classes
     from umpc.cli.own_table import breast_cancer
     from umpc.cli.table import together
 
@@ -243,7 +243,7 @@ def _table(options: DemoOptions) -> DemoTable:
             f"--bounds names {', '.join(unknown)}, but the study's columns are "
             f"{', '.join(table.columns)}; correct the name"
         )
-    classes = classes_of(options.statistic, columns)
+    classes = label_classes(options.statistic, columns)
     return replace(table, first_class=first_class, bounds=bounds, classes=classes)
 
 

@@ -34,20 +34,21 @@ def check_fields(study: Study) -> None:
         statistic.check_fields(columns, study.schema)
 
 
-def classes_in_words(study: Study) -> str:
-    """What the classes of the study's labels mean, such as which one should score higher.
+def classes_of(study: Study) -> dict[str, str]:
+    """Each label of the study → what its classes mean, such as which one should score higher.
 
-    Returns: text without an end; empty where the study has no statistic of classes.
+    Labels of which only the equality counts have no entry.
     """
-    told: dict[str, None] = {}
+    found: dict[str, str] = {}
     for statistic, columns in _computed(study):
         for name, rule in statistic.rules_of(columns):
-            if words := rule.in_words(study.schema[name]):
-                told.setdefault(f"{name}: {words}")
+            words = rule.in_words(study.schema[name])
+            if words and words not in found.get(name, ""):
+                found[name] = "; ".join(filter(None, (found.get(name), words)))
     if has_direction(study):
         high, low = map(repr, study.schema[study.label].categories)
-        told.setdefault(f"{study.label}: {SCORES_HIGHER.format(high=high, low=low)}")
-    return "; ".join(told)
+        found[study.label] = SCORES_HIGHER.format(high=high, low=low)
+    return found
 
 
 def has_direction(study: Study) -> bool:

@@ -94,7 +94,8 @@ class Report:
         released means.
     sampling_std_bound: the same without the released means, which is larger (Sinh & Ramon 2025,
         D.1: E_inc).
-    note: why there is no value, or what the interval does not cover; else empty.
+    note: why there is no value, or what the interval does not cover, and whether noise moved the
+        estimate beyond all possible values; else empty.
     epsilon: against replacing one record.
     adversary, promise: the grade of the promise, and the promise in one sentence.
     coins: what a committee's noise is made of: "transfers", or "dealt" by the dealer; "none" where
@@ -113,6 +114,7 @@ class Report:
         second; node after node.
     parts: the values of a study that reports several; the report's own estimate is then None.
     strata: the field whose categories are the strata of the parts; empty without one.
+    classes: label → what its classes mean, such as which one should score higher.
     missing: the nodes that were lost before the release. Estimate, records and nodes are those of
         the others.
     """
@@ -176,6 +178,7 @@ class Report:
     parts: list[PartReport] = field(default_factory=list, kw_only=True)
     strata: str = field(default="", kw_only=True)
     missing: list[str] = field(default_factory=list, kw_only=True)
+    classes: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     def of_part(self, place: int) -> Report:
         """The report of one of several values, as if the study had reported it alone.
@@ -219,6 +222,7 @@ class Report:
             "parts": [],
             "strata": "",
             "missing": [],
+            "classes": {},
             **values,
         }  # which earlier reports lack
         known = {each.name: values[each.name] for each in fields(cls)}
