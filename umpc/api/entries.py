@@ -18,6 +18,7 @@ from umpc.protocols.registry import USUAL, chosen_protocol
 from umpc.study.parts import FieldText
 from umpc.study.settings import keys_of
 from umpc.ustat.condition import fields_read
+from umpc.ustat.projection import PAIR
 from umpc.ustat.statistics import find_statistic
 
 NOWHERE = "127.0.0.1:1"
@@ -33,9 +34,11 @@ def helper_entries(protocol: str | None, settings: Mapping[str, Any]) -> dict[st
 
     Args: protocol: its name; None for the usual one. settings: of the protocol, as a file has them.
     """
-    known = keys_of(chosen_protocol(protocol or USUAL, settings).settings)
+    chosen = chosen_protocol(protocol or USUAL, settings)
+    known = keys_of(chosen.settings)
     found: dict[str, Any] = {}
-    if "dealer" in known and settings.get("preprocessing") != "none":
+    has_dealer = chosen.usual_of_degree(settings, PAIR).get("preprocessing") != "none"
+    if "dealer" in known and has_dealer:
         found["dealer"] = {"name": "dealer", "address": NOWHERE}
     if "shufflers" in known:
         names = ("shuffler-1", "shuffler-2")

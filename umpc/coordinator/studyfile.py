@@ -35,6 +35,7 @@ from umpc.study.parts import FieldText, Participant, Person
 from umpc.study.settings import Settings, keys_of
 from umpc.text_file import STUDY, read_text, refuse_other_kind
 from umpc.ustat.condition import parse_condition
+from umpc.ustat.projection import PAIR
 from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import from_text, to_text
@@ -88,7 +89,7 @@ class StudyFile:
             epsilon=str(entries.epsilon),
             max_colluding=colluding,
             adversary=entries.adversary,
-            settings=self.read_settings(),
+            settings=self.read_settings(statistic["degree"]),
             coordinator=coordinator,
             nodes=nodes,
             seconds_per_step=entries.seconds_per_step,
@@ -120,12 +121,16 @@ class StudyFile:
             return field
         return FieldText.of_categories(field.name, reversed(field.categories), public=True)
 
-    def read_settings(self) -> Settings:
-        """The settings of the study's protocol. Raises: StudyError naming file and key."""
+    def read_settings(self, degree: int) -> Settings:
+        """The settings of the study's protocol. Args: degree: the records of a set.
+
+        Raises: StudyError naming file and key.
+        """
         nodes = len(self.entries.nodes)
         epsilon = str(self.entries.epsilon)
         try:
             settings = self.protocol.usual_of_grade(self.settings, self.entries.adversary)
+            settings = self.protocol.usual_of_degree(settings, degree)
             return self.protocol.read_settings(settings, nodes, epsilon)
         except StudyError as error:
             raise StudyError(f"{self.path}: {error.message}") from error
@@ -257,7 +262,7 @@ def read_study(
     file = StudyFile(path, identity, entries, protocol, settings, traced=traced)
     if left_open:
         file = _decided(file)
-    _ = file.read_settings()
+    _ = file.read_settings(PAIR)  # the same keys for each degree
     return file
 
 

@@ -29,7 +29,12 @@ from umpc.protocols.u_mpc.noise_binding import (
     noise_of_sums,
     shared_attempt,
 )
-from umpc.protocols.u_mpc.settings import UMpcSettings, check_settings, usual_settings
+from umpc.protocols.u_mpc.settings import (
+    UMpcSettings,
+    check_settings,
+    usual_settings,
+    without_dealer,
+)
 from umpc.protocols.u_mpc.sums import Law
 from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums
 from umpc.study.attempt import Attempt
@@ -79,6 +84,9 @@ class UMpc(StudyProtocol):
 
     def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
         return entries if adversary == HONEST else {"noise": "distributed", **entries}
+
+    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
+        return without_dealer(entries, degree)
 
     def complete(self, study: Study) -> Study:
         if study.settings_as(UMpcSettings).edges:

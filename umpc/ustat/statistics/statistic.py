@@ -104,8 +104,7 @@ class FieldRule:
                 return ""
             return f"at least {self.classes} categories were expected, and {count} came"
         came = f"the bounds {field.lower} to {field.upper} came"
-        least = -1 if self.classes == TWO_CLASSES else 0
-        if self.classes and (field.lower < least or field.upper > self.classes - 1):
+        if self.classes and not self._is_numbered(field):
             words = ", ".join(f'"{number}"' for number in self._labels(field))
             counts = "the second counts" if self.classes == TWO_CLASSES else "in their order"
             return (
@@ -115,6 +114,12 @@ class FieldRule:
         if self.positive_mean and (field.lower < 0 or field.upper <= 0):
             return f"values of at least 0 with a mean above 0 were expected, and {came}"
         return ""
+
+    def _is_numbered(self, field: FieldSchema) -> bool:
+        """Whether numbers within the bounds are the classes' own, and no class is left out."""
+        if self.classes == TWO_CLASSES:
+            return -1 <= field.lower and field.upper <= 1
+        return (field.lower, field.upper) == (0, self.classes - 1)
 
     def _labels(self, field: FieldSchema) -> list[str]:
         """The whole numbers of the field where there is one for each class; else an example."""
