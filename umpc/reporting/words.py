@@ -37,7 +37,7 @@ KIND_WORDS = {
 def describe_fields(report: Report) -> Iterator[tuple[str, str]]:
     """Each field's name, and its bounds and resolution or the first of its categories.
 
-    Of a label also what its classes mean.
+    A label's row also says what its classes mean.
     """
     for values in report.fields:
         field = FieldText.from_dict(values)

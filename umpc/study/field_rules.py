@@ -64,7 +64,7 @@ def has_direction(study: Study) -> bool:
 
 
 def with_other_direction(study: Study) -> Study | None:
-    """The same study with the classes of its public label exchanged; None without a direction."""
+    """A study with the classes of its public label exchanged; None without a direction."""
     if not has_direction(study):
         return None
     fields = (

@@ -144,7 +144,7 @@ def test_the_same_file_whose_public_classes_were_exchanged_is_not_charged_again(
 
 
 def sent_by(study: Study, ledger: Ledger) -> list[m.NodeMessage]:
-    """What a node sends for a proposed study, whose run ends well."""
+    """The messages that a node sends for a proposed study whose run ends well."""
     sent: list[m.NodeMessage] = []
 
     async def receive() -> m.CoordinatorMessage:

@@ -77,7 +77,7 @@ SCORES_HIGHER = "{high} should score above {low}"
 
 @dataclass(frozen=True)
 class FieldRule:
-    """What a statistic requires of one of its fields, beyond what its kernel compares.
+    """A requirement of a statistic for one of its fields, beyond what its kernel compares.
 
     A kernel itself refuses categories where it needs an order or arithmetic (`kernel.py`).
 
@@ -103,7 +103,7 @@ class FieldRule:
             if count >= self.classes:
                 return ""
             return f"at least {self.classes} categories were expected, and {count} came"
-        came = f"the bounds {field.lower} to {field.upper} came"
+        came = f"the bounds {float(field.lower):g} to {float(field.upper):g} came"
         if self.classes and not self._is_numbered(field):
             words = ", ".join(f'"{number}"' for number in self._labels(field))
             counts = "the second counts" if self.classes == TWO_CLASSES else "in their order"
@@ -118,7 +118,7 @@ class FieldRule:
     def _is_numbered(self, field: FieldSchema) -> bool:
         """Whether numbers within the bounds are the classes' own, and no class is left out."""
         if self.classes == TWO_CLASSES:
-            return -1 <= field.lower and field.upper <= 1
+            return field.lower >= -1 and field.upper <= 1
         return (field.lower, field.upper) == (0, self.classes - 1)
 
     def _labels(self, field: FieldSchema) -> list[str]:
