@@ -74,6 +74,16 @@ def columns_needed(
     return tuple(dict.fromkeys((*found, *others)))
 
 
+def own_columns(
+    statistic: Asked, columns: Sequence[str] | None, bounds: object
+) -> Sequence[str] | None:
+    """The columns that were given; else the only one with bounds, for a statistic of one column."""
+    if columns or not isinstance(statistic, str) or not isinstance(bounds, Mapping):
+        return columns
+    is_clear = len(bounds) == len(find_statistic(statistic).arguments) == 1
+    return list(bounds) if is_clear else columns
+
+
 def label_classes(statistic: Asked, columns: Sequence[str] | None) -> dict[str, int]:
     """Each column that a statistic of the library takes for a private label → its classes."""
     if isinstance(statistic, PythonKernel):

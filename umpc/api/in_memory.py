@@ -15,6 +15,7 @@ from umpc.api.entries import (
     columns_needed,
     helper_entries,
     label_classes,
+    own_columns,
     plain,
     study_entries,
     study_file,
@@ -82,6 +83,7 @@ def estimate(
     Raises: StudyError, DataError and their kinds.
     """
     sites = named_frames(frames)
+    columns = own_columns(statistic, columns, bounds)
     others = (settings.get("where"), settings.get("strata"))
     names = columns_needed(statistic, columns, label[0] if label else None, *others)
     person = settings.get("person")

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umpc.api.entries import Asked, columns_needed, plain, study_entries, study_file
+from umpc.api.entries import Asked, columns_needed, own_columns, plain, study_entries, study_file
 from umpc.api.event_loop import run_now
 from umpc.api.python_kernel import PythonKernel
 from umpc.coordinator.client import prepare_study, run_study
@@ -88,6 +88,7 @@ class ProposedStudy:
     ):
         from umpc.api.fields import fields_of, with_label
 
+        columns = own_columns(statistic, columns, bounds)
         others = (settings.get("where"), settings.get("strata"))
         names = columns_needed(statistic, columns, label[0] if label else None, *others)
         is_own = isinstance(statistic, PythonKernel)

@@ -26,6 +26,7 @@ from umpc.protocols.u_mpc.edge_budget import usual_edges
 from umpc.protocols.u_mpc.noise_binding import (
     delta_of_sums,
     events_of_sums,
+    least_delta_of_bits,
     noise_of_sums,
     shared_attempt,
 )
@@ -48,6 +49,8 @@ from umpc.ustat.sampling import SAMPLINGS
 if TYPE_CHECKING:
     from umpc.protocols.base.node import NodeSide
 
+USUAL_DELTA = Fraction(1, 10**9)
+"""Up to this δ of finite bits no administrator need have thought of it."""
 LOUD = "1000000000"
 """An ε under which there is hardly any noise."""
 
@@ -99,6 +102,13 @@ class UMpc(StudyProtocol):
     def describe(self, study: Study) -> Iterator[Line]:
         if told := self.describe_coins(study.coins):
             yield "coins", f"{study.coins}: {told}"
+        if (delta := least_delta_of_bits(study)) > USUAL_DELTA:
+            yield (
+                "delta",
+                f"at least {float(delta):.2g}, because finite bits of noise cost more at a large "
+                f'epsilon; sites allow little of it by default: take noise = "distributed", or '
+                f"have them raise delta under [budget]",
+            )
         if study.members_checked:
             yield (
                 "members",

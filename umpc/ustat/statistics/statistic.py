@@ -97,7 +97,7 @@ class FieldRule:
     positive_mean: bool = False
 
     def obstacle(self, field: FieldSchema) -> str:
-        """What the field should be and is not, judged by its public bounds; empty if it fits."""
+        """The reason why a field with these public bounds does not fit; empty if it does."""
         if self.classes and field.categories:
             count = len(field.categories)
             if count >= self.classes:
@@ -130,7 +130,7 @@ class FieldRule:
         return list(map(str, numbers))
 
     def in_words(self, field: FieldSchema) -> str:
-        """What the classes of the field mean; empty where the rule says nothing of them."""
+        """The meaning of the field's classes; empty where the rule says nothing of them."""
         numbers = map(str, range(self.classes))
         labels = [repr(label) for label in field.categories[: self.classes]] or list(numbers)
         if self.classes != TWO_CLASSES:
