@@ -88,10 +88,11 @@ def label_classes(statistic: Asked, columns: Sequence[str] | None) -> dict[str, 
     """Each column that a statistic of the library takes for a private label → its classes."""
     if isinstance(statistic, PythonKernel):
         return {}
-    asked = [(statistic, columns or ())]
-    if not isinstance(statistic, str):
-        asked = list(_several(statistic, columns))
-    found = {}
+    if isinstance(statistic, str):
+        asked = [(statistic, list(columns or ()))]
+    else:
+        asked = _several(statistic, columns)
+    found: dict[str, int] = {}
     for name, own in asked:
         library = find_statistic(name)
         if len(own) == len(library.arguments):

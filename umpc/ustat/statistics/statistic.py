@@ -119,7 +119,7 @@ class FieldRule:
         """Whether numbers within the bounds are the classes' own, and no class is left out."""
         if self.classes == TWO_CLASSES:
             return field.lower >= -1 and field.upper <= 1
-        return (field.lower, field.upper) == (0, self.classes - 1)
+        return field.lower == 0 and field.upper == self.classes - 1
 
     def _labels(self, field: FieldSchema) -> list[str]:
         """The whole numbers of the field where there is one for each class; else an example."""
