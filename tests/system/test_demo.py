@@ -176,7 +176,7 @@ def test_an_impossible_request_is_refused_before_any_process_starts():
 
 
 def test_an_event_of_1_and_2_counts_by_its_second_number(tmp_path):
-    """As R's survival, SAS and SPSS write it."""
+    """R's survival, SAS and SPSS write events so."""
     table = tmp_path / "survival.csv"
     rows = [(70, 2, 2), (65, 5, 1), (60, 4, 2), (55, 9, 2), (58, 3, 1), (72, 8, 1)]
     lines = ["age,time,status", *(",".join(map(str, row)) for row in rows)]
