@@ -10,6 +10,7 @@ import umpc
 from umpc.api import study as proposed
 from umpc.api.event_loop import run_now
 from umpc.coordinator.studyfile import load_study_file
+from umpc.errors import RangeError
 from umpc.transport.authority import Authority
 
 
@@ -49,6 +50,31 @@ def test_it_describes_and_plans_itself_as_the_commands_do(identity):
     assert "0.5" in lines["epsilon"] and "north" in repr(made)
     plan = made.plan([40, 50])
     assert plan["edges"] == 180 and plan["rounds"] == 3 and plan.label in plan.to_dict()
+
+
+def test_it_says_beforehand_what_a_run_or_its_reader_would_stumble_over(identity):
+    assert "delta" not in dict(study(identity, noise="in_mpc").check())
+    loud = dict(study(identity, noise="in_mpc", epsilon=30).check())
+    assert loud["delta"].startswith("at least 3.5e-06") and 'noise = "distributed"' in loud["delta"]
+
+    @umpc.kernel
+    def close(a, b):
+        return umpc.select(a.age == b.age, abs(a.balance - b.balance), 0)
+
+    lines = dict(study(identity, statistic=close, columns=None).check())
+    assert "do not meet the condition count 0" in lines["averages"]
+    assert "averages" not in dict(study(identity).check())
+
+
+def test_check_and_plan_refuse_fields_that_do_not_fit_and_say_what_classes_mean(identity):
+    made = {"statistic": "auc_private", "columns": ["age", "state"]}
+    bounds = {"age": (0, 127, 1), "state": (1, 2, 1)}
+    refused = study(identity, **made, bounds=bounds)
+    for ask in (refused.check, lambda: refused.plan([40, 50])):
+        with pytest.raises(RangeError, match=r"field 'state'.*the second counts"):
+            ask()
+    told = study(identity, **made, bounds={**bounds, "state": ["1", "2"]}).check()
+    assert ("classes", "state: '2' should score above '1'") in told
 
 
 def test_a_kernel_of_python_is_traced_and_not_saved(identity, tmp_path):

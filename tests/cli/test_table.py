@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from tests.support.protocols import one_node_study
 from umpc.cli import table as module
-from umpc.cli.own_table import BREAST_CANCER, breast_cancer
+from umpc.cli.own_table import BREAST_CANCER, DIAGNOSIS, breast_cancer, usual_columns
 from umpc.cli.table import DemoTable, exact_over_all, exact_value, pooled, read_csv
 from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.node.table.number_format import NumberFormat
@@ -22,6 +23,7 @@ from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.ustat.hypergraph import Hypergraph, SampledCell
+from umpc.ustat.statistics import LIBRARY
 
 ROWS = [("1", "0.5"), ("2", "-1.25"), ("2", "3"), ("7", "0"), ("1", "0.5")]
 TABLE = DemoTable(("age", "the balance"), ROWS)
@@ -108,6 +110,25 @@ def test_the_demos_own_table_is_that_of_scikit_learn():
     assert tuple(expected.feature_names) == BREAST_CANCER
     found = breast_cancer(BREAST_CANCER).rows
     assert [[float(text) for text in row] for row in found] == expected.data.tolist()
+    diagnoses = [row[0] for row in breast_cancer([DIAGNOSIS]).rows]
+    assert diagnoses == expected.target_names[expected.target].tolist()
+
+
+def test_a_statistic_has_columns_of_the_demos_own_table():
+    assert usual_columns(LIBRARY["kendall_tau"]) == (["mean radius", "mean texture"], None)
+    assert usual_columns(LIBRARY["auc_private"]) == (["mean radius", DIAGNOSIS], None)
+    assert usual_columns(LIBRARY["auc"]) == (["mean radius"], f"{DIAGNOSIS}=malignant")
+    for statistic in LIBRARY.values():
+        assert len(usual_columns(statistic)[0]) == len(statistic.arguments)
+
+
+def test_the_event_of_a_survival_table_counts_by_its_second_number(tmp_path):
+    """R's survival writes 1 for censored and 2 for dead."""
+    path = written(tmp_path, "age,time,status\n1,9,1\n2,4,2\n3,2,2\n")
+    table = read_csv(path, ",", ["age", "time", "status"])
+    labelled = replace(table, classes={"status": 2})
+    *_, status = labelled.fields()
+    assert status == FieldText.of_categories("status", ["1", "2"])
 
 
 def test_without_scikit_learn_the_demo_asks_for_a_table(monkeypatch):
@@ -247,9 +268,9 @@ def test_a_public_label_splits_the_records_into_two_classes(tmp_path):
     rows = [("3", "no"), ("5", "yes"), ("1", "no"), ("5", "no")]
     table = DemoTable(("x", "y"), rows, ("y", "yes"))
     auc = study(table, "(sign(a.x - b.x) + 1) * (1/2)", sampling="two_sample")
-    assert auc.fields[1] == FieldText("y", "0", "1", "1", ("yes", "no"), True)
+    assert auc.fields[1] == FieldText("y", "0", "1", "1", ("no", "yes"), True)
     tables = pooled(auc, table.split(tmp_path, 2))
-    assert exact_over_all(auc, tables) == pytest.approx(2.5 / 3)
+    assert exact_over_all(auc, tables) == pytest.approx(1 - 2.5 / 3), "a is of the first class"
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,8 @@ class LocalConsortium:
     Args:
         frames: one for each site; or site name → frame.
         bounds: column → bounds, as of `umpc.estimate`. Only these columns are written for the node.
-        label: a public label and its first class, for statistics of two classes.
+        label: a public label and the class that should score higher, for statistics of two
+            classes.
         budget: the ε that each node allows for all studies together.
         person: the column that tells people apart; every study then needs `person` with this name
             and `records_per_person`.
@@ -182,7 +183,7 @@ def _resolved(
 ) -> dict[str, Bounds]:
     """The bounds as fields that fit the values of all sites; of the label its classes."""
     fields = {field.name: field for field in fields_of(list(bounds), bounds, sites)}
-    labelled = with_label(bounds, label, sites)
+    labelled = with_label(bounds, label, sites, named_last=True)
     if label is None or not isinstance(labelled, Mapping):
         return fields
     return {**fields, label[0]: labelled[label[0]]}

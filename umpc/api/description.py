@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from umpc.planning.prediction import attempt_over, worst_survivors
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
+from umpc.study.field_rules import classes_of
 from umpc.study.grades import edge_change
+from umpc.study.interval import SETS
 from umpc.study.survivors import describe_losses
+from umpc.ustat.expression import Constant, Select
+from umpc.ustat.statistics import LIBRARY
 
 Line = tuple[str, str]
 
@@ -32,6 +37,10 @@ def describe_study(study: Study) -> Iterator[Line]:
         width = edge_change(kernel, study.adversary)
         change = f"{width} per edge when one record is replaced"
         yield "  changes by", f"{change}; gets epsilon {epsilon}"
+    if told := _counted_as_zero(study):
+        yield "averages", told
+    for name, meaning in classes_of(study).items():
+        yield "classes", f"{name}: {meaning}"
     if study.people is not None:
         yield "protects", study.protected
     yield "records", study.described_records
@@ -56,6 +65,21 @@ def describe_promise(study: Study) -> Iterator[Line]:
     yield "promise", promise.protected
     yield "adversary", f"{study.adversary}. {promise.sites}"
     yield "disclosed", promise.disclosed
+
+
+def _counted_as_zero(study: Study) -> str:
+    """A sentence where the mean of one's own kernel counts sets outside a condition as 0."""
+    kernels = [kernel.expression for kernel in study.parsed_kernels]
+    is_own = study.estimator == "mean" and study.statistic not in LIBRARY
+    if not is_own or not isinstance(kernels[0], Select):
+        return ""
+    if kernels[0].otherwise != Constant(Fraction(0)):
+        return ""
+    sets = SETS.get(study.degree, "sets")
+    return (
+        f"over all {sets}, of which those that do not meet the condition count 0; return the "
+        f'condition as a second sum, with estimator = "ratio", to average over those that do'
+    )
 
 
 def describe_prediction(study: Study, records: str) -> Iterator[Line]:

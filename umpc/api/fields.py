@@ -42,6 +42,7 @@ def fields_of(
     bounds: Mapping[str, Bounds] | str | None,
     sites: Mapping[str, Mapping[str, Values]],
     public: str | None = None,
+    classes: Mapping[str, int] | None = None,
 ) -> tuple[FieldText, ...]:
     """The fields of these columns.
 
@@ -50,13 +51,18 @@ def fields_of(
         sites: each site's columns. They decide only whether values are whole and, with "data", the
             bounds. They are empty where values are elsewhere; then bounds have resolutions.
         public: the column of a public label.
+        classes: private label → its number of classes, by which "data" describes it.
 
     Raises: StudyError naming the column.
     """
     if isinstance(bounds, str) and bounds != FROM_DATA:
         raise StudyError(f'bounds are a dictionary or "{FROM_DATA}", got {bounds!r}')
     if bounds == FROM_DATA:
-        found = (_from_data(name, [site[name] for site in sites.values()]) for name in names)
+        counts = classes or {}
+        found = (
+            _from_data(name, [site[name] for site in sites.values()], counts.get(name, 0))
+            for name in names
+        )
     else:
         given: Mapping[str, Bounds] = bounds if isinstance(bounds, Mapping) else {}
         missing = [name for name in names if name not in given]
@@ -127,9 +133,14 @@ def with_label(
     bounds: Mapping[str, Bounds] | str | None,
     label: tuple[str, str] | None,
     sites: Mapping[str, Mapping[str, Values]],
+    *,
+    named_last: bool,
 ) -> Mapping[str, Bounds] | str | None:
-    """The bounds with the label's two classes, the first one first.
+    """The bounds with the label's two classes, in the order of a study file.
 
+    Args: named_last: whether the class that `label` names comes last, as the one that should score
+        higher in a statistic of the library; the first record of a kernel of Python is of the
+        first class.
     Raises: StudyError where the frames hold other than two classes.
     """
     if label is None or isinstance(bounds, str):
@@ -145,7 +156,8 @@ def with_label(
             f"label={label!r}: two classes were expected in column {name!r}, one of them "
             f"{first!r}; it holds {', '.join(classes[:5])}"
         )
-    return {**(bounds or {}), name: [first, *(each for each in classes if each != first)]}
+    ordered = [first, *(each for each in classes if each != first)]
+    return {**(bounds or {}), name: ordered[::-1] if named_last else ordered}
 
 
 def _with_step(low: Fraction, high: Fraction) -> tuple[str, str, str]:
@@ -160,9 +172,11 @@ def _with_step(low: Fraction, high: Fraction) -> tuple[str, str, str]:
     return lower, upper, f"{Decimal(1).scaleb(-digits):f}"
 
 
-def _from_data(name: str, columns: Sequence[Values]) -> FieldText:
-    """A field with the values' own bounds or categories."""
+def _from_data(name: str, columns: Sequence[Values], classes: int) -> FieldText:
+    """A field with the values' own bounds or categories. Args: classes: of a label, else 0."""
     values = [value for column in columns for value in column[is_present(column)].tolist()]
+    if classes:
+        return describe_column(name, list(map(_label, values)), classes).field
     texts = [repr(value) if isinstance(value, float) else str(value) for value in values]
     return describe_column(name, texts).field
 

@@ -16,12 +16,15 @@ from umpc.api.entries import (
     Asked,
     columns_needed,
     helper_entries,
+    label_classes,
+    own_columns,
     plain,
     study_entries,
     study_file,
 )
 from umpc.api.fields import Bounds, fields_of, is_present, units_of, with_label
 from umpc.api.frames import FrameLike, Values, columns_of
+from umpc.api.python_kernel import PythonKernel
 from umpc.api.result import Result
 from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, StudyError
@@ -30,6 +33,7 @@ from umpc.protocols.left_open import AUTO, is_open
 from umpc.protocols.registry import checked, protocol_of
 from umpc.simulation import simulate
 from umpc.study.document import Study
+from umpc.study.field_rules import check_fields
 from umpc.ustat.words import secret_order
 
 COORDINATOR = "coordinator"
@@ -70,7 +74,8 @@ def estimate(
             are public, so take them from what the columns mean. "data" takes them from the values,
             which is not private.
         epsilon: the privacy of the result, against replacing one record.
-        label: for a statistic of two classes, its public label and the first class.
+        label: for a statistic of two classes, its public label and the class that should score
+            higher; for a kernel of Python, the class of its first record.
         protocol: as in a study file; by default pairs or all pairs, whichever is cheaper.
         settings: further keys of a study file, such as edges="all", parameters={...},
             max_colluding=1, where="age >= 40", or strata="sex", the statistic inside each category
@@ -80,6 +85,7 @@ def estimate(
     Raises: StudyError, DataError and their kinds.
     """
     sites = named_frames(frames)
+    columns = own_columns(statistic, columns, bounds)
     others = (settings.get("where"), settings.get("strata"))
     names = columns_needed(statistic, columns, label[0] if label else None, *others)
     person = settings.get("person")
@@ -87,9 +93,12 @@ def estimate(
     found = {site: columns_of(frame, read, site) for site, frame in sites.items()}
     if person is not None:
         found = {site: _with_person(values, person) for site, values in found.items()}
-    fields = fields_of(names, with_label(bounds, label, found), found, label and label[0])
+    is_own = isinstance(statistic, PythonKernel)
+    labelled = with_label(bounds, label, found, named_last=not is_own)
+    classes = label_classes(statistic, columns)
+    fields = fields_of(names, labelled, found, label and label[0], classes)
     study = _study(statistic, columns, fields, found, epsilon, protocol, settings)
-    schemas = [field.schema() for field in fields]
+    schemas = [field.schema() for field in study.fields]
     tables = [units_of(values, schemas, site)[0] for site, values in found.items()]
     tables = [
         _counted(study, table, values) for table, values in zip(tables, found.values(), strict=True)
@@ -160,6 +169,7 @@ def _study(
     )
     study = checked(study_file(entries, statistic).study(COORDINATOR))
     protocol_of(study).check_new(study)
+    check_fields(study)
     return study
 
 

@@ -12,8 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umpc.api.entries import Asked, columns_needed, plain, study_entries, study_file
+from umpc.api.entries import Asked, columns_needed, own_columns, plain, study_entries, study_file
 from umpc.api.event_loop import run_now
+from umpc.api.python_kernel import PythonKernel
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.contact import Contact, contact_all
@@ -23,6 +24,7 @@ from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.errors import StudyError
 from umpc.study.document import Study
+from umpc.study.field_rules import check_fields
 from umpc.study.report import Report
 from umpc.transport.authority import Identity, load_identity
 from umpc.transport.expiry import due
@@ -59,7 +61,8 @@ class ProposedStudy:
         epsilon: the privacy of the result, against replacing one record.
         nodes: name → address of each site's node.
         identity: the coordinator's folder with ca.pem, cert.pem and key.pem.
-        label: for a statistic of two classes, its public label and the first class.
+        label: for a statistic of two classes, its public label and the class that should score
+            higher; for a kernel of Python, the class of its first record.
         dealer, shufflers: name → address of the processes that the protocol needs.
         settings: any further keys of a study file, which `umpc study --help` lists.
     Raises: StudyError naming the key that is wrong, and its kinds.
@@ -85,9 +88,12 @@ class ProposedStudy:
     ):
         from umpc.api.fields import fields_of, with_label
 
+        columns = own_columns(statistic, columns, bounds)
         others = (settings.get("where"), settings.get("strata"))
         names = columns_needed(statistic, columns, label[0] if label else None, *others)
-        fields = fields_of(names, with_label(bounds, label, {}), {}, label and label[0])
+        is_own = isinstance(statistic, PythonKernel)
+        labelled = with_label(bounds, label, {}, named_last=not is_own)
+        fields = fields_of(names, labelled, {}, label and label[0])
         dealers = participants(dealer or {})
         if len(dealers) > 1:
             raise StudyError(f"one dealer was expected, got {', '.join(dealer or {})}")
@@ -181,12 +187,14 @@ class ProposedStudy:
         """Describe the study in lines of a label and a text. No site is asked.
 
         Args: records: each node's number of records, to predict what a run costs as well.
-        Raises: StudyError where the nodes would refuse a new run.
+        Raises: StudyError where the nodes would refuse a new run; RangeError where a field's bounds
+            do not fit the statistic.
         """
         from umpc.api.description import describe_prediction, describe_study
         from umpc.protocols.registry import protocol_of
 
         protocol_of(self.document).check_new(self.document)
+        check_fields(self.document)
         lines = list(describe_study(self.document))
         if self.chosen:
             lines.append(("chosen", self.chosen))

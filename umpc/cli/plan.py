@@ -36,8 +36,8 @@ OF_DATA = ("sampling_std", "bins_bias", "mse", "mse_of_constant")
     "--records",
     required=True,
     help="Each node's number of records, as 300,300,200. A study of two classes, such as auc, "
-    "takes FIRST+SECOND per node, as 180+120,150+150: the records with the first of the label's "
-    "categories, and those with the second.",
+    "takes FIRST+SECOND per node, as 180+120,150+150: the records of the class that should "
+    "score higher, and those of the other class.",
 )
 @click.option(
     "--delay",

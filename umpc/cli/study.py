@@ -226,7 +226,7 @@ def prepare(file: Path, style: str, quiet: bool) -> None:
     "--records",
     help="Each node's number of records, as 300,300,200. Then also predict what a run costs. A "
     "study of two classes, such as auc, takes FIRST+SECOND per node, as 180+120,150+150: the "
-    "records with the first of the label's categories, and those with the second.",
+    "records of the class that should score higher, and those of the other class.",
 )
 @click.option(
     "--contact",

@@ -49,9 +49,10 @@ class DemoTable:
     """Rows of text without empty fields.
 
     Args:
-        first_class: the column of a public label, and the value of its first class.
+        first_class: the column of a public label, and its class that should score higher.
         bounds: column → bounds that are public, as of `umpc.estimate`; others come from the rows.
         sites: the number of rows of each site; empty to split them evenly.
+        classes: private label of the statistic → its number of classes.
     """
 
     columns: tuple[str, ...]
@@ -59,6 +60,7 @@ class DemoTable:
     first_class: tuple[str, str] | None = None
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
     sites: tuple[int, ...] = ()
+    classes: Mapping[str, int] = field(default_factory=dict)
 
     def fields(self) -> tuple[FieldText, ...]:
         """The fields, with bounds and resolutions computed from the table itself.
@@ -84,14 +86,14 @@ class DemoTable:
                 f"--label {label}={first}: the column must hold two different values, and "
                 f"{first!r} must be one of them; it holds {', '.join(sorted(found)[:5])}"
             )
-        labelled = FieldText.of_categories(label, (first, *(found - {first})), public=True)
+        labelled = FieldText.of_categories(label, (*(found - {first}), first), public=True)
         others = (self._field(name, values) for name, values in columns.items())
         return (*others, DescribedColumn(labelled, None))
 
     def _field(self, name: str, values: Sequence[str]) -> DescribedColumn:
         """A column's field, by its public bounds or by its own values."""
         if name not in self.bounds:
-            return describe_column(name, values)
+            return describe_column(name, values, self.classes.get(name, 0))
         found = field_of(name, self.bounds[name], [read_values(values)])
         return DescribedColumn(found, None, is_given=True)
 

@@ -84,10 +84,15 @@ def _minute(time: str) -> str:
 
 
 def describe_fields(report: Report) -> Iterator[tuple[str, str]]:
-    """Each field's name, and its bounds and resolution or the first of its categories."""
+    """Each field's name, and its bounds and resolution or the first of its categories.
+
+    A label's row also says what its classes mean.
+    """
     for values in report.fields:
         field = FieldText.from_dict(values)
-        yield field.name, textwrap.shorten(field.values(), WIDEST_FIELD, placeholder=" …")
+        shown = textwrap.shorten(field.values(), WIDEST_FIELD, placeholder=" …")
+        meaning = report.classes.get(field.name)
+        yield field.name, f"{shown}; {meaning}" if meaning else shown
 
 
 def describe_records(report: Report) -> str:

@@ -94,7 +94,8 @@ class Report:
         released means.
     sampling_std_bound: the same without the released means, which is larger (Sinh & Ramon 2025,
         D.1: E_inc).
-    note: why there is no value, or what the interval does not cover; else empty.
+    note: why there is no value, or what the interval does not cover, and whether noise moved the
+        estimate beyond all possible values; else empty.
     epsilon: against replacing one record.
     adversary: the grade of the promise, which the protocol's object writes in words.
     coins: what a committee's noise is made of: "transfers", or "dealt" by the dealer; "none" where
@@ -113,6 +114,7 @@ class Report:
         second; node after node.
     parts: the values of a study that reports several; the report's own estimate is then None.
     strata: the field whose categories are the strata of the parts; empty without one.
+    classes: label → what its classes mean, such as which one should score higher.
     missing: the nodes that were lost before the release. Estimate, records and nodes are those of
         the others.
     person: the column that tells people apart, which a record must have, too; empty without one.
@@ -182,6 +184,7 @@ class Report:
     person: str = field(default="", kw_only=True)
     finished: str = field(default="", kw_only=True)
     prepared_at: str = field(default="", kw_only=True)
+    classes: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     def of_part(self, place: int) -> Report:
         """The report of one of several values, as if the study had reported it alone.
@@ -228,6 +231,7 @@ class Report:
             "person": "",
             "finished": "",
             "prepared_at": "",
+            "classes": {},
             **values,
         }  # which earlier reports lack
         known = {each.name: values[each.name] for each in fields(cls)}

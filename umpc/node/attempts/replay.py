@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,6 +20,7 @@ from umpc.node.budget.ledger import StoredRelease
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
+from umpc.study.field_rules import with_other_direction
 from umpc.study.former import former_hashes
 
 NO_COST = (Fraction(0), Fraction(0))
@@ -88,8 +90,22 @@ class Replay:
 def refuse_former(site: Site, study: Study) -> None:
     """Refuse a study that was released under a former identity: it would be charged twice.
 
+    Files of before listed the class that should score higher first, and now they list it last. So
+    one of their studies is the same file's study with its classes exchanged.
+
     Raises: AlreadyReleased.
     """
+    other = with_other_direction(study.whole)
+    if other is not None and site.ledger.released(other.hash) is not None:
+        low, high = other.schema[other.label].categories[::-1]
+        raise AlreadyReleased(
+            f"{site.name} released the study {study.name!r} with the classes of {other.label!r} "
+            f"exchanged: {high!r} should score higher there. Write categories = "
+            f"{json.dumps([low, high], ensure_ascii=False)} to have that result again at no cost, "
+            f"or give the study a new name",
+            culprit=site.name,
+            step="propose",
+        )
     for released_by, identity in former_hashes(study.whole):
         if site.ledger.released(identity) is not None:
             raise AlreadyReleased(

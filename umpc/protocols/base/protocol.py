@@ -150,6 +150,13 @@ class StudyProtocol(ABC):
         """A file's entries, with the usual values that only this grade of promise has."""
         return entries
 
+    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
+        """A file's entries, with the values that follow from others and from the records of a set.
+
+        A value that a file leaves out follows here where all others but one would be refused.
+        """
+        return entries
+
     def complete(self, study: Study) -> Study:
         """The study with usual values for settings that depend on its kernels or fields."""
         return study

@@ -27,10 +27,16 @@ from umpc.protocols.u_mpc.edge_budget import usual_edges
 from umpc.protocols.u_mpc.noise_binding import (
     delta_of_sums,
     events_of_sums,
+    least_delta_of_bits,
     noise_of_sums,
     shared_attempt,
 )
-from umpc.protocols.u_mpc.settings import UMpcSettings, check_settings, usual_settings
+from umpc.protocols.u_mpc.settings import (
+    UMpcSettings,
+    check_settings,
+    usual_settings,
+    without_dealer,
+)
 from umpc.protocols.u_mpc.sums import Law
 from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums
 from umpc.study.attempt import Attempt
@@ -44,6 +50,8 @@ from umpc.ustat.sampling import SAMPLINGS
 if TYPE_CHECKING:
     from umpc.protocols.base.node import NodeSide
 
+USUAL_DELTA = Fraction(1, 10**9)
+"""Up to this δ of finite bits no administrator need have thought of it."""
 LOUD = "1000000000"
 """An ε under which there is hardly any noise."""
 
@@ -81,6 +89,9 @@ class UMpc(StudyProtocol):
     def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
         return entries if adversary == HONEST else {"noise": "distributed", **entries}
 
+    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
+        return without_dealer(entries, degree)
+
     def complete(self, study: Study) -> Study:
         if study.settings_as(UMpcSettings).edges:
             return study
@@ -92,6 +103,13 @@ class UMpc(StudyProtocol):
     def describe(self, study: Study) -> Iterator[Line]:
         if told := self.describe_coins(study.coins):
             yield "coins", f"{study.coins}: {told}"
+        if (delta := least_delta_of_bits(study)) > USUAL_DELTA:
+            yield (
+                "delta",
+                f"at least {float(delta):.2g}, because finite bits of noise cost more at a large "
+                f'epsilon; sites allow little of it by default: take noise = "distributed", or '
+                f"have them raise delta under [budget]",
+            )
         if study.members_checked:
             yield (
                 "members",

@@ -54,6 +54,9 @@ class VectorProtocol(UMpc):
     def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
         return entries
 
+    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
+        return entries
+
     def complete(self, study: Study) -> Study:
         return study
 
