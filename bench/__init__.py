@@ -27,7 +27,6 @@
 | `scaling.py` | growth over the size of E, nodes and records: tables, and pictures for README.md |
 | `nodes.py` | 64 nodes |
 | `members.py` | hundreds of members with one record each, in two processes that run many nodes |
-| `short_tables.py` | short CSV files, read with and without DuckDB |
 | `simulated_study.py` | a study of pairs without its nodes: what each process sends and computes |
 | `simulated.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
 | `hub.py` | many nodes through a hub, beside direct links |

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from umpc import errors
-from umpc.node import records
 from umpc.node.records import Records, load_records
 from umpc.node.table.reading import read_texts
 from umpc.node.table.source import TableSite, TableSource
@@ -21,11 +20,6 @@ from umpc.ustat.schema import FieldSchema
 AGE = FieldSchema("age", Fraction(0), Fraction(127), Fraction(1))
 BALANCE = FieldSchema("account balance", Fraction(-10000), Fraction(10000), Fraction(1, 100))
 TENTHS = FieldSchema("x", Fraction(-(10**6)), Fraction(10**6), Fraction(1, 10))
-
-
-def let_duckdb_read_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no file be small: DuckDB then reads every table."""
-    monkeypatch.setattr(records, "is_small", lambda source, site: False)
 
 
 def table(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:

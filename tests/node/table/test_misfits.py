@@ -19,8 +19,6 @@ from umpc import errors
 from umpc.node.records import require_numbers
 from umpc.ustat.schema import FieldSchema
 
-pytestmark = pytest.mark.usefixtures("either_reader")
-
 # --- values that do not fit -------------------------------------------------------------------
 
 NO_NUMBER = ["forty", "1.234,5", "true", "0x1F"]

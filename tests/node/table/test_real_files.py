@@ -21,8 +21,6 @@ from umpc.node.records import require_numbers
 from umpc.node.table.number_format import NumberFormat
 from umpc.ustat.schema import FieldSchema
 
-pytestmark = pytest.mark.usefixtures("either_reader")
-
 # --- real files -------------------------------------------------------------------------------
 
 SWISS = NumberFormat(".", "'")

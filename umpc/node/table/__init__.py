@@ -14,7 +14,6 @@
 | `typed_values.py` | the values of a database's column, by their types |
 | `plain_text.py` | a CSV file's text: encoding, compression, and line ends |
 | `header.py` | the names of a table's columns |
-| `small_csv.py` | a short CSV file, read without DuckDB |
 | `columns.py` | the columns of a file or of a query, as expressions in SQL |
 | `number_format.py` | the texts that are numbers, with decimal comma and thousands separators |
 | `arrow_stream.py` | a query's rows, batch by batch, as numpy arrays |
