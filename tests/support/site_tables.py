@@ -12,7 +12,7 @@ import pytest
 
 from umpc import errors
 from umpc.node.records import Records, load_records
-from umpc.node.table.reading import read_texts
+from umpc.node.table.reading import complete, read_columns
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.survey import survey_table
 from umpc.ustat.schema import FieldSchema
@@ -69,7 +69,9 @@ def digits(text: str) -> set[str]:
 def check_owners_commands(visits: TableSource) -> None:
     """A site's own commands read the same from four visits of ages 40, none, 50 and 60."""
     site = TableSite("a", visits.path)
-    assert read_texts(visits, ["age", "sex"], site) == {"age": ["60", "50", "40"], "sex": [*"fmf"]}
+    read = complete(read_columns(visits, ["age", "sex"], site))
+    found = {name: column.texts.tolist() for name, column in read.items()}
+    assert found == {"age": ["60", "50", "40"], "sex": [*"fmf"]}
     survey = survey_table(visits, ["age", "sex"], site)
     assert (survey.rows, survey.columns[0], str(survey.kinds["age"])) == (4, "age", "whole numbers")
     assert survey_table(visits, [], site).rows == 4

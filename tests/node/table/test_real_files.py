@@ -128,7 +128,7 @@ def test_a_mark_of_missing_values_is_named_with_the_setting_to_write(tmp_path, m
     (misfit,) = load(path).misfits
     assert str(misfit).endswith(
         f"; among them is '{mark}', which often marks a missing value: if so, write "
-        f'missing = ["", "nan", "NaN", "{mark}"] under [data]'
+        f'missing = ["", "nan", "NaN", "NA", "{mark}"] under [data]'
     )
     assert "forty" not in str(misfit)
     with pytest.raises(

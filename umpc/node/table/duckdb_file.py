@@ -26,10 +26,10 @@ from pathlib import Path
 import duckdb
 
 from umpc.errors import ConfigError, DataError
+from umpc.node.table.conversions import Fetched, joined, typed
 from umpc.node.table.given_up import ended_by
 from umpc.node.table.source import TableSite
 from umpc.node.table.sql_source import UNREADABLE, SqlSource
-from umpc.node.table.typed_values import Fetched, joined, typed
 
 ROWS_AT_ONCE = 10_000
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
