@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 import umpc
-from umpc.api.fields import field_of
-from umpc.api.frames import columns_of
+from umpc.api.fields import columns_at, field_of
+from umpc.api.frames import frame_table
 
 BOUNDS = {"age": (0, 127), "balance": (-500, 500, "1")}
 LOUD = 10**9
@@ -134,7 +134,9 @@ def test_a_wrong_argument_is_named(changes, error, words):
 
 
 def test_bounds_become_fields_that_follow_from_them_alone():
-    whole, half = np.array([1.0, 2.0]), np.array([1.5])
+    whole, half = (
+        columns_at(frame_table({"x": each}, ["x"], "a"), ["x"])["x"] for each in ([1.0, 2], [1.5])
+    )
     assert field_of("x", (0, 9), [whole]).whole
     assert field_of("x", (0, 9), [half]).resolution == "0.000001"
     assert field_of("x", (0.05, 3), [half]).schema().lower <= 0.05
@@ -160,10 +162,12 @@ def test_columns_of_all_sorts_become_numbers_or_texts():
             "kind": pd.Categorical(["u", "v"]),
         }
     )
-    found = columns_of(frame, list(frame.columns), "north")
-    assert found["whole"][0] == 1 and np.isnan(found["whole"][1])
-    assert found["text"].tolist() == ["a", None]
-    assert found["flag"].tolist() == ["true", "false"] and found["kind"].tolist() == ["u", "v"]
+    names = list(frame.columns)
+    found = columns_at(frame_table(frame, names, "north"), names)
+    assert found["whole"].numbers[0] == 1 and np.isnan(found["whole"].numbers[1])
+    assert found["text"].texts.tolist() == ["a", None]
+    assert found["flag"].texts.tolist() == ["true", "false"]
+    assert found["kind"].texts.tolist() == ["u", "v"]
 
 
 def test_the_noise_is_new_in_every_call():

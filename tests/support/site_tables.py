@@ -12,7 +12,8 @@ import pytest
 
 from umpc import errors
 from umpc.node.records import Records, load_records
-from umpc.node.table.reading import complete, read_columns
+from umpc.node.table.batch import complete
+from umpc.node.table.reading import read_columns
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.survey import survey_table
 from umpc.ustat.schema import FieldSchema

@@ -83,8 +83,9 @@ class ProposedStudy:
         shufflers: Participants | None = None,
         **settings: Any,
     ):
-        from umpc.api.fields import fields_of, with_label
+        from umpc.api.fields import checked_label, fields_of, with_label
 
+        label = checked_label(label)
         others = (settings.get("where"), settings.get("strata"))
         names = columns_needed(statistic, columns, label[0] if label else None, *others)
         fields = fields_of(names, with_label(bounds, label, {}), {}, label and label[0])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from umpc.errors import ConfigError
 from umpc.node.table.arrow_stream import batches
-from umpc.node.table.batch import Batch, Floats, Values
+from umpc.node.table.batch import Batch, Floats, ReadColumn, Values
 from umpc.node.table.columns import Column, open_table, staged_query
 from umpc.node.table.conversions import normal
 from umpc.node.table.source import TableSite, TableSource
@@ -104,27 +103,6 @@ def _is_there(column: Column, source: TableSource, place: int, has_text: bool = 
     return f"({known} AND NOT coalesce(list_contains($missing, t{place}), false))"
 
 
-@dataclass(frozen=True)
-class ReadColumn:
-    """A column as every study reads it, for the table's own owner.
-
-    texts: (rows,) the texts, None where the value is missing. numbers: (rows,) float64, the number
-    or the category's place; NaN where the value is neither, or missing.
-    """
-
-    texts: NDArray[np.object_]
-    numbers: Floats
-
-    @property
-    def is_there(self) -> NDArray[np.bool_]:
-        """(rows,) whether there is a value."""
-        return np.array([text is not None for text in self.texts], bool)
-
-    def take(self, rows: NDArray[np.bool_]) -> ReadColumn:
-        """Return the values of these rows."""
-        return ReadColumn(self.texts[rows], self.numbers[rows])
-
-
 def read_columns(
     source: TableSource,
     names: Sequence[str],
@@ -165,12 +143,6 @@ def _read(texts: NDArray[np.object_], numbers: Floats) -> ReadColumn:
     own = np.ma.getdata(texts).astype(object)
     own[np.ma.getmaskarray(texts)] = None
     return ReadColumn(own, np.ma.getdata(numbers))
-
-
-def complete(columns: Mapping[str, ReadColumn]) -> dict[str, ReadColumn]:
-    """Return the rows that have a value in each column."""
-    rows = np.logical_and.reduce([each.is_there for each in columns.values()])
-    return {name: each.take(rows) for name, each in columns.items()}
 
 
 USES_ALL = "len($missing::VARCHAR[]) >= 0 AND len($marks::VARCHAR[]) >= 0"
