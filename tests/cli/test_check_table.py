@@ -84,9 +84,10 @@ def test_bounds_words_and_marks(tmp_path):
     (tmp_path / "id").mkdir()
     ended = check(tmp_path, "age,balance\n130,1\n?,2\nforty,3\n,4\n")
     (line, _) = ended.output.splitlines()
+    assert isinstance(ended.exception, NotNumeric)
     assert "2 of 3 value(s) are no numbers as they are written, and count as the lower" in line
     assert "1 value(s), such as '?', often stand for a missing value" in line
-    assert 'missing = ["", "nan", "NaN", "?"] under [data]' in line
+    assert 'missing = ["", "nan", "NaN", "NA", "?"] under [data]' in line
     assert "1 value(s), such as 'forty', are words: correct the table" in line
     assert "1 value(s) lie outside the study's 0 to 99 and count as the nearer bound" in line
 
@@ -94,7 +95,7 @@ def test_bounds_words_and_marks(tmp_path):
 def test_categories(tmp_path):
     study = STUDY.replace("lower = 0\nupper = 99\nwhole = true\n", 'categories = ["a", "b"]\n')
     ended = check(tmp_path, "age,balance\na,1\nc,2\n", study)
-    assert "1 value(s) are none of the study's categories, such as 'c'" in ended.output
+    assert "1 of 2 value(s) are none of the study's categories, such as 'c'" in ended.output
     assert "every value is one of" in check(tmp_path, "age,balance\na,1\n", study).output
 
 
@@ -130,7 +131,7 @@ def test_a_field_that_is_mostly_no_numbers_says_why_and_fails(tmp_path, table, w
     ended = check(tmp_path, table)
     assert ended.output.startswith("field 'age': 3") and words in ended.output
     assert isinstance(ended.exception, NotNumeric)
-    assert "numbers were expected in 'balance', and most values are no" in str(ended.exception)
+    assert "values that fit were expected in 'balance', and most" in str(ended.exception)
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,11 @@ OPEN = "[policy]\nmax_epsilon = 1\n"
         ),
         ("a;b\n1,234;1.5\n7;2\n", ('have thousands separators: write thousands = ","',)),
         ("a;b\n1,5;1.5\n7;2\n", ("such as '1.5', do not: write all of them in one way",)),
-        ("a\n1\n2\nNA\n", ("'NA'", 'missing = ["", "nan", "NaN", "NA"] under [data]')),
+        ("a\n1\n2\n?\n", ("'?'", 'missing = ["", "nan", "NaN", "NA", "?"] under [data]')),
         ("a\n12 mg\n2\n", ("'12 mg'", "other characters beside the number: remove")),
-        ('a\n1\n2\n"3\u00a0"\n', ("hold other characters", "remove")),
+        ('a\n1\n2\n"3\u00a0€"\n', ("hold other characters", "remove")),
+        ("a\n1\n(1.5)\n", ("'(1.5)'", "with a hyphen in front, as -1.5")),
+        ("a\n1\n\u22121.5\n", ("negative numbers", "with a hyphen in front, as -1.5")),
         ("a\n1\n2\nforty\n", ("'forty'", "or list them as missing under [data]")),
     ],
 )

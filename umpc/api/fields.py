@@ -31,7 +31,7 @@ from umpc.node.table.source import OwnersTable, TableSource
 from umpc.node.table.units import Misfit, to_units
 from umpc.study.parts import FieldText, Person
 from umpc.ustat.condition import Condition
-from umpc.ustat.schema import FieldSchema
+from umpc.ustat.schema import FieldSchema, check_words
 
 Bounds: TypeAlias = Any
 """Lower and upper bound, maybe with a resolution; or the categories, a list of texts."""
@@ -93,7 +93,8 @@ def field_of(name: str, bounds: Bounds, columns: Sequence[ReadColumn] | None) ->
     if isinstance(bounds, str) or not isinstance(bounds, Sequence):
         raise _unreadable(name, bounds)
     if bounds and isinstance(bounds, list) and _are_words(bounds):
-        return FieldText.of_categories(name, _texts(bounds))
+        check_words(name, categories := _texts(bounds))
+        return FieldText.of_categories(name, categories)
     if len(bounds) not in (2, 3):
         raise _unreadable(name, bounds)
     try:

@@ -182,9 +182,13 @@ class ProposedStudy:
         """Describe the study in lines of a label and a text. No site is asked.
 
         Args: records: each node's number of records, to predict what a run costs as well.
+        Raises: StudyError for what a new study may not have.
         """
         from umpc.api.description import describe_prediction, describe_study
+        from umpc.ustat.schema import check_words
 
+        for field in self.document.fields:
+            check_words(field.name, field.categories)
         lines = list(describe_study(self.document))
         if self.chosen:
             lines.append(("chosen", self.chosen))

@@ -199,8 +199,8 @@ class _DemoSite(OwnersTable):
     def unreadable(self, reason: str) -> UmpcError:
         return ConfigError(
             f"{self.path}: a CSV file was expected, whose rows have as many values as its header, "
-            f"and it could not be read as such: {reason}. Correct the file, or name its encoding by "
-            "--encoding, such as latin-1"
+            f"and it could not be read as such: {reason}. Correct the file, or name its encoding "
+            "by --encoding, such as latin-1"
         )
 
 

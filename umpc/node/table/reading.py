@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.errors import ConfigError
+from umpc.errors import ConfigError, StudyError
 from umpc.node.table.arrow_stream import batches
 from umpc.node.table.batch import Batch, Floats, ReadColumn, Values
 from umpc.node.table.columns import Column, open_table, staged_query
 from umpc.node.table.conversions import normal
 from umpc.node.table.source import TableSite, TableSource
-from umpc.ustat.schema import FieldSchema
+from umpc.ustat.schema import FieldSchema, check_words
 
 
 def read_batches(
@@ -50,8 +50,13 @@ def check_categories(
 ) -> None:
     """Refuse a category that marks a missing value, unless the administrator has listed the marks.
 
-    Raises: ConfigError. It depends on the study and on [data], and on no value.
+    Raises: StudyError for a category with blanks at its ends; ConfigError. Both depend on the study
+    and on [data], and on no value.
     """
+    try:
+        check_words(name, categories)
+    except StudyError as error:
+        raise site.error(StudyError, error.message) from None
     if source.states_missing:
         return
     for category in categories:
