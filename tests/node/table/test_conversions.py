@@ -9,7 +9,20 @@ import duckdb
 from umpc.node.table.conversions import BLANKS, normal, normal_sql, trimmed_sql
 
 PARTS = ("", "a", "é", "1 2", " ", "\t", "\r", "\n", "\v", "\x00", "!", "\u00a0", "\u0301")
-WORDS = ("TRUE", "tRue", "False", "1.0", "-20.00", "+1.0", "1.50", "1.0e5", "e\u0301", "Å", "ﬁ")
+WORDS = (
+    "TRUE",
+    "tRue",
+    "False",
+    "1.0",
+    "-20.00",
+    "+1.0",
+    "-0.0",
+    "1.50",
+    "1.0e5",
+    "e\u0301",
+    "Å",
+    "ﬁ",
+)
 
 
 def test_the_trimmed_text_is_pythons():
@@ -28,4 +41,4 @@ def test_the_normal_text_is_pythons():
         query = f"SELECT {normal_sql('t')} FROM ({inner})"
         found = [row[0] for row in connection.execute(query, {"texts": texts}).fetchall()]
     assert found == [*map(normal, texts)]
-    assert found[:6] == ["true", "true", "false", "1", "-20", "+1.0"]
+    assert found[:7] == ["true", "true", "false", "1", "-20", "+1.0", "0"]

@@ -146,6 +146,7 @@ def normal_sql(text: str) -> str:
     """
     return (
         f"CASE WHEN lower({text}) IN ('true', 'false') THEN lower({text}) "
+        f"WHEN regexp_full_match({text}, '-0\\.0+') THEN '0' "
         f"WHEN regexp_full_match({text}, {quoted(WHOLE)}) THEN split_part({text}, '.', 1) "
         f"WHEN contains({text}, chr(0)) THEN {text} ELSE nfc_normalize({text}) END"
     )
@@ -171,7 +172,8 @@ def normal(text: str) -> str:
     if text.lower() in BOOLEANS:
         return text.lower()
     if re.fullmatch(WHOLE, text):
-        return text.partition(".")[0]
+        whole = text.partition(".")[0]
+        return "0" if whole == "-0" else whole
     return text if "\0" in text else unicodedata.normalize("NFC", text)
 
 
@@ -221,7 +223,8 @@ def _read(value: Any) -> tuple[str | None, float]:
     if isinstance(value, int | np.integer):
         return str(value), _as_float(int(value))
     if isinstance(value, float | np.floating):
-        return (None, math.nan) if math.isnan(value) else (_text_of(float(value)), float(value))
+        number = float(str(value))  # of a narrow one the shortest decimals
+        return (None, math.nan) if math.isnan(number) else (_text_of(number), number)
     if isinstance(value, Decimal):
         text = re.sub(r"\.0+$", "", f"{value:f}")
         return (None, math.nan) if value.is_nan() else (text, float(value))
