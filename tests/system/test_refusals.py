@@ -72,7 +72,8 @@ def test_values_that_do_not_fit_run_and_only_the_administrator_hears_of_them(run
     log = running.log("node-2")
     for words in (
         "field 'age': numbers from 0 to 127 were expected; values that do not fit: 1 of 4; ",
-        "values that do not fit: 3 of 4; data rows 3 count as the nearer bound; data rows 1 are ",
+        "values that do not fit: 3 of 4; data rows 3, 1 of them infinite, count as the "
+        "nearer bound; data rows 1 are ",
         "data rows 4 were rounded to the nearest step, which can change ranks",
     ):
         assert f"for the administrator only: study 'misfits', {words}"[:20] in log and words in log

@@ -90,6 +90,8 @@ def field_of(name: str, bounds: Bounds, columns: Sequence[ReadColumn] | None) ->
     """
     if isinstance(bounds, FieldText):
         return bounds
+    if isinstance(bounds, str) and bounds == FROM_DATA and columns is not None:
+        return _from_data(name, columns)
     if isinstance(bounds, str) or not isinstance(bounds, Sequence):
         raise _unreadable(name, bounds)
     if bounds and isinstance(bounds, list) and _are_words(bounds):
@@ -197,8 +199,12 @@ def with_label(
 
     Raises: StudyError where the frames hold other than two classes.
     """
-    if label is None or isinstance(bounds, str):
+    if label is None:
         return bounds
+    if isinstance(bounds, str):
+        if bounds != FROM_DATA:
+            return bounds
+        bounds = {each: FROM_DATA for site in sites.values() for each in site if each != label[0]}
     name, (first,) = label[0], map(normal, _texts(label[1:]))
     given = (bounds or {}).get(name)
     if isinstance(given, FieldText):

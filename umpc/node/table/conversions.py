@@ -223,7 +223,8 @@ def _read(value: Any) -> tuple[str | None, float]:
     if isinstance(value, int | np.integer):
         return str(value), _as_float(int(value))
     if isinstance(value, float | np.floating):
-        number = float(str(value))  # of a narrow one the shortest decimals
+        narrow = not isinstance(value, float)
+        number = float(str(value)) if narrow else float(value)  # a narrow one's shortest decimals
         return (None, math.nan) if math.isnan(number) else (_text_of(number), number)
     if isinstance(value, Decimal):
         text = re.sub(r"\.0+$", "", f"{value:f}")

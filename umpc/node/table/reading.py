@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from umpc.errors import ConfigError, StudyError
 from umpc.node.table.arrow_stream import batches
 from umpc.node.table.batch import Batch, Floats, ReadColumn, Values
-from umpc.node.table.columns import Column, open_table, staged_query
-from umpc.node.table.conversions import normal
+from umpc.node.table.columns import open_table, staged_query
+from umpc.node.table.conversions import Column, normal
 from umpc.node.table.source import TableSite, TableSource
 from umpc.ustat.schema import FieldSchema, check_words
 
