@@ -10,8 +10,6 @@ import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
 from umpc.cli.check_table import compare_fields
 from umpc.cli.doctor_finding import Finding, attempt, neutral
 from umpc.coordinator.studyfile import load_field_entries
@@ -162,7 +160,7 @@ def check_known(config: NodeConfig) -> Iterator[Finding]:
             fields = decode_study(entry.document).fields
         except UmpcError:
             continue
-        entries = [msgspec.convert(field_entry(each), FieldEntry) for each in fields]
+        entries = [FieldEntry(**field_entry(each)) for each in fields]
         found = attempt("study", check_study, config, entry.name, entries)
         yield from (finding for finding in found if finding.error is not None)
 
