@@ -11,7 +11,7 @@
 | `database.py` | a query's columns, read from PostgreSQL or SQLite |
 | `duckdb_file.py` | a query's columns, read from a DuckDB database |
 | `given_up.py` | readings that nobody waits for any more, which end |
-| `conversions.py` | the one table of conversions: how a value becomes a number, a text, or missing |
+| `conversions.py` | the one table of conversions: a value as a number, a text, or missing |
 | `plain_text.py` | a CSV file's text: encoding, compression, and line ends |
 | `header.py` | the names of a table's columns |
 | `columns.py` | the columns of a file or of a query, as expressions in SQL |
