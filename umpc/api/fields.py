@@ -95,8 +95,9 @@ def field_of(name: str, bounds: Bounds, columns: Sequence[ReadColumn] | None) ->
     if isinstance(bounds, str) or not isinstance(bounds, Sequence):
         raise _unreadable(name, bounds)
     if bounds and isinstance(bounds, list) and _are_words(bounds):
-        check_words(name, categories := _texts(bounds))
-        return FieldText.of_categories(name, categories)
+        if columns is not None:  # elsewhere the study may be released already, and is replayed
+            check_words(name, _texts(bounds))
+        return FieldText.of_categories(name, _texts(bounds))
     if len(bounds) not in (2, 3):
         raise _unreadable(name, bounds)
     try:
