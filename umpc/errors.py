@@ -11,7 +11,7 @@ UmpcError
 ├── ConfigError                 a site's own configuration is wrong
 ├── DataError                   a site's table does not fit the study's schema
 │   ├── UnknownField            the schema or the table lacks a field
-│   ├── NotNumeric              text where a number is expected
+│   ├── NotNumeric              most values of a field do not fit it, such as texts for numbers
 │   ├── OutOfBounds             a value is outside its field's bounds
 │   ├── EmptyTable              the table has no record
 │   └── TooManySchemas          a node was asked with too many different schemas

@@ -59,10 +59,12 @@ def test_the_chosen_columns_are_read_in_the_chosen_order(tmp_path, delimiter, qu
     assert found == DemoTable(("y", "x"), [("2", "1"), ("4", "3")])
 
 
-def test_rows_with_an_empty_or_absent_cell_are_left_out(tmp_path):
-    path = written(tmp_path, "x,y\n1,2\n,3\n4,\n5, \n6\n7,8,9\n")
+def test_rows_with_an_empty_cell_are_left_out_and_those_of_another_length_are_refused(tmp_path):
+    path = written(tmp_path, "x,y\n1,2\n,3\n4,\n5, \n7,8\n6,NA\n")
     assert read_csv(path, ",", ["x", "y"]).rows == [("1", "2"), ("7", "8")]
-    assert read_csv(path, ",", ["x"]).rows == [("1",), ("4",), ("5",), ("6",), ("7",)]
+    assert read_csv(path, ",", ["x"]).rows == [("1",), ("4",), ("5",), ("7",), ("6",)]
+    with pytest.raises(ConfigError, match="whose rows have as many values as its header"):
+        read_csv(written(tmp_path, "x,y\n1,2\n7,8,9\n"), ",", ["x", "y"])
 
 
 @pytest.mark.parametrize("columns", [None, [], ["z"], ["x", "z"]])

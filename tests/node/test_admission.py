@@ -185,6 +185,20 @@ def test_the_maximum_of_a_column_is_not_found_by_proposing_bounds(node, caplog):
     assert "data rows 2 count as the nearer bound" in caplog.messages[0]
 
 
+def test_the_administrator_is_told_loudly_where_most_values_do_not_fit(node, caplog):
+    """The study goes on, because its end would be an answer about the values."""
+    told = "MOST VALUES of field 'x' DO NOT FIT"
+    for rows, loud in (("90,1\n100,1\n2,1\n", True), ("90,1\n2,1\n", False)):
+        caplog.clear()
+        node.table.write_text(f"x,y\n{rows}")
+        assert (
+            node.ask(make_study(name=f"of {len(rows)}", max_colluding=1))
+            == f"{rows.count(chr(10))} records"
+        )
+        errors = [each.message for each in caplog.records if each.levelname == "ERROR"]
+        assert [told in message for message in errors] == [True] * loud
+
+
 def test_class_counts_are_not_found_by_proposing_categories(node):
     node.table.write_text("x,job\n1,nurse\n2,baker\n3,nurse\n")
     numbers = FieldText("x", "0", "3", whole=True)

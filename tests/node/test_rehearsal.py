@@ -118,7 +118,7 @@ def test_a_node_rehearses_before_it_opens_its_site(monkeypatch, tmp_path):
         raise Rehearsed
 
     monkeypatch.setattr(rehearsal, "rehearse", begin)
-    monkeypatch.setattr("umpc.node.table.warm_up.warm_up", lambda sources: None)
+    monkeypatch.setattr("umpc.node.table.warm_up.warm_up", lambda: None)
     monkeypatch.setattr("umpc.node.config.load_datasets", lambda file: [None])
     with pytest.raises(Rehearsed):
         serve._start_one(tmp_path / "a.toml", None, ("info", "text"), ("", ""), False, False)

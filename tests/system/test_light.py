@@ -17,8 +17,6 @@ from umpc.node.budget.ledger_reading import read_beside
 
 LATER = ("numpy", "flint", "duckdb", "_sodium")
 """Libraries that a node needs for studies only, as the names of their files have them."""
-LONG = "".join(f"{line},{'note' if not i else 'x' * 400}\n" for i, line in enumerate(TABLE.split()))
-"""That table with a long column: a node needs DuckDB for it."""
 MOST_MEBIBYTES = 60
 EXACT = {"epsilon": "1e9", "noise": "distributed", "edges": "all"}
 BUDGET = "9" + "0" * 12
@@ -42,7 +40,6 @@ def light(tmp_path) -> Iterator[Lab]:
         for name in lab.names:
             lab.table(name).write_text(TABLE)
         one, *others = lab.names
-        lab.table(one).write_text(LONG)
         lab.deployment.start_node(one, lab.table(one), BUDGET)
         lab.deployment.start_many("host", {name: lab.table(name) for name in others}, BUDGET)
         lab.served.update(lab.deployment.wait_until_ready())
@@ -85,8 +82,7 @@ def test_a_light_node_loads_itself_at_its_first_study(light):
     report = light.lead(run_study, **EXACT, name="run")
     costs_what_was_predicted(report, rounds=4)
     for name in light.names:
-        needed = [each for each in LATER if each != "duckdb" or name == light.names[0]]
-        assert loaded(light, name) == needed
+        assert loaded(light, name) == [*LATER]
         assert len(read_beside(LedgerPlace.of(ledger(light, name))).account.charged) == 1
     assert light.lead(run_study, **EXACT, name="run").replayed
 

@@ -86,9 +86,9 @@ class ProposedStudy:
         shufflers: Participants | None = None,
         **settings: Any,
     ):
-        from umpc.api.fields import fields_of, with_label
+        from umpc.api.fields import checked_label, fields_of, with_label
 
-        columns = own_columns(statistic, columns, bounds)
+        columns, label = own_columns(statistic, columns, bounds), checked_label(label)
         others = (settings.get("where"), settings.get("strata"))
         names = columns_needed(statistic, columns, label[0] if label else None, *others)
         is_own = isinstance(statistic, PythonKernel)
@@ -187,12 +187,15 @@ class ProposedStudy:
         """Describe the study in lines of a label and a text. No site is asked.
 
         Args: records: each node's number of records, to predict what a run costs as well.
-        Raises: StudyError where the nodes would refuse a new run; RangeError where a field's bounds
-            do not fit the statistic.
+        Raises: StudyError for what a new study may not have; RangeError where a field's bounds do
+            not fit the statistic.
         """
         from umpc.api.description import describe_prediction, describe_study
         from umpc.protocols.registry import protocol_of
+        from umpc.ustat.schema import check_words
 
+        for field in self.document.fields:
+            check_words(field.name, field.categories)
         protocol_of(self.document).check_new(self.document)
         check_fields(self.document)
         lines = list(describe_study(self.document))

@@ -139,7 +139,7 @@ def _bins(text: str) -> tuple[str, int | list[str]]:
 
 def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
     """Start all processes but the coordinator."""
-    from umpc.deployment.processes import rules_for
+    from umpc.deployment.processes import MISSING, rules_for
 
     beside = ""
     if study.shufflers:
@@ -157,7 +157,7 @@ def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
     epsilon = str(study.exact_epsilon)
     delta = str(study.exact_delta + DELTA)
     for path in paths:
-        deployment.start_node(path.stem, path, epsilon, more=rules, delta=delta)
+        deployment.start_node(path.stem, path, epsilon, MISSING, more=rules, delta=delta)
 
 
 def _write_addresses(file: Path, served: dict[str, Served]) -> None:

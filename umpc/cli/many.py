@@ -57,12 +57,12 @@ def start_many(
 
 
 def _open_sites(folder: Path, ending: contextlib.ExitStack) -> list[OwnSite]:
-    """Open the nodes of a folder, and DuckDB for all of them if one needs it."""
+    """Open the nodes of a folder, and DuckDB for all of them."""
     from umpc.node.rehearsal import rehearse
     from umpc.node.table.warm_up import warm_up
 
     found = configurations(folder)
-    warm_up(config.source for configs in found for config in configs)
+    warm_up()
     rehearse()
     return [open_site(configs, own_identity(configs[0]), ending) for configs in found]
 

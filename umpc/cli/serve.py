@@ -152,7 +152,7 @@ def _start_one(
         from umpc.node.rehearsal import rehearse
         from umpc.node.table.warm_up import warm_up
 
-        warm_up(config.source for config in found)
+        warm_up()
         rehearse()
     identity = own_identity(loaded)
     start_logging(f"node {identity.name}", *logs)

@@ -250,8 +250,9 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
     calls nobody. The exit code is then 35, as that of the run.
 
     With --table it says which resolution holds every value of your own table, and which of your
-    values do not fit the study's fields. The exit code is 23 if most values of a field of numbers
-    are no numbers as they are written. It needs no certificate and tells nobody else.
+    values do not fit the study's fields. The exit code is 23 if most values of a field do not fit:
+    words for numbers, numbers outside the bounds, or words that are none of the categories. It
+    needs no certificate and tells nobody else.
 
     \b
     umpc study check study.toml --records 303,294,200 --contact

@@ -22,7 +22,7 @@ from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.coordinator.trainfile import TrainFile, load_train_file
 from umpc.coordinator.training import PublicTable, points_of
 from umpc.deployment.fork_server import fork_server
-from umpc.deployment.processes import Deployment, ended_with_us, rules_for
+from umpc.deployment.processes import MISSING, Deployment, ended_with_us, rules_for
 from umpc.errors import ConfigError
 from umpc.protocols.vector.descent import auc_of, fit_without_privacy
 from umpc.protocols.vector.losses import AUC_HINGE
@@ -140,7 +140,7 @@ def _start(deployment: Deployment, file: TrainFile, paths: Sequence[Path]) -> No
     deployment.start_dealer()
     epsilon, delta = str(study.exact_epsilon), str(study.exact_delta)
     for path in paths:
-        deployment.start_node(path.stem, path, epsilon, more=rules_for(study), delta=delta)
+        deployment.start_node(path.stem, path, epsilon, MISSING, more=rules_for(study), delta=delta)
 
 
 def _reference(file: TrainFile, public: PublicTable, private: PublicTable) -> float | None:

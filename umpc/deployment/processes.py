@@ -47,6 +47,8 @@ Start = Callable[..., Process]
 Environment = Mapping[str, Mapping[str, str]]
 
 UMPC = (sys.executable, "-m", "umpc.cli.main")
+MISSING = 'missing = [""]'
+"""The line of [data] for tables that were written here: only an empty text is missing."""
 START_SECONDS = 600
 """A process that ends is noticed at once. One that lives and says nothing may be slow only."""
 STARTING = 8

@@ -97,7 +97,7 @@ Chosen = TypeVar("Chosen", NodeConfig, "SitePlaces")
 
 SECTIONS = {name: f"budget.{name}" for name in KEYS["budget"]}
 SECTIONS |= {
-    "source": "data.path or sql, delimiter, missing, encoding, decimal or thousands",
+    "source": "data.path or sql, delimiter, missing, encoding, decimal, thousands, words, columns",
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from umpc.errors import ConfigError
@@ -18,7 +19,15 @@ SQL_ADDRESS = '"postgresql://reader@host/database?sslmode=verify-full"'
 
 
 def table_of(section: Section) -> TableSource:
-    """Return the table: a file, a query in a database, or objects of a store."""
+    """Return the table: a file, a query in a database, or objects of a store; and its words."""
+    words = _names(section, "words", 'words of the table and of studies, like {TRUE = "true"}')
+    columns = _names(section, "columns", 'fields and own columns, like {crp = "CRP_mg_l"}')
+    if len(set(columns.values())) < len(columns):
+        raise section.wrong("columns", "another column of the table for each field", columns)
+    return replace(_table_of(section), words=words, columns=columns)
+
+
+def _table_of(section: Section) -> TableSource:
     if str(section.values.get("url", "")).startswith(S3):
         return _objects(section)
     for key in OBJECT_KEYS:
@@ -103,10 +112,20 @@ def _delimiter(section: Section) -> str | None:
 def _missing(section: Section) -> tuple[str, ...]:
     """Return the words that stand for a missing value."""
     expected = 'a list of texts, like ["", "NA"]'
-    words = section.typed("missing", list, expected, list(TableSource.missing))
+    if "missing" not in section.values:
+        return TableSource.missing
+    words = section.typed("missing", list, expected, None)
     if not all(isinstance(word, str) for word in words):
         raise section.wrong("missing", expected, words)
     return tuple(words)
+
+
+def _names(section: Section, key: str, expected: str) -> dict[str, str]:
+    """Return a table of texts, empty where the key is missing."""
+    found = section.typed(key, dict, f"{expected}, all of them texts", {})
+    if not all(isinstance(value, str) for value in found.values()):
+        raise section.wrong(key, f"{expected}, all of them texts", found)
+    return dict(found)
 
 
 def _encoding(section: Section) -> str:

@@ -74,8 +74,10 @@ path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; t
 #                                  # (docs/s3.md); it needs the extra umpc[s3]
 # delimiter = ";"                  # default: the one of , ; tab | that splits the first line most
 # missing = ["", "NA"]             # a row with one of these in a field of the study is left out;
-#                                  # default: "", "nan" and "NaN". Other values that do not fit
-#                                  # count as a bound, and this node's log says how many
+#                                  # default: "", "nan", "NaN" and "NA". Other values that do not
+#                                  # fit count as a bound, and this node's log says how many
+# words = {WAHR = "true", "<5" = "2.5"}     # what words of the table are in studies
+# columns = {crp = "CRP_mg_l"}     # fields of studies, and the table's own names of them
 # encoding = "latin-1"             # of a CSV file; default: "utf-8"
 # decimal = ","                    # the decimal mark of its numbers; default: "."
 # thousands = "."                  # their thousands separator; default: none, so that 1.234,5 is

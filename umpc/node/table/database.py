@@ -27,10 +27,10 @@ from typing import Any
 from urllib.parse import quote
 
 from umpc.errors import ConfigError, DataError, UmpcError
+from umpc.node.table.conversions import Fetched, joined, typed
 from umpc.node.table.given_up import ended_by
 from umpc.node.table.source import TableSite
 from umpc.node.table.sql_source import SQLITE, UNREADABLE, SqlSource, wrong_password_file
-from umpc.node.table.typed_values import Fetched, joined, typed
 
 ROWS_AT_ONCE = 10_000
 USUAL = {"connect_timeout": "15", "client_encoding": "utf8"}
