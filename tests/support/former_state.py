@@ -39,8 +39,7 @@ STUDIES = {
         f"{AGE}{BALANCE}[bins]\nage = 4\nbalance = 1\n"
     ),
     "curator": (
-        'statistic = "gini_mean_difference"\ncolumns = ["age"]\nprotocol = "central"\n'
-        f"{AGE}"
+        f'statistic = "gini_mean_difference"\ncolumns = ["age"]\nprotocol = "central"\n{AGE}'
     ),
 }
 """Each released study's text without its participants. New runs of some may be refused today."""

@@ -25,7 +25,6 @@ from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, StudyError
 from umpc.node.table.people import places_among_own
 from umpc.protocols.left_open import AUTO, is_open
-from umpc.protocols.registry import checked
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.ustat.words import secret_order
@@ -155,7 +154,7 @@ def _study(
             **chosen,
         },
     )
-    return checked(study_file(entries, statistic).study(COORDINATOR))
+    return study_file(entries, statistic).new_study(COORDINATOR)
 
 
 def named_frames(frames: Frames) -> dict[str, FrameLike]:

@@ -184,6 +184,7 @@ class ProposedStudy:
         """
         from umpc.api.description import describe_prediction, describe_study
 
+        self.file.check_new_run(self.document)
         lines = list(describe_study(self.document))
         if self.chosen:
             lines.append(("chosen", self.chosen))
@@ -209,13 +210,14 @@ class ProposedStudy:
         """`prepare` for an event loop."""
         document = self.document
         with self._noted() as note:
+            noted: Any = {"note": note, "check_new": self.file.check_new_run}
             if not progress:
-                return await prepare_study(document, self.identity, note=note)
+                return await prepare_study(document, self.identity, **noted)
             from umpc.api.progress import ProgressShow
 
             with ProgressShow() as show:
                 parts = (document, self.identity, show.tell, show.expect)
-                return await prepare_study(*parts, note=note)
+                return await prepare_study(*parts, **noted)
 
     def run(self, *, progress: bool = True) -> Result:
         """Run the study. One that ran before returns its stored result and costs nothing.
@@ -237,7 +239,11 @@ class ProposedStudy:
     async def _report(self, *, progress: bool) -> Report:
         document = self.document
         with self._noted() as note:
-            noted: Any = {"note": note, "returning": self.returning}
+            noted: Any = {
+                "note": note,
+                "returning": self.returning,
+                "check_new": self.file.check_new_run,
+            }
             if not progress:
                 return await run_study(document, self.identity, expect=_load_result, **noted)
             from umpc.api.progress import ProgressShow

@@ -51,7 +51,7 @@ def run_demo(
     deployment = Deployment(folder, orders_told(paths), popen)
     with ended_with_us(deployment.processes):
         file = _write_study(folder, table, options, [path.stem for path in paths])
-        study = file.study("coordinator")  # refused before any process starts
+        study = file.new_study("coordinator")  # refused before any process starts
         if options.hub:
             deployment.start_hub()
         _start(deployment, study, paths)

@@ -121,7 +121,7 @@ def _waiting(entry: Entry) -> WaitingStudy:
     from umpc.protocols.registry import decode_study
 
     try:
-        facts = list(description_of(entry, decode_study(entry.document)))
+        facts = list(description_of(entry, decode_study(entry.document, stored=True)))
         fault = ""
     except UmpcError as error:
         facts = [("asked", f"{entry.asked} by {entry.coordinator}"), ("epsilon", entry.epsilon)]

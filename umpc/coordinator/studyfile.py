@@ -28,7 +28,7 @@ from umpc.coordinator.variance import PRIVATE, with_variance
 from umpc.errors import StudyError
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.left_open import is_open
-from umpc.protocols.registry import USUAL, checked, chosen_protocol
+from umpc.protocols.registry import USUAL, check_new_run, checked, chosen_protocol
 from umpc.study.document import Study
 from umpc.study.misspelt import advice
 from umpc.study.parts import FieldText, Participant, Person
@@ -104,6 +104,20 @@ class StudyFile:
         if datasets := datasets_of(nodes, entries.dataset):
             study = study.replaced(datasets=datasets)
         return checked(self.protocol.complete(study))
+
+    def new_study(self, coordinator: str) -> Study:
+        """`study` for a run that has no result yet. Raises: as `study` and `check_new_run`."""
+        study = self.study(coordinator)
+        self.check_new_run(study)
+        return study
+
+    def check_new_run(self, study: Study) -> None:
+        """The rules for a study of this file that no node has released. Raises: StudyError.
+
+        Rules that need the file's entries, as which column is which argument of the statistic, are
+        here; all others are in `registry.check_new_run`.
+        """
+        check_new_run(study)
 
     def read_settings(self) -> Settings:
         """The settings of the study's protocol. Raises: StudyError naming file and key."""

@@ -74,7 +74,7 @@ def plan_study(
         tell: is told what could not be predicted, and of values that do not fit.
     Raises: StudyError, DataError.
     """
-    attempt = attempt_over(entries.study("coordinator"), records)
+    attempt = attempt_over(entries.new_study("coordinator"), records)
     table = reference_table_of(attempt, like, delimiter, missing, tell)
     machines: Machines = {}
     values = _own(attempt, table, network, machines, tell)
@@ -139,7 +139,7 @@ def _beside(
     protocol, settings = other
     label = f"by {protocol.name}"
     try:
-        study = entries.turned_to(protocol, settings).study("coordinator")
+        study = entries.turned_to(protocol, settings).new_study("coordinator")
         attempt = attempt_over(study, records)
         return label, _own(attempt, like.turned_to(study), network, machines, tell)
     except UmpcError as reason:

@@ -135,14 +135,28 @@ def _check_rules(study: Study) -> None:
         raise StudyError("a step of a training needs all its nodes; leave may_miss out")
 
 
+def check_new_run(study: Study) -> None:
+    """The rules for a study that no node has released or holds.
+
+    A study that was released is repeated whatever these rules say. A rule that refuses studies
+    which ran before therefore belongs here or into `StudyProtocol.check_new_run`, and not into
+    `checked`. Nodes ask it before they admit a study, and coordinators when all nodes have answered
+    (`StudyFile.check_new_run`).
+
+    Raises: StudyError and its kinds.
+    """
+    protocol_of(study).check_new_run(study)
+
+
 @lru_cache(maxsize=2)
-def decode_study(data: bytes) -> Study:
+def decode_study(data: bytes, *, stored: bool = False) -> Study:
     """A study from its canonical bytes, checked.
 
+    Args: stored: as of `decode_document`.
     Raises: EncodingError where the bytes are not a study, or not canonical; else as `checked`.
     """
     kinds = [protocol.settings for protocol in PROTOCOLS.values()]
-    return checked(decode_document(data, kinds))
+    return checked(decode_document(data, kinds, stored=stored))
 
 
 def possible_values(key: str) -> tuple[str, ...]:

@@ -138,6 +138,13 @@ class StudyProtocol(ABC):
             f"a study of protocol = {self.name!r} has nothing to prepare ahead; run it"
         )
 
+    def check_new_run(self, study: Study) -> None:
+        """The protocol's rules for a study that no node has released (`registry.check_new_run`).
+
+        Raises: StudyError.
+        """
+        return None
+
     def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
         """A file's entries, with the usual values that only this grade of promise has."""
         return entries
