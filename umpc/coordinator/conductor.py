@@ -16,6 +16,7 @@ from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased, StudyError
 from umpc.failpoints import failpoint
 from umpc.protocols.base.coordinator import CoordinatorSide, Finished, Proposed, Standing
+from umpc.protocols.registry import check_new_run
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
@@ -77,7 +78,7 @@ class Conductor:
         shufflers: list[ShufflerLink],
         expect: Expect,
         losses: Losses,
-        check_new: CheckNew,
+        check_new: CheckNew = check_new_run,
     ):
         self.losses = losses
         self.check_new = check_new
