@@ -128,6 +128,9 @@ class NodeServer(rpc.NodeServicer):
             open_spool=partial(self._open_spool, dataset.config.ledger.parent),
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
+            add_charge=partial(
+                study_rows.add_missing_charge, dataset.audit, dataset.ledger.history
+            ),
             workers=self.workers,
             channels=self.channels,
         )
