@@ -133,7 +133,7 @@ class HubServer(rpc.HubServicer):
             del self._changed[seat]
             self._wake(self.relay.leave(seat, for_good=has_left or refusal is not None))
             grace = min(self._grace * self._patience(), max(self._grace, MOST_GRACE))
-            asyncio.get_running_loop().call_later(grace, self.relay.expire, seat)
+            asyncio.get_running_loop().call_later(grace, self._expire, seat)
             self._ended()
             if refusal is None:
                 log.info("%s has left" if has_left else "the connection of %s broke", peer)
@@ -247,6 +247,9 @@ class HubServer(rpc.HubServicer):
     def _patience(self) -> float:
         """By how many times the usual silence and grace are longer for so many processes."""
         return patience_for(self.relay.expected)
+
+    def _expire(self, seat: Seat) -> None:
+        self._wake(self.relay.expire(seat))
 
     def _wake(self, seats: list[Seat]) -> None:
         for seat in seats:
