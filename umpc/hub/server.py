@@ -25,7 +25,7 @@ from umpc.transport.hub.crowd import MOST_GRACE, patience_for
 from umpc.transport.identity import Identity
 from umpc.transport.patience import processor_share, time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc
-from umpc.transport.status import status_of
+from umpc.transport.status import refusal_of, status_of
 from umpc.transport.tls import peer_of
 
 log = logging.getLogger("umpc.hub")
@@ -115,7 +115,7 @@ class HubServer(rpc.HubServicer):
             seat = await self._seated(peer.role, peer.name, context)
         except UmpcError as error:
             log.warning("%s is not let in: %s", peer, error.message)
-            await context.abort(*status_of(error))
+            await context.abort(*refusal_of(error, peer.name))
         changed = self._changed[seat] = asyncio.Event()
         if seat.replaces is not None:
             self._wake([seat.replaces])
@@ -155,7 +155,7 @@ class HubServer(rpc.HubServicer):
             fault = reader.exception() if reader.done() else None
             if isinstance(fault, UmpcError):
                 log.warning("%s", fault.message)
-                await context.abort(*status_of(fault))
+                await context.abort(*refusal_of(fault, seat.key[1]))
             if watch.done():
                 watch.result()
             return reader.done() and fault is None and reader.result()

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from umpc.errors import LocalProtocolError, StepTimeout, UmpcError
+from umpc.errors import EncodingError, LocalProtocolError, StepTimeout, UmpcError
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.attempt_steps import AttemptSteps
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
@@ -70,6 +70,8 @@ class StudyRun(CoordinatorStream):
         self._attempt: AttemptSteps | None = None
         self.aborted = False
         """The coordinator said that the study ends, even if it is parked."""
+        self.unreadable: EncodingError | None = None
+        """The coordinator sent bytes that are no message."""
         self.keeps = False
         """The coordinator said that a held attempt stays."""
 
