@@ -251,7 +251,7 @@ def _entry(*row: Any) -> Entry:
             "approvals: texts and a document were expected in each entry, and a value of another "
             "type came; keep the file beside the ledger for inquiry, and put its backup back"
         )
-    return Entry(*texts, document)
+    return Entry(*row)
 
 
 def _line(text: str) -> str:

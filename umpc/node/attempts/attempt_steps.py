@@ -35,7 +35,7 @@ from umpc.node.attempts.release import Ending
 from umpc.node.attempts.site import Site
 from umpc.node.attempts.total import add_up
 from umpc.node.budget.budget_limits import exact_delta
-from umpc.node.table.given_up import waited_for
+from umpc.node.table.given_up import read_apart, waited_for
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
@@ -90,7 +90,7 @@ class AttemptSteps:
         failpoint("after-reserve")
         try:
             with waited_for():
-                side = await asyncio.to_thread(self._join)
+                side = await read_apart(self._join)
             await self.stream.send(m.Accepted(study.hash, side.accept()))
             agree: m.Agree | m.AgreeInShort
             agree = await self.stream.expect((m.Agree, m.AgreeInShort))
