@@ -244,6 +244,7 @@ class Conductor:
 
     def _look_ahead(self) -> None:
         """Tell how long the run will take, and make the part of the report that needs no share."""
+        self.side.load()
         self.expect(self.side.attempt)
         if not self._is_small:
             self.side.anticipate()
