@@ -32,7 +32,7 @@ from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
 from umpc.node.budget.prepared_costs import reserve_prepared
-from umpc.node.config import NodeConfig
+from umpc.node.config import NodeConfig, changed_since_start
 from umpc.node.dataset_files import is_same_database, shared_content
 from umpc.node.table.source import TableSite
 from umpc.node.table.survey import survey_table
@@ -150,6 +150,8 @@ def check_ledger(config: NodeConfig) -> Iterator[Finding]:
     left = f"epsilon {balance_text(account.epsilon())}, delta {balance_text(account.delta())}"
     if prepared:
         left += f"; reserved for studies prepared ahead: {len(prepared)}"
+    if stale := changed_since_start(config):
+        yield Finding("restart", error=ConfigError(stale))
     if account.total.epsilon != config.epsilon:
         left += f"; {config.file.name} gives epsilon {config.epsilon} from the next start on"
     elif is_used_up:
