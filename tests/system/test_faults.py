@@ -168,7 +168,7 @@ def test_every_node_tells_of_its_charge_and_ends_well(lab):
 
 
 def test_a_table_that_hangs_does_not_keep_sigterm_from_ending_the_node(lab):
-    """As a pipe that nobody writes to, or a network disk that is away."""
+    """A pipe that nobody writes to hangs as a network disk that is away."""
     here = lab(2)
     here.deployment.popen = subprocess.Popen  # a forked process ends in another way
     here.start()
