@@ -24,7 +24,7 @@ from fractions import Fraction
 from functools import partial
 
 from umpc.dp.events import Event
-from umpc.errors import UmpcError
+from umpc.errors import CertificateError, PreparationLost, UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.coordinator_stream import PATIENCE_SECONDS, CoordinatorStream
@@ -269,11 +269,20 @@ class AttemptSteps:
     def _permit(self, study: Study, parked: PreparedAttempt) -> None:
         """Ask the site's rules once more, and look at all nodes' certificates.
 
-        Raises: PolicyRefused, ApprovalPending, CertificateError.
+        Raises: PolicyRefused, ApprovalPending; PreparationLost, upon which the study runs from the
+            start, where a member may have been renewed since.
         """
         self.site.permit(study, parked.side.records)
         self.site.permit_delta(parked.delta)
-        parked.side.check_members_now()
+        try:
+            parked.side.check_members_now()
+        except CertificateError as error:
+            raise PreparationLost(
+                f"what was prepared for this study has a certificate that no longer counts, so all "
+                f"nodes drop theirs and the study runs from the start: {error.message}",
+                culprit=error.culprit,
+                step="propose",
+            ) from error
 
     async def _finish(
         self,
