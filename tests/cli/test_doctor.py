@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from types import SimpleNamespace
@@ -178,3 +180,15 @@ def test_the_audit_trail_is_verified_with_the_ledgers_charges(site):
     the_one(site.red(), 37, "audit trail", "row 1 is wrong")
     site.ledger.write_bytes(b"damaged")
     the_one(site.red(), 32, "ledger")
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"), [(1024, "--  open files: at most 1024"), (4096, "ok  ")]
+)
+def test_a_low_limit_of_open_files_is_told(tmp_path, limit, said):
+    site = Examined(tmp_path)
+    command = f"ulimit -Sn {limit} && ulimit -Hn {limit} && exec {sys.executable} -m umpc.cli.main"
+    words = f"{command} node doctor --config {site.folder / 'node.toml'}"
+    shown = subprocess.run(["bash", "-c", words], capture_output=True, text=True).stdout
+    (line,) = [line for line in shown.splitlines() if "open files" in line]
+    assert line.startswith(said)

@@ -187,6 +187,7 @@ def test_an_expired_client_is_refused_here_and_by_the_server(site):
     assert (
         isinstance(error, CertificateError)
         and "refused our certificate (node 'b')" in error.message
+        and "compare the clocks of both machines" in error.message
     )
 
 

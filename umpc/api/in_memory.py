@@ -34,10 +34,8 @@ from umpc.api.result import Result
 from umpc.errors import EmptyTable, StudyError
 from umpc.node.table.batch import ReadColumn
 from umpc.protocols.left_open import AUTO, is_open
-from umpc.protocols.registry import checked, protocol_of
 from umpc.simulation import simulate
 from umpc.study.document import Study
-from umpc.study.field_rules import check_fields
 
 COORDINATOR = "coordinator"
 Frames = Sequence[FrameLike] | Mapping[str, FrameLike]
@@ -145,10 +143,7 @@ def _study(
             **chosen,
         },
     )
-    study = checked(study_file(entries, statistic).study(COORDINATOR))
-    protocol_of(study).check_new(study)
-    check_fields(study)
-    return study
+    return study_file(entries, statistic).new_study(COORDINATOR)
 
 
 def named_frames(frames: Frames) -> dict[str, FrameLike]:

@@ -24,7 +24,6 @@ from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.errors import StudyError
 from umpc.study.document import Study
-from umpc.study.field_rules import check_fields
 from umpc.study.report import Report
 from umpc.transport.authority import Identity, load_identity
 from umpc.transport.expiry import due
@@ -191,13 +190,8 @@ class ProposedStudy:
             not fit the statistic.
         """
         from umpc.api.description import describe_prediction, describe_study
-        from umpc.protocols.registry import protocol_of
-        from umpc.ustat.schema import check_words
 
-        for field in self.document.fields:
-            check_words(field.name, field.categories)
-        protocol_of(self.document).check_new(self.document)
-        check_fields(self.document)
+        self.file.check_new_run(self.document)
         lines = list(describe_study(self.document))
         if self.chosen:
             lines.append(("chosen", self.chosen))
@@ -223,13 +217,14 @@ class ProposedStudy:
         """`prepare` for an event loop."""
         document = self.document
         with self._noted() as note:
+            noted: Any = {"note": note, "check_new": self.file.check_new_run}
             if not progress:
-                return await prepare_study(document, self.identity, note=note)
+                return await prepare_study(document, self.identity, **noted)
             from umpc.api.progress import ProgressShow
 
             with ProgressShow() as show:
                 parts = (document, self.identity, show.tell, show.expect)
-                return await prepare_study(*parts, note=note)
+                return await prepare_study(*parts, **noted)
 
     def run(self, *, progress: bool = True) -> Result:
         """Run the study. One that ran before returns its stored result and costs nothing.
@@ -251,7 +246,11 @@ class ProposedStudy:
     async def _report(self, *, progress: bool) -> Report:
         document = self.document
         with self._noted() as note:
-            noted: Any = {"note": note, "returning": self.returning}
+            noted: Any = {
+                "note": note,
+                "returning": self.returning,
+                "check_new": self.file.check_new_run,
+            }
             if not progress:
                 return await run_study(document, self.identity, expect=_load_result, **noted)
             from umpc.api.progress import ProgressShow

@@ -101,7 +101,7 @@ def show(config: Path, dataset: str | None, prefix: str) -> None:
     found, entry = find(config, dataset, prefix)
     if len(configs_of(config, None)) > 1:
         click.echo(f"{'data set':<14}{_plain(found.dataset)}")
-    for name, text in facts_of(found, entry, decode_study(entry.document)):
+    for name, text in facts_of(found, entry, decode_study(entry.document, stored=True)):
         click.echo(f"{name:<14}{_plain(text)}")
 
 
@@ -180,7 +180,7 @@ def _fields_of(entry: Entry) -> tuple[str, ...]:
     from umpc.protocols.registry import decode_study
 
     try:
-        return tuple(field.name for field in decode_study(entry.document).fields)
+        return tuple(field.name for field in decode_study(entry.document, stored=True).fields)
     except UmpcError:
         return ()
 

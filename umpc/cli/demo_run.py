@@ -46,14 +46,12 @@ def run_demo(
     from umpc.cli.table import exact_values, pooled
     from umpc.deployment.processes import Deployment, ended_with_us
     from umpc.node.told_order import orders_told
-    from umpc.study.field_rules import check_fields
 
     paths = table.split(folder, options.nodes or 1)
     deployment = Deployment(folder, orders_told(paths), popen)
     with ended_with_us(deployment.processes):
         file = _write_study(folder, table, options, [path.stem for path in paths])
-        study = file.study("coordinator")  # refused before any process starts
-        check_fields(study)
+        study = file.new_study("coordinator")  # refused before any process starts
         if options.hub:
             deployment.start_hub()
         _start(deployment, study, paths)

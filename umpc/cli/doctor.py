@@ -109,6 +109,7 @@ def examine(
     from umpc.transport.identity import load_identity
 
     yield from site.check_version()
+    yield from site.check_open_files()
     try:
         found = load_datasets(config)
     except UmpcError as error:

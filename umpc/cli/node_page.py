@@ -122,7 +122,7 @@ def _waiting(config: NodeConfig, entry: Entry) -> WaitingStudy:
     from umpc.protocols.registry import decode_study
 
     try:
-        facts = list(facts_of(config, entry, decode_study(entry.document)))
+        facts = list(facts_of(config, entry, decode_study(entry.document, stored=True)))
         fault = ""
     except UmpcError as error:
         facts = [("asked", f"{entry.asked} by {entry.coordinator}"), ("epsilon", entry.epsilon)]

@@ -17,8 +17,10 @@ from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased, StudyError
 from umpc.failpoints import failpoint
 from umpc.protocols.base.coordinator import CoordinatorSide, Finished, Proposed, Standing
+from umpc.protocols.registry import check_new_run
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
+from umpc.study.document import Study
 from umpc.study.measured import Measured, Moment, count_online
 from umpc.study.report import Report
 
@@ -42,6 +44,10 @@ Beside = Callable[[ShufflerLink], Coroutine[Any, Any, None]]
 
 Expect = Callable[[Attempt], None]
 """It is told the attempt as soon as all numbers of records are known, in a thread of its own."""
+
+
+CheckNew = Callable[[Study], None]
+"""The rules for a study without a result. It raises StudyError."""
 
 
 def utc_text(seconds_ago: float = 0) -> str:
@@ -84,8 +90,10 @@ class Conductor:
         shufflers: list[ShufflerLink],
         expect: Expect,
         losses: Losses,
+        check_new: CheckNew = check_new_run,
     ):
         self.losses = losses
+        self.check_new = check_new
         self.side = side
         self.links = links
         for link in links:
@@ -110,6 +118,7 @@ class Conductor:
         answers = await self._ask("propose", self.side.propose(), PROPOSED)
         self.losses.hear(answers)
         answers = await self._take_up(answers)
+        self._check_new(answers)
         prepared_at = _prepared_at(answers)
         offline = time.perf_counter()
         prepared = await self._resume(answers)
@@ -154,6 +163,14 @@ class Conductor:
         )
         return await self._briefly(partial(self.side.finish, released, measured))
 
+    def _check_new(self, answers: Sequence[Proposed]) -> None:
+        """Ask the rules for new runs where no node has a result. Raises: StudyError."""
+        if self.side.standing(answers) is Standing.ANEW:
+            try:
+                self.check_new(self.side.study)
+            except StudyError as error:
+                raise saying_what_holds(error, "propose") from None
+
     def _agree(self, answers: Sequence[Proposed]) -> m.Agree | m.AgreeInShort | None:
         """Return the next message. Raises: as `agree`; a StudyError says what was charged."""
         try:
@@ -174,6 +191,7 @@ class Conductor:
                 f"the study {self.side.study.name!r} was released before, so there is nothing to "
                 f"prepare; `umpc study run` shows its stored result at no cost"
             )
+        self._check_new(answers)
         agree = self._agree(answers) if standing is Standing.ANEW else None
         if agree is None:
             raise AlreadyReleased(
@@ -242,6 +260,7 @@ class Conductor:
 
     def _look_ahead(self) -> None:
         """Tell how long the run will take, and make the part of the report that needs no share."""
+        self.side.load()
         self.expect(self.side.attempt)
         if not self._is_small:
             self.side.anticipate()

@@ -28,7 +28,7 @@ from umpc.coordinator.variance import PRIVATE, with_variance
 from umpc.errors import StudyError
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.left_open import is_open
-from umpc.protocols.registry import USUAL, checked, chosen_protocol
+from umpc.protocols.registry import USUAL, check_new_run, checked, chosen_protocol
 from umpc.study.document import Study
 from umpc.study.misspelt import advice
 from umpc.study.parts import FieldText, Participant, Person
@@ -120,6 +120,20 @@ class StudyFile:
         if not (field.public and of_library):
             return field
         return FieldText.of_categories(field.name, reversed(field.categories), public=True)
+
+    def new_study(self, coordinator: str) -> Study:
+        """`study` for a run that has no result yet. Raises: as `study` and `check_new_run`."""
+        study = self.study(coordinator)
+        self.check_new_run(study)
+        return study
+
+    def check_new_run(self, study: Study) -> None:
+        """The rules for a study of this file that no node has released. Raises: StudyError.
+
+        Rules that need the file's entries, as which column is which argument of the statistic, are
+        here; all others are in `registry.check_new_run`.
+        """
+        check_new_run(study)
 
     def read_settings(self, degree: int) -> Settings:
         """The settings of the study's protocol. Args: degree: the records of a set.

@@ -83,11 +83,10 @@ class Admission:
         self.cache = RecordCache(config.source, self._parse, most, charged or int, WATCH)
 
     def admit(self, study: Study) -> None:
-        """Check all rules of a new run that need no data, and the approval.
+        """Check all rules of the site that need no data, and the approval.
 
-        Raises: StudyError, PolicyRefused, ApprovalPending.
+        Raises: PolicyRefused, ApprovalPending.
         """
-        protocol_of(study).check_new(study)
         self._permitting(study)
 
     def load(self, study: Study) -> Records:

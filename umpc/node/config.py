@@ -8,9 +8,12 @@ stay exact: epsilon 0.1 is one tenth. The section [policy] is read again at ever
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
@@ -23,6 +26,7 @@ from umpc.dp.composition import Composition
 from umpc.errors import ConfigError
 from umpc.node.budget.budget_account import BASIC_COMPOSITION
 from umpc.node.budget.budget_limits import DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
+from umpc.node.budget.ledger_place import note_in_lock, noted_by_holder
 from umpc.node.budget_section import composition_of, delta_of, epsilon_of
 from umpc.node.config_section import KEYS, Section
 from umpc.node.dataset_files import refuse_shared_places, refuse_shared_tables
@@ -313,3 +317,49 @@ def _parse(file: Path) -> dict[str, Any]:
 )  # a node reads its file several times in each study; nobody changes the values
 def _values_in(text: str) -> dict[str, Any]:
     return tomllib.loads(text, parse_float=Decimal)
+
+
+def note_start(config: NodeConfig) -> None:
+    """Note beside the ledger which settings the node starts with, for `changed_since_start`."""
+    with suppress(OSError, ValueError):  # it is for advice only
+        note_in_lock(config.ledger, json.dumps(_digests(config.file)))
+
+
+def changed_since_start(config: NodeConfig) -> str:
+    """Return a sentence if keys changed with which the running node does not count; else "".
+
+    The keys of [policy] count at once, and all others from the next start on.
+    """
+    noted = noted_by_holder(config.ledger)
+    if not noted:
+        return ""  # no node runs, or one that notes nothing
+    try:
+        before = json.loads(noted)
+        now = _digests(config.file)
+        keys = sorted(before.keys() | now.keys())
+        changed = [key for key in keys if before.get(key) != now.get(key)]
+    except (OSError, ValueError, AttributeError):
+        return ""
+    if not changed:
+        return ""
+    return (
+        f"{config.file}: {', '.join(changed)} changed since the node started, and it goes on with "
+        "the former values: start it again"
+    )
+
+
+def _digests(file: Path) -> dict[str, str]:
+    """Each key outside [policy] with a digest of its value, which may have a password."""
+    found: dict[str, str] = {}
+
+    def visit(place: str, value: Any) -> None:
+        if isinstance(value, dict | list):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value, 1)
+            for key, inner in pairs:
+                if key != "policy":
+                    visit(f"{place}.{key}" if place else str(key), inner)
+        else:
+            found[place] = hashlib.sha256(repr(value).encode()).hexdigest()
+
+    visit("", tomllib.loads(file.read_text(encoding="utf-8")))
+    return found

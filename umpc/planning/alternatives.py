@@ -178,11 +178,11 @@ def turned(file: StudyFile, protocol: StudyProtocol, variant: Variant) -> Study:
     """
     own = protocol is file.protocol
     if own and not variant.entries:
-        return file.study("coordinator")
+        return file.new_study("coordinator")
     settings = {**protocol.carried(file.settings, own=own), **variant.entries}
     if settings.get("preprocessing") == "none":
         settings.pop("dealer", None)
-    return file.sampled_by(protocol).turned_to(protocol, settings).study("coordinator")
+    return file.sampled_by(protocol).turned_to(protocol, settings).new_study("coordinator")
 
 
 def _predicted(
@@ -194,7 +194,7 @@ def _predicted(
 ) -> Alternative:
     study = attempt.study
     protocol = protocol_of(study)
-    protocol.check_new(study)
+    protocol.check_new_run(study)
     cost = protocol.cost(attempt)
     trust = protocol.trust(study)
     return Alternative(

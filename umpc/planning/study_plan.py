@@ -17,7 +17,6 @@ from umpc.protocols.auto import other_way
 from umpc.protocols.registry import protocol_of
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.study.field_rules import check_fields
 from umpc.study.grades import HONEST
 
 ERRORS = ("noise_std", "sampling_std", "bins_bias", "mse")
@@ -77,9 +76,7 @@ def plan_study(
         tell: is told what could not be predicted, and of values that do not fit.
     Raises: StudyError, DataError.
     """
-    study = entries.study("coordinator")
-    check_fields(study)
-    attempt = attempt_over(study, records)
+    attempt = attempt_over(entries.new_study("coordinator"), records)
     table = reference_table_of(attempt, like, delimiter, missing, tell)
     machines: Machines = {}
     values = _own(attempt, table, network, machines, tell)
@@ -102,7 +99,7 @@ def _own(
     seconds = seconds_of(attempt, cost, like, network, machines)
     errors: Values = dict.fromkeys(ERRORS)
     try:
-        protocol.check_new(attempt.study)
+        protocol.check_new_run(attempt.study)
         error = protocol.error(attempt, like)
         errors = {
             "noise_std": error.noise,
@@ -146,7 +143,7 @@ def _beside(
     protocol, settings = other
     label = f"by {protocol.name}"
     try:
-        study = entries.turned_to(protocol, settings).study("coordinator")
+        study = entries.turned_to(protocol, settings).new_study("coordinator")
         attempt = attempt_over(study, records)
         return label, _own(attempt, like.turned_to(study), network, machines, tell)
     except UmpcError as reason:

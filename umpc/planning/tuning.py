@@ -83,7 +83,7 @@ def tune(attempt: Attempt, table: ReferenceTable) -> Tuned:
             f"bins or pairings"
         )
     other = attempt.with_study(checked(found))
-    protocol.check_new(found)
+    protocol.check_new_run(found)
     return Tuned(
         found,
         _changed(study, found),

@@ -29,7 +29,10 @@ from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
 HASH_TAG = b"umpc study 3"
-"""Former tags (`former.py`): 1 had the settings of all protocols side by side; 2 took a field
+IDENTITY_VERSION = "0.2.0"
+"""The version in a study's identity, whatever version of the protocol the processes speak: what was
+asked does not change with the messages that answer it. `HASH_TAG` counts changes of meaning.
+Former tags (`former.py`): 1 had the settings of all protocols side by side; 2 took a field
 without a resolution as whole numbers."""
 
 
@@ -41,24 +44,30 @@ class Study(StudyKeys, frozen=True):
 
     @cached_property
     def hash(self) -> bytes:
-        """The study's identity, 32 bytes: everything but addresses and unused additions.
+        """The study's identity, 32 bytes: the question that is asked, and of whom.
 
-        A node that moves is the same node, because its certificate proves its name. The study then
-        stays the same, and asking it again costs nothing.
+        Addresses, unused additions and the version of the protocol are not part of it. A node that
+        moves or is upgraded is the same node, because its certificate proves its name. The study
+        then stays the same, and asking it again costs nothing.
         """
+        document = msgspec.to_builtins(self.question)
+        for key in unused_additions(self.settings):
+            del document["settings"][key]
+        return digest(HASH_TAG, msgspec.json.encode(document))
+
+    @property
+    def question(self) -> Self:
+        """This study without addresses, and with the version of all identities."""
         missing = self.missing
         if not isinstance(missing, msgspec.UnsetType):
             missing = msgspec.structs.replace(missing, nodes=_without_addresses(missing.nodes))
-        named_only = msgspec.structs.replace(
+        return msgspec.structs.replace(
             self,
             nodes=_without_addresses(self.nodes),
             settings=without_addresses(self.settings),
             missing=missing,
+            version=IDENTITY_VERSION,
         )
-        document = msgspec.to_builtins(named_only)
-        for key in unused_additions(self.settings):
-            del document["settings"][key]
-        return digest(HASH_TAG, msgspec.json.encode(document))
 
     @cached_property
     def whole(self) -> Self:

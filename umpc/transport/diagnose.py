@@ -248,7 +248,8 @@ def _check_accepted(tls: ssl.SSLSocket, identity: Identity, who: str) -> None:
         why = "reset the connection"
     raise CertificateError(
         f"{who} refused our certificate ({identity.role} {identity.name!r}): {why}; "
-        "look into its log, and compare the authorities of both sides with `umpc ca show`"
+        "look into its log, compare the clocks of both machines, and the authorities of both sides "
+        "with `umpc ca show`"
     )
 
 

@@ -70,6 +70,13 @@ def status_of(error: UmpcError) -> tuple[grpc.StatusCode, str]:
     return grpc.StatusCode.UNKNOWN, text
 
 
+def refusal_of(error: UmpcError, caller: str) -> tuple[grpc.StatusCode, str, Any]:
+    """Return the status, text and metadata for a caller, who is at fault where no message came."""
+    if isinstance(error, EncodingError):
+        error.culprit = error.culprit or caller
+    return (*status_of(error), blame_of(error))
+
+
 def blame_of(error: UmpcError) -> tuple[tuple[str, str], ...]:
     """Return who is at fault and in which step, for the metadata that goes with a status."""
     pairs = (CULPRIT, error.culprit or ""), (STEP, error.step or "")

@@ -260,7 +260,7 @@ def test_a_new_run_is_refused_where_no_record_can_change_the_estimate(study):
     """A released study is still read: its replay costs nothing."""
     assert decode_study(study.encode()) == study
     with pytest.raises(StudyError, match="the estimate would be the same whatever the records are"):
-        protocol_of(study).check_new(study)
+        protocol_of(study).check_new_run(study)
 
 
 @pytest.mark.parametrize(
@@ -276,4 +276,4 @@ def test_a_new_run_is_refused_where_no_record_can_change_the_estimate(study):
     ids=lambda study: study.protocol,
 )
 def test_any_other_study_may_run(study):
-    protocol_of(study).check_new(study)
+    protocol_of(study).check_new_run(study)

@@ -49,6 +49,7 @@ class Replay:
             return
         note = f"again, nothing charged; {disclosed(study)}".rstrip("; ")
         row = about("release", study, self.stream.coordinator, note, cost=NO_COST)
+        await asyncio.to_thread(self.site.add_charge, study.whole.hash)
         await asyncio.to_thread(self.site.record, row)
         if isinstance(kept, m.Delivery):
             await self._deliver(kept)

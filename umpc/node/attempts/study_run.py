@@ -15,7 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from umpc.errors import LocalProtocolError, StepTimeout, UmpcError
+from umpc.errors import EncodingError, LocalProtocolError, StepTimeout, UmpcError
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.attempt_steps import AttemptSteps
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
@@ -26,10 +26,9 @@ from umpc.node.attempts.site import Site
 from umpc.node.audit.study_rows import about
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.budget.ledger import StoredRelease
-from umpc.protocols.registry import decode_study, protocol_of
+from umpc.protocols.registry import check_new_run, decode_study, protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
-from umpc.study.field_rules import check_fields
 
 log = logging.getLogger("umpc.node")
 PROPOSE_SECONDS = 600
@@ -71,6 +70,8 @@ class StudyRun(CoordinatorStream):
         self._attempt: AttemptSteps | None = None
         self.aborted = False
         """The coordinator said that the study ends, even if it is parked."""
+        self.unreadable: EncodingError | None = None
+        """The coordinator sent bytes that are no message."""
         self.keeps = False
         """The coordinator said that a held attempt stays."""
 
@@ -168,13 +169,11 @@ class StudyRun(CoordinatorStream):
         return released, held
 
     def _admit(self, ahead: bool) -> None:
-        """Whether a new study fits its statistic and the site's rules, and may be prepared ahead.
+        """Whether the study may have a new run here, prepared ahead if it is to be.
 
-        A released study is not asked here, so it answers also where new ones are refused.
-
-        Raises: StudyError, PreparationError, and as `Site.admit`.
+        Raises: StudyError, PreparationError; as `Admission.admit`.
         """
-        check_fields(self.study)
+        check_new_run(self.study)
         if ahead:
             protocol_of(self.study).check_ahead(self.study)
             self.site.parking.check_room()

@@ -182,10 +182,10 @@ class StudyProtocol(ABC):
     def check(self, study: Study) -> None:
         """The protocol's own rules, as far as they need no data. Raises: StudyError."""
 
-    def check_new(self, study: Study) -> None:
-        """Refuse a new run whose estimate would be the same whatever the records are.
+    def check_new_run(self, study: Study) -> None:
+        """The protocol's rules for a study that no node has released (`registry.check_new_run`).
 
-        A released study is not asked: its replay costs nothing. Raises: StudyError.
+        Raises: StudyError where the estimate would be the same whatever the records are.
         """
         if reason := self.why_constant(study):
             raise StudyError(f"the estimate would be the same whatever the records are: {reason}")

@@ -83,7 +83,7 @@ class LocalProtocol(RecordProtocol):
     def _predicted_mse(self, attempt: Attempt, table: ReferenceTable, study: Study) -> float:
         """The mean squared error of another study over the same records and table."""
         self.check(study)
-        self.check_new(study)
+        self.check_new_run(study)
         return self.error(attempt.with_study(study), table).mse
 
     def quantised(
