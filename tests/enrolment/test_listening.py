@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.ports import reserved_address
 from umpc.enrolment import dialler, listener, site_side
 from umpc.enrolment.authority_side import EnrolmentOffice
 from umpc.enrolment.dialler import EnrolmentAnswer, ask, wait_until_admitted
@@ -150,10 +151,8 @@ def test_nothing_is_sent_to_anybody_but_the_invitations_authority(consortium, tm
             with pytest.raises(CertificateError, match=r"somebody else answers .*Nothing was sent"):
                 ask(moved, request)
         assert heard == []
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        address = f"127.0.0.1:{closed.getsockname()[1]}"
     with pytest.raises(PeerUnavailable, match="umpc enrol listen"):
-        ask(replace(invitation, address=address), request)
+        ask(replace(invitation, address=reserved_address()), request)
     assert identity.name == "mallory"
 
 

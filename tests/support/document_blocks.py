@@ -21,7 +21,6 @@ import contextlib
 import os
 import re
 import shlex
-import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from tests.support.ports import reserved_port
 from tests.system.forked import Forked
 from umpc.cli.main import umpc
 from umpc.deployment.processes import UMPC, stop
@@ -121,8 +121,7 @@ class Reader:
 
     def _port(self, port: str) -> int:
         if port not in self._ports:
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                self._ports[port] = free.getsockname()[1]
+            self._ports[port] = reserved_port()
         return self._ports[port]
 
     def _types(self, line: str) -> str:
