@@ -138,7 +138,7 @@ def test_each_fault_of_the_certificate_is_red(site, monkeypatch):
     site.authority.issue("north", "node", folder, days=10)
     the_one(site.red(), 51, "expires in 9 days", "renew it")
     site.authority.issue("north", "node", folder, now=datetime.now(UTC) - timedelta(days=200))
-    the_one(site.red(), 51, "expired", "umpc ca request")
+    the_one(site.red(), 51, "expired", "umpc enrol join --name north")
     site.authority.issue("north", "node", folder)
     site.list(now=datetime.now(UTC) - timedelta(days=40))
     the_one(site.red(), 51, "is overdue since", "get a new crl.pem")

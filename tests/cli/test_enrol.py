@@ -74,6 +74,28 @@ def test_two_administrators_enrol_a_node(authority, tmp_path):
     assert run("ca", "list", "--authority", authority)[0].splitlines()[1].startswith("revoked")
 
 
+def test_a_revoked_name_is_admitted_again_with_a_warning_at_every_way(authority, tmp_path):
+    own, here = ("--folder", tmp_path), ("--authority", authority)
+
+    def admitted() -> str:
+        request, _ = run("enrol", "join", "--name", "north", *own)
+        return run("enrol", "approve", request, *here, answer="y\n")[1]
+
+    assert "WARNING" not in admitted() + admitted()
+    run("ca", "revoke", *here, "north")
+    (tmp_path / "site/key.pem").rename(tmp_path / "key.revoked.pem")
+    told = admitted()
+    assert "WARNING      the former certificate of 'north' was revoked" in told
+    assert "WARNING" not in admitted(), "it is a member again, and this renews its certificate"
+    run("ca", "revoke", *here, "north")
+    run("ca", "request", "--name", "north", "--role", "node", tmp_path / "new")
+    asked = (tmp_path / "new/request.csr", "--out", tmp_path / "new/cert.pem")
+    assert (
+        "WARNING      the former certificate of 'north' was revoked"
+        in run("ca", "sign", *here, *asked)[1]
+    )
+
+
 def test_other_roles_finish_without_naming_their_role_and_a_lost_admission_is_printed_again(
     authority, tmp_path
 ):

@@ -320,6 +320,27 @@ def test_members_are_told_as_a_study_file_names_them(consortium, tmp_path):
     assert "'old'" not in text
 
 
+def test_a_renewal_without_an_address_keeps_the_former_one_and_so_does_one_that_waits(
+    consortium, tmp_path
+):
+    def told() -> str:
+        return members_of(consortium.folder)[0].address
+
+    office, site = consortium.office, tmp_path / "north"
+    ask(consortium.invite("north"), join(site, consortium.invite("north"), "north:1"))
+    consortium.approve("north")
+    for address, expected in (("", "north:1"), ("moved:2", "moved:2"), ("", "moved:2")):
+        former = told()
+        entry = office.receive(site_side.join(site, "north", "node", address=address))
+        assert told() == former, "a request that waits changes nothing"
+        office.approve(office.view(entry), office.view(entry).fingerprint)
+        assert told() == expected
+    office.invite("north", "node")
+    assert told() == "moved:2", "an invitation changes nothing"
+    office.decline(office.receive(site_side.join(site, "north", "node", address="other:3")))
+    assert told() == "moved:2", "nor does a request that was declined"
+
+
 def test_the_site_trusts_no_other_authority(tmp_path):
     Authority.create(tmp_path)
     context = pinned_tls(EnrolmentOffice(tmp_path).invite("n", "node").authority)

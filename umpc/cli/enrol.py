@@ -271,6 +271,9 @@ def _show(waiting: Waiting) -> None:
             f"WARNING      at {entry.rival} another key proved the same invitation: one of the two"
         )
         _say("             senders stole it, so compare the fingerprint by telephone")
+    if waiting.revoked:
+        _say(f"WARNING      the former certificate of {entry.name!r} was revoked: admit the site")
+        _say("             only if it is a member again, and has a new key")
     for until in waiting.former:
         _say(f"note         another key of {entry.name!r} has a certificate until {until}: revoke")
         _say("             it with `umpc ca revoke` if the site has lost that key")

@@ -129,12 +129,18 @@ def split_address(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def renewal(name: str, role: str) -> str:
+    """Return what renews a process's certificate, as docs/site.md teaches it."""
+    of_role = "" if role == "node" else f" --role {role}"
+    return f"renew it with `umpc enrol join --name {name}{of_role}` and `umpc enrol finish`"
+
+
 def _check_own(identity: Identity, now: datetime) -> None:
     if now > identity.not_after:
         raise CertificateError(
             f"our own certificate ({identity.role} {identity.name!r}) expired, "
             f"at {identity.not_after:{DATE}} UTC: "
-            "renew it with `umpc ca request` and `umpc ca sign`",
+            f"{renewal(identity.name, identity.role)}",
             culprit=identity.name,
         )
 
@@ -220,7 +226,8 @@ def _check_theirs(cert: dict[str, Any], name: str, role: str, who: str, now: dat
     until = _date(cert["notAfter"])
     if now > until:
         raise CertificateError(
-            f"the certificate of {who} expired, at {until:{DATE}} UTC: it must be renewed there"
+            f"the certificate of {who} expired, at {until:{DATE}} UTC: let that site "
+            f"{renewal(name, role)}"
         )
     if now < since:
         raise CertificateError(
