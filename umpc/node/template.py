@@ -58,7 +58,7 @@ listen = "0.0.0.0:7100"            # host:port where coordinator and other nodes
 identity = "site"                  # the folder of `umpc ca request`: ca.pem, cert.pem, key.pem
 # cores = 2                        # the most cores of this machine that compute; default: all
 # compute = "dask://scheduler:8786"  # this site's own Dask cluster computes in place of this
-#                                  # machine (docs/cluster.md); it needs the extra umpc[cluster]
+#                                  # machine (docs/cluster.md); it needs the extra cluster
 # compute_tls = "cluster"          # the folder with the cluster's ca.pem, cert.pem and key.pem
 # ledger = "@name@-ledger.sqlite"  # what was spent; keep it as long as the data, and back it up
 
@@ -68,10 +68,10 @@ path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; t
 #                                  # many files (docs/operations.md)
 #                                  # or a query in a database in place of path: the keys sql, url
 #                                  # and password_file (docs/sql.md); except for a DuckDB file,
-#                                  # it needs the extra umpc[sql]
+#                                  # it needs the extra sql
 #                                  # or objects of a store with the S3 API: the keys url, endpoint,
 #                                  # region, credentials_file and object_megabytes in place of path
-#                                  # (docs/s3.md); it needs the extra umpc[s3]
+#                                  # (docs/s3.md); it needs the extra s3
 # delimiter = ";"                  # default: the one of , ; tab | that splits the first line most
 # missing = ["", "NA"]             # a row with one of these in a field of the study is left out;
 #                                  # default: "", "nan" and "NaN". Other values that do not fit
