@@ -65,8 +65,13 @@ def test_two_administrators_enrol_a_node(authority, tmp_path):
 
     config = load_node_config(site / "node.toml")
     assert (config.name, str(config.epsilon), config.listen) == ("north", "1/3", "127.0.0.1:0")
-    assert config.source.path == site / "data.csv" and config.policy.approval is False
+    assert config.source.path == site / "data.csv" and config.policy.approval is True
     assert load_identity(config.identity, "node").name == "north"
+    assert "a person must accept each study" in told
+    trial = ("--name", "trial", "--folder", tmp_path / "trial", "--open")
+    told = run("enrol", "join", *trial)[1]
+    assert "no person is asked" in told
+    assert "\n# approval = true" in (tmp_path / "trial/node.toml").read_text()
     before = (site / "node.toml").read_text()
     _, told = run("enrol", "join", "--name", "north", *own, "--epsilon", "9")
     assert "stays as it is" in told and (site / "node.toml").read_text() == before

@@ -21,10 +21,11 @@ def template(name: str) -> str:
     return TEMPLATE.replace("@name@", name)
 
 
-def configured(name: str, *, table: str, epsilon: str, listen: str) -> str:
+def configured(name: str, *, table: str, epsilon: str, listen: str, is_open: bool = False) -> str:
     """Return the example with a site's own values in the keys that have no default.
 
-    Args: table: a path, relative to the file's folder or absolute. epsilon: exact text.
+    Args: table: a path, relative to the file's folder or absolute. epsilon: exact text. is_open: no
+        person is asked before a study, for trials.
     """
     changed = template(name)
     values = {
@@ -32,6 +33,8 @@ def configured(name: str, *, table: str, epsilon: str, listen: str) -> str:
         "epsilon = 5 ": f"epsilon = {_number(epsilon)} ",
         'listen = "0.0.0.0:7100"': f"listen = {_quoted(listen)}",
     }
+    if is_open:
+        values[APPROVAL] = f"# {APPROVAL}"
     for example, own in values.items():
         changed = changed.replace(example, own, 1)
     return changed
@@ -48,6 +51,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+APPROVAL = "approval = true  "
 TEMPLATE = """\
 # The configuration of one umpc node. Paths are relative to this file's folder.
 
@@ -149,5 +153,6 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # shufflers = ["shuffler-1"]       # the same for shufflers; all of a study must be listed
 # trusted_curator = true           # protocol = "central" may show raw records to the coordinator;
 #                                  # default: never
-# approval = true                  # a person must accept each study: `umpc approve --help`
+approval = true                    # a person must accept each study: `umpc approve --help`;
+#                                  # without this line no person is asked
 """
