@@ -54,7 +54,7 @@ def page(config: Path, port: int, hours: float) -> None:
     from umpc.approval_page.server import served_page
     from umpc.node.config import load_datasets
 
-    load_datasets(config)
+    load_datasets(config, reads_table=False)
     done = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: done.set())
@@ -99,7 +99,7 @@ def contents(config: Path) -> PageContents:
             faults.append(error.message)
             return otherwise
 
-    name = part(lambda: load_datasets(config)[0].name, "")
+    name = part(lambda: load_datasets(config, reads_table=False)[0].name, "")
     entries: list[Entry] = part(lambda: _entries(config), [])
     waiting = [entry for entry in entries if entry.state == PENDING]
     nothing: tuple[Any, ...] = ()
@@ -141,7 +141,7 @@ def _budgets(config: Path) -> tuple[BudgetShares, ...]:
     from umpc.node.config import load_datasets
 
     shares = []
-    datasets = load_datasets(config)
+    datasets = load_datasets(config, reads_table=False)
     for each in datasets:
         place = Place.of(each.ledger, each.anchor)
         if not place.ledger.exists():
@@ -162,7 +162,8 @@ def _history(config: Path) -> tuple[PastEvent, ...]:
     from umpc.node.audit.trail import trail_beside
     from umpc.node.config import load_datasets
 
-    trails = [trail_beside(each.ledger.resolve()) for each in load_datasets(config)]
+    datasets = load_datasets(config, reads_table=False)
+    trails = [trail_beside(each.ledger.resolve()) for each in datasets]
     rows = sorted(chain.from_iterable(map(last_rows, trails)), key=lambda row: str(row["at"]))
     told = [row for row in reversed(rows) if row["event"] in HISTORY][:MOST_EVENTS]
     return tuple(PastEvent(row["at"], row["event"], _about(row), row["note"]) for row in told)
@@ -184,5 +185,6 @@ def _entries(config: Path) -> list[Entry]:
     from umpc.node.approvals import Approvals, approvals_beside
     from umpc.node.config import load_datasets
 
-    beside = [approvals_beside(each.ledger) for each in load_datasets(config)]
+    datasets = load_datasets(config, reads_table=False)
+    beside = [approvals_beside(each.ledger) for each in datasets]
     return [entry for path in beside for entry in Approvals(path).entries()]
