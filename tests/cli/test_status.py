@@ -158,7 +158,8 @@ def test_another_name_than_the_certificates_is_said(site):
     [
         'path = "t.csv"',
         'name = "t"\npath = "visits/*.csv"',
-        'name = "t"\nurl = "postgresql://r@db/d?sslmode=verify-full"\nsql = "v"\npassword_file = "absent"',
+        'name = "t"\nurl = "postgresql://r@db/d?sslmode=verify-full"\nsql = "v"\n'
+        'password_file = "absent"',
         'name = "t"\nurl = "s3://bucket/k.csv"\ncredentials_file = "absent"',
     ],
 )

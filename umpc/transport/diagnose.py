@@ -41,7 +41,7 @@ async def shown_certificate(address: str, timeout: float, role: str = "node") ->
     Args: role: of the server. A hub may be behind a proxy.
     """
     host, port = split_address(address)
-    proxy = proxy_to(role, host)
+    proxy = proxy_to(role, host, port)
     try:
         async with asyncio.timeout(timeout):
             if proxy is None:
@@ -105,9 +105,10 @@ def find_fault(
     now = now or datetime.now(UTC)
     try:
         _check_own(identity, now)
-        proxy = proxy_to(role, split_address(address)[0])
+        proxy = proxy_to(role, *split_address(address))
         with _tcp(f"{role} {name!r}", address, timeout, proxy) as plain:
-            _tls(identity, name, role, address, plain, now)
+            through = f"{address} through the proxy {proxy.place}" if proxy else address
+            _tls(identity, name, role, through, plain, now)
     except UmpcError as error:
         error.culprit = error.culprit or name
         return error
@@ -269,7 +270,8 @@ def _handshake_error(error: OSError, who: str) -> UmpcError:
             f"{who} does not speak TLS 1.3 ({reason}): it is not umpc, or something is in between"
         )
     return PeerUnavailable(
-        f"{who} does not speak TLS ({reason}): check that the port is the one of umpc"
+        f"what answers for {who} does not speak TLS ({reason}): check that the port is the one of "
+        "umpc, and that no web server, proxy or page for logging in answers in its place"
     )
 
 
