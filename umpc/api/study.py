@@ -181,10 +181,11 @@ class ProposedStudy:
         """Describe the study in lines of a label and a text. No site is asked.
 
         Args: records: each node's number of records, to predict what a run costs as well.
+        Raises: ConfigError for an address at which a participant cannot be called.
         """
-        from umpc.api.description import describe_prediction, describe_study
+        from umpc.api.description import describe_addresses, describe_prediction, describe_study
 
-        lines = list(describe_study(self.document))
+        lines = [*describe_study(self.document), *describe_addresses(self.document)]
         if self.chosen:
             lines.append(("chosen", self.chosen))
         if records is not None:

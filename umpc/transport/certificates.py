@@ -204,6 +204,12 @@ def _brief(names: list[str]) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
+def renewal(name: str, role: str) -> str:
+    """Return what renews a process's certificate, as docs/site.md teaches it."""
+    of_role = "" if role == "node" else f" --role {role}"
+    return f"renew it with `umpc enrol join --name {name}{of_role}` and `umpc enrol finish`"
+
+
 def check_validity(
     cert: x509.Certificate, what: str, now: datetime | None = None, how: str = REMAKE
 ) -> None:

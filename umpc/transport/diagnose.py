@@ -22,6 +22,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable, UmpcError
+from umpc.transport.certificates import renewal
 from umpc.transport.proxy import Proxy, proxy_to
 
 if TYPE_CHECKING:
@@ -128,12 +129,6 @@ def split_address(address: str) -> tuple[str, int]:
             f"address {address!r} is ambiguous: expected [ipv6]:port, as in [::1]:7443"
         )
     return host.strip("[]"), int(port)
-
-
-def renewal(name: str, role: str) -> str:
-    """Return what renews a process's certificate, as docs/site.md teaches it."""
-    of_role = "" if role == "node" else f" --role {role}"
-    return f"renew it with `umpc enrol join --name {name}{of_role}` and `umpc enrol finish`"
 
 
 def _check_own(identity: Identity, now: datetime) -> None:

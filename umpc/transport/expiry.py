@@ -6,8 +6,7 @@ import asyncio
 import logging
 from datetime import datetime, timedelta
 
-from umpc.transport.certificates import NEW_AUTHORITY, clock, parse_certificate
-from umpc.transport.diagnose import renewal
+from umpc.transport.certificates import NEW_AUTHORITY, clock, parse_certificate, renewal
 from umpc.transport.identity import Identity
 
 log = logging.getLogger("umpc.identity")

@@ -38,8 +38,8 @@ from umpc.transport.certificates import (
     names_of,
     parse_certificate,
     parse_key,
+    renewal,
 )
-from umpc.transport.diagnose import renewal
 from umpc.transport.files import check_private, read_file
 from umpc.transport.revocation import check_follows, load_revoked
 from umpc.transport.revoked import Revoked
