@@ -62,7 +62,7 @@ def test_it_describes_and_plans_itself_as_the_commands_do(identity):
         ("[::]:7100", "is an address to listen at"),
         ("south.org:0", "is an address to listen at"),
         ("localhost:7100", "each caller's own machine, and other participants are elsewhere"),
-        ("127.0.0.1:7100", "node 'south' at 127.0.0.1:7100: this address is each caller's own"),
+        ("127.0.0.1:7100", "at 127.0.0.1:7100: this address is each caller's own"),
         ("[::1]:7100", "each caller's own machine"),
         ("hub:relay@localhost:7443", "each caller's own machine"),
         ("hub:relay@hub.org", "expected host:port"),
@@ -71,7 +71,7 @@ def test_it_describes_and_plans_itself_as_the_commands_do(identity):
 def test_an_address_at_which_nobody_can_be_called_is_found_by_the_check(identity, address, words):
     for wrong in (
         {"nodes": {"north": "north:7100", "south": address}},
-        {"dealer": {"south": address}},
+        {"dealer": {"deal": address}},
     ):
         made = study(identity, **wrong)
         with pytest.raises(ConfigError, match=words):
