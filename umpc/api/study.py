@@ -214,9 +214,9 @@ class ProposedStudy:
                 return await prepare_study(document, self.identity, note=note)
             from umpc.api.progress import ProgressShow
 
-            with ProgressShow() as show:
+            with ProgressShow(nodes=self._names) as show:
                 parts = (document, self.identity, show.tell, show.expect)
-                return await prepare_study(*parts, note=note)
+                return await prepare_study(*parts, note=_both(note, show.note))
 
     def run(self, *, progress: bool = True) -> Result:
         """Run the study. One that ran before returns its stored result and costs nothing.
@@ -238,18 +238,21 @@ class ProposedStudy:
     async def _report(self, *, progress: bool) -> Report:
         document = self.document
         with self._noted() as note:
-            noted: Any = {"note": note, "returning": self.returning}
+            returning = self.returning
             if not progress:
-                return await run_study(document, self.identity, expect=_load_result, **noted)
+                parts = (document, self.identity)
+                return await run_study(*parts, expect=_load_result, note=note, returning=returning)
             from umpc.api.progress import ProgressShow
 
-            with ProgressShow() as show:
+            with ProgressShow(nodes=self._names) as show:
 
                 def expect(attempt: Attempt) -> None:
                     show.expect(attempt)
                     _load_result(attempt)
 
-                return await run_study(document, self.identity, show.tell, expect, **noted)
+                both = _both(note, show.note)
+                parts = (document, self.identity, show.tell, expect, both)
+                return await run_study(*parts, returning=returning)
 
     @contextmanager
     def _noted(self) -> Iterator[Note]:
@@ -257,9 +260,12 @@ class ProposedStudy:
         if not self._is_file:
             yield no_note
             return
-        names = [node.name for node in self.document.nodes]
-        with RunFile(self.file.path, self.name, names) as file:
+        with RunFile(self.file.path, self.name, self._names) as file:
             yield file.note
+
+    @property
+    def _names(self) -> list[str]:
+        return [node.name for node in self.document.nodes]
 
     def __repr__(self) -> str:
         entries = self.file.entries
@@ -267,6 +273,16 @@ class ProposedStudy:
         several = ", ".join(each.statistic for each in entries.statistics or ())
         asked = entries.statistic or entries.kernel or several
         return f"<umpc.Study {self.name!r}: {asked}, epsilon {entries.epsilon}, nodes {nodes}>"
+
+
+def _both(*notes: Note) -> Note:
+    """Take each note with all of these."""
+
+    def note(node: str, step: str, done: int, total: int) -> None:
+        for each in notes:
+            each(node, step, done, total)
+
+    return note
 
 
 def _load_result(attempt: Attempt) -> None:
