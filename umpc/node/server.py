@@ -128,6 +128,7 @@ class NodeServer(rpc.NodeServicer):
             open_spool=partial(self._open_spool, dataset.config.ledger.parent),
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
+            written_at=dataset.config.source.written_at,
             workers=self.workers,
             channels=self.channels,
         )
