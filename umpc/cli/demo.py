@@ -20,6 +20,7 @@ from umpc.cli.demo_options import (
     protocol_options,
 )
 from umpc.cli.demo_run import run_demo
+from umpc.cli.kernel_options import listed
 from umpc.cli.paths import FILE, FOLDER
 from umpc.errors import ConfigError
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS
@@ -102,7 +103,7 @@ NODES = 4
     multiple=True,
     metavar="FIELD=LOWER:UPPER[:STEP]",
     help="A field's public bounds, or FIELD=A,B,C for its categories. The default takes them from "
-    "the table, which is not private.",
+    "the table, which is not private. A name in a list may be in double quotes, if it has a comma.",
 )
 @click.option(
     "--nodes",
@@ -224,7 +225,7 @@ def _table(options: DemoOptions) -> DemoTable:
     from umpc.cli.own_table import breast_cancer
     from umpc.cli.table import together
 
-    columns = [name.strip() for name in options.fields.split(",")] if options.fields else []
+    columns = listed(options.fields) if options.fields else []
     first_class = named_value("--label", options.label) if options.label else None
     read = fields_read(options.where)
     others = [*([first_class[0]] if first_class else []), *read]
