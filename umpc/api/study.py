@@ -238,10 +238,9 @@ class ProposedStudy:
     async def _report(self, *, progress: bool) -> Report:
         document = self.document
         with self._noted() as note:
-            returning = self.returning
+            noted: Any = {"note": note, "returning": self.returning}
             if not progress:
-                parts = (document, self.identity)
-                return await run_study(*parts, expect=_load_result, note=note, returning=returning)
+                return await run_study(document, self.identity, expect=_load_result, **noted)
             from umpc.api.progress import ProgressShow
 
             with ProgressShow(nodes=self._names) as show:
@@ -250,9 +249,8 @@ class ProposedStudy:
                     show.expect(attempt)
                     _load_result(attempt)
 
-                both = _both(note, show.note)
-                parts = (document, self.identity, show.tell, expect, both)
-                return await run_study(*parts, returning=returning)
+                noted["note"] = _both(note, show.note)
+                return await run_study(document, self.identity, show.tell, expect, **noted)
 
     @contextmanager
     def _noted(self) -> Iterator[Note]:
