@@ -50,6 +50,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 
+def installing(extra: str) -> str:
+    """Return how an optional part is installed. No package registry has umpc."""
+    return (
+        f"install it with `pip install '.[{extra}]'` in a clone of umpc, or with its wheel file: "
+        f"`pip install 'umpc-….whl[{extra}]'`"
+    )
+
+
 class UmpcError(Exception):
     """Base of all failures.
 

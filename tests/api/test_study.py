@@ -10,7 +10,7 @@ import umpc
 from umpc.api import study as proposed
 from umpc.api.event_loop import run_now
 from umpc.coordinator.studyfile import load_study_file
-from umpc.errors import RangeError
+from umpc.errors import ConfigError, RangeError
 from umpc.transport.authority import Authority
 
 
@@ -75,6 +75,41 @@ def test_check_and_plan_refuse_fields_that_do_not_fit_and_say_what_classes_mean(
             ask()
     told = study(identity, **made, bounds={**bounds, "state": ["1", "2"]}).check()
     assert ("classes", "state: '2' should score above '1'") in told
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("south.org:99999", "address 'south.org:99999' is wrong: expected host:port"),
+        ("south.org", "expected host:port"),
+        ("fe80::1:27101", "is ambiguous: expected .ipv6.:port"),
+        ("0.0.0.0:7100", "is an address to listen at"),
+        ("[::]:7100", "is an address to listen at"),
+        ("south.org:0", "is an address to listen at"),
+        ("localhost:7100", "each caller's own machine, and other participants are elsewhere"),
+        ("127.0.0.1:7100", "at 127.0.0.1:7100: this address is each caller's own"),
+        ("[::1]:7100", "each caller's own machine"),
+        ("hub:relay@localhost:7443", "each caller's own machine"),
+        ("hub:relay@hub.org", "expected host:port"),
+    ],
+)
+def test_an_address_at_which_nobody_can_be_called_is_found_by_the_check(identity, address, words):
+    for wrong in (
+        {"nodes": {"north": "north:7100", "south": address}},
+        {"dealer": {"deal": address}},
+    ):
+        made = study(identity, **wrong)
+        with pytest.raises(ConfigError, match=words):
+            made.check()
+
+
+def test_a_trial_on_one_machine_passes_the_check_and_is_called_one(identity):
+    nodes = {"north": "127.0.0.1:7101", "south": "localhost:7102"}
+    made = study(identity, nodes=nodes, dealer={"dealer": "[::1]:7100"})
+    assert "all on this machine" in dict(made.check())["addresses"]
+    through = {name: f"hub:relay@hub.org:{port}" for name, port in (("north", 1), ("south", 1))}
+    elsewhere = study(identity, nodes=through, dealer={"dealer": "[fe80::1]:7100"})
+    assert "addresses" not in dict(elsewhere.check())
 
 
 def test_a_kernel_of_python_is_traced_and_not_saved(identity, tmp_path):

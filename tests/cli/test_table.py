@@ -15,6 +15,8 @@ import pytest
 
 from tests.support.protocols import one_node_study
 from umpc.cli import table as module
+from umpc.cli.demo_options import given_bounds, named_value
+from umpc.cli.kernel_options import field_of, label_of, listed
 from umpc.cli.own_table import BREAST_CANCER, DIAGNOSIS, breast_cancer, usual_columns
 from umpc.cli.table import DemoTable, exact_over_all, exact_value, pooled, read_csv
 from umpc.errors import ConfigError, DataError, EmptyTable
@@ -135,7 +137,7 @@ def test_the_event_of_a_survival_table_counts_by_its_second_number(tmp_path):
 
 def test_without_scikit_learn_the_demo_asks_for_a_table(monkeypatch):
     monkeypatch.setattr("umpc.cli.own_table.find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"install 'umpc\[demo\]', or name a table with --csv"):
+    with pytest.raises(ConfigError, match=r"\[demo\].* Or name a table with --csv"):
         breast_cancer(None)
 
 
@@ -294,3 +296,31 @@ def test_a_column_of_words_becomes_categories_in_order():
 def test_a_column_of_too_many_words_is_no_category():
     with pytest.raises(DataError, match="column 'name' holds 4097 different texts"):
         DemoTable(("name",), [(f"n{number}",) for number in range(4097)]).fields()
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "bounds"),
+    [
+        ("age=0:127", "age", ("0", "127")),
+        ('"a b,c=d"=0:5:1', "a b,c=d", ("0", "5", "1")),
+        ('y="lo,1",mid, hi', "y", ["lo,1", "mid", "hi"]),
+        ('y="a:b","say ""c"""', "y", ["a:b", 'say "c"']),
+        ('5" pipe=a,b', '5" pipe', ["a", "b"]),
+    ],
+)
+def test_names_and_categories_in_quotes_keep_their_commas(text, name, bounds):
+    assert given_bounds(text) == (name, bounds)
+    if isinstance(bounds, list):
+        assert field_of(text).categories == tuple(bounds) and field_of(text).name == name
+
+
+def test_a_list_of_columns_and_a_label_may_have_commas_too():
+    assert listed('age,"a b,c=d", balance') == ["age", "a b,c=d", "balance"]
+    assert named_value("--label", '"x=y"="a,b"') == ("x=y", "a,b")
+    assert [each.categories for each in (label_of('y="a,b",c'), label_of("y=a,b"))] == [
+        ("a,b", "c"),
+        ("a", "b"),
+    ]
+    for wrong in ("", "=", "x=", "=1"):
+        with pytest.raises(ConfigError, match="is given as NAME=VALUE"):
+            named_value("--label", wrong)

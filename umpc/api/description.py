@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from ipaddress import ip_address
 
+from umpc.errors import ConfigError
 from umpc.planning.prediction import attempt_over, worst_survivors
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
@@ -12,7 +14,10 @@ from umpc.study.document import Study
 from umpc.study.field_rules import classes_of
 from umpc.study.grades import edge_change
 from umpc.study.interval import SETS
+from umpc.study.parts import Participant
 from umpc.study.survivors import describe_losses
+from umpc.transport.diagnose import split_address
+from umpc.transport.hub.address import is_behind_hub, parse_hub
 from umpc.ustat.expression import Constant, Select
 from umpc.ustat.statistics import LIBRARY
 
@@ -80,6 +85,50 @@ def _counted_as_zero(study: Study) -> str:
         f"over all {sets}, of which those that do not meet the condition count 0; return the "
         f'condition as a second sum, with estimator = "ratio", to average over those that do'
     )
+
+
+def describe_addresses(study: Study) -> Iterator[Line]:
+    """Check the addresses of all participants; a line where all are on this machine.
+
+    Raises: ConfigError for an address of a wrong form, one to listen at, or one of the machine
+        itself where other participants are elsewhere: they would call their own machine.
+    """
+    roles = {"node": study.nodes, "shuffler": study.shufflers}
+    roles["dealer"] = (study.dealer,) if study.dealer else ()
+    is_here: dict[str, bool] = {}
+    for role, participants in roles.items():
+        for each in participants:
+            is_here[f"{role} {each.name!r} at {each.address}"] = _is_here(role, each)
+    here = [who for who, found in is_here.items() if found]
+    if here and len(here) < len(is_here):
+        raise ConfigError(
+            f"{', '.join(here)}: this address is each caller's own machine, and other participants "
+            "are elsewhere. Write the name at which the others reach it, as in "
+            "north.example.org:7100"
+        )
+    if here:
+        yield "addresses", "all on this machine: other machines cannot take part"
+
+
+def _is_here(role: str, participant: Participant) -> bool:
+    """Whether an address means the machine of whoever calls it. Raises: ConfigError."""
+    address = participant.address
+    try:
+        place = parse_hub(address).address if is_behind_hub(address) else address
+        host, port = split_address(place)
+    except ConfigError as error:
+        raise ConfigError(f"{role} {participant.name!r}: {error.message}") from None
+    try:
+        number = ip_address(host)
+    except ValueError:
+        number = None
+    if port == 0 or (number is not None and number.is_unspecified):
+        raise ConfigError(
+            f"{role} {participant.name!r}: {address!r} is an address to listen at, and one to call "
+            "was expected. Write the name or the address of that machine, as in "
+            "north.example.org:7100"
+        )
+    return host == "localhost" or (number is not None and number.is_loopback)
 
 
 def describe_prediction(study: Study, records: str) -> Iterator[Line]:

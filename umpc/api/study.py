@@ -187,12 +187,12 @@ class ProposedStudy:
 
         Args: records: each node's number of records, to predict what a run costs as well.
         Raises: StudyError for what a new study may not have; RangeError where a field's bounds do
-            not fit the statistic.
+            not fit the statistic; ConfigError for an address at which nobody can be called.
         """
-        from umpc.api.description import describe_prediction, describe_study
+        from umpc.api.description import describe_addresses, describe_prediction, describe_study
 
         self.file.check_new_run(self.document)
-        lines = list(describe_study(self.document))
+        lines = [*describe_study(self.document), *describe_addresses(self.document)]
         if self.chosen:
             lines.append(("chosen", self.chosen))
         if records is not None:
@@ -222,9 +222,9 @@ class ProposedStudy:
                 return await prepare_study(document, self.identity, **noted)
             from umpc.api.progress import ProgressShow
 
-            with ProgressShow() as show:
+            with ProgressShow(nodes=self._names) as show:
                 parts = (document, self.identity, show.tell, show.expect)
-                return await prepare_study(*parts, **noted)
+                return await prepare_study(*parts, **{**noted, "note": _both(note, show.note)})
 
     def run(self, *, progress: bool = True) -> Result:
         """Run the study. One that ran before returns its stored result and costs nothing.
@@ -255,12 +255,13 @@ class ProposedStudy:
                 return await run_study(document, self.identity, expect=_load_result, **noted)
             from umpc.api.progress import ProgressShow
 
-            with ProgressShow() as show:
+            with ProgressShow(nodes=self._names) as show:
 
                 def expect(attempt: Attempt) -> None:
                     show.expect(attempt)
                     _load_result(attempt)
 
+                noted["note"] = _both(note, show.note)
                 return await run_study(document, self.identity, show.tell, expect, **noted)
 
     @contextmanager
@@ -269,9 +270,12 @@ class ProposedStudy:
         if not self._is_file:
             yield no_note
             return
-        names = [node.name for node in self.document.nodes]
-        with RunFile(self.file.path, self.name, names) as file:
+        with RunFile(self.file.path, self.name, self._names) as file:
             yield file.note
+
+    @property
+    def _names(self) -> list[str]:
+        return [node.name for node in self.document.nodes]
 
     def __repr__(self) -> str:
         entries = self.file.entries
@@ -279,6 +283,16 @@ class ProposedStudy:
         several = ", ".join(each.statistic for each in entries.statistics or ())
         asked = entries.statistic or entries.kernel or several
         return f"<umpc.Study {self.name!r}: {asked}, epsilon {entries.epsilon}, nodes {nodes}>"
+
+
+def _both(*notes: Note) -> Note:
+    """Take each note with all of these."""
+
+    def note(node: str, step: str, done: int, total: int) -> None:
+        for each in notes:
+            each(node, step, done, total)
+
+    return note
 
 
 def _load_result(attempt: Attempt) -> None:

@@ -20,6 +20,7 @@ from umpc.cli.demo_options import (
     protocol_options,
 )
 from umpc.cli.demo_run import run_demo
+from umpc.cli.kernel_options import listed
 from umpc.cli.paths import FILE, FOLDER
 from umpc.errors import ConfigError
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS
@@ -102,7 +103,7 @@ NODES = 4
     multiple=True,
     metavar="FIELD=LOWER:UPPER[:STEP]",
     help="A field's public bounds, or FIELD=A,B,C for its categories. The default takes them from "
-    "the table, which is not private.",
+    "the table, which is not private. A name in a list may be in double quotes, if it has a comma.",
 )
 @click.option(
     "--nodes",
@@ -225,7 +226,7 @@ def _table(options: DemoOptions) -> DemoTable:
     from umpc.cli.own_table import breast_cancer, usual_columns
     from umpc.cli.table import together
 
-    columns = [name.strip() for name in options.fields.split(",")] if options.fields else []
+    columns = listed(options.fields) if options.fields else []
     label = options.label
     if not options.csv_files and not columns:
         columns, usual_label = usual_columns(find_statistic(options.statistic))

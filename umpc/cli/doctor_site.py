@@ -19,6 +19,7 @@ from umpc.cli.amounts import balance_text
 from umpc.cli.budget import read_verified
 from umpc.cli.doctor_columns import check_columns, fields_of
 from umpc.cli.doctor_finding import Finding, neutral
+from umpc.cli.doctor_policy import check_people
 from umpc.cli.status import dates_text, list_text
 from umpc.errors import (
     CertificateError,
@@ -95,6 +96,7 @@ def check_table(config: NodeConfig) -> Iterator[Finding]:
     shown = f"{path}: {rows} rows and {len(survey.columns)} columns (only this command tells you)"
     yield Finding("table", shown)
     yield from check_columns(config, survey)
+    yield from check_people(config.policy, survey.columns)
 
 
 def check_datasets(found: Sequence[NodeConfig]) -> Iterator[Finding]:

@@ -55,7 +55,7 @@ def page(config: Path, port: int, hours: float) -> None:
     from umpc.approval_page.server import served_page
     from umpc.node.config import load_datasets
 
-    load_datasets(config)
+    load_datasets(config, reads_table=False)
     done = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: done.set())
@@ -100,7 +100,7 @@ def contents(config: Path) -> PageContents:
             faults.append(error.message)
             return otherwise
 
-    name = part(lambda: load_datasets(config)[0].name, "")
+    name = part(lambda: load_datasets(config, reads_table=False)[0].name, "")
     entries: list[tuple[NodeConfig, Entry]] = part(lambda: _entries(config), [])
     waiting = [pair for pair in entries if pair[1].state == PENDING]
     nothing: tuple[Any, ...] = ()
@@ -142,7 +142,7 @@ def _budgets(config: Path) -> tuple[BudgetShares, ...]:
     from umpc.node.config import load_datasets
 
     shares = []
-    datasets = load_datasets(config)
+    datasets = load_datasets(config, reads_table=False)
     for each in datasets:
         place = Place.of(each.ledger, each.anchor)
         if not place.ledger.exists():
@@ -163,7 +163,8 @@ def _history(config: Path) -> tuple[PastEvent, ...]:
     from umpc.node.audit.trail import trail_beside
     from umpc.node.config import load_datasets
 
-    trails = [trail_beside(each.ledger.resolve()) for each in load_datasets(config)]
+    datasets = load_datasets(config, reads_table=False)
+    trails = [trail_beside(each.ledger.resolve()) for each in datasets]
     rows = sorted(chain.from_iterable(map(last_rows, trails)), key=lambda row: str(row["at"]))
     told = [row for row in reversed(rows) if row["event"] in HISTORY][:MOST_EVENTS]
     return tuple(PastEvent(row["at"], row["event"], _about(row), row["note"]) for row in told)
@@ -187,6 +188,6 @@ def _entries(config: Path) -> list[tuple[NodeConfig, Entry]]:
 
     return [
         (each, entry)
-        for each in load_datasets(config)
+        for each in load_datasets(config, reads_table=False)
         for entry in Approvals(approvals_beside(each.ledger)).entries()
     ]

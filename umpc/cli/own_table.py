@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from umpc.cli.table import DemoTable
-from umpc.errors import ConfigError, DataError
+from umpc.errors import ConfigError, DataError, installing
 from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.statistics import Statistic
 
@@ -78,7 +78,7 @@ def _file_of_scikit_learn(path: str) -> Path:
     file = Path(spec.origin).parent / path if spec and spec.origin else None
     if file is None or not file.exists():
         raise ConfigError(
-            "the demo's own table is part of scikit-learn, which is not installed; "
-            "install 'umpc[demo]', or name a table with --csv FILE --fields X,Y"
+            "the demo's own table is part of scikit-learn, which is not installed: "
+            f"{installing('demo')}. Or name a table with --csv FILE --fields X,Y"
         )
     return file

@@ -55,7 +55,7 @@ def _rows(report: Report, extra: Extra) -> Iterator[Line]:
     yield from _errors(report)
     yield from _sums(report)
     yield from _facts(report)
-    if not report.replayed:
+    if report.rounds and not report.replayed:
         yield from _traffic(report)
         yield from _seconds(report)
 

@@ -43,7 +43,7 @@ def status(config: Path) -> None:
     """
     from umpc.node.config import load_datasets
 
-    found = load_datasets(config)
+    found = load_datasets(config, reads_table=False)
     show = Sheet()
     _try(_identity, found[0], show)
     for each in found:

@@ -146,11 +146,15 @@ def run(
     from umpc.cli.open_files import allow_many_files
     from umpc.cli.show import print_report
     from umpc.cli.wait import run_when_accepted
+    from umpc.errors import ConfigError
+    from umpc.text_file import check_writable
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     sys.setswitchinterval(SWITCH_SECONDS)
     tune_memory()
     allow_many_files()
+    for report in filter(None, (page, text)):
+        check_writable(report, "the report", ConfigError)
     study = ProposedStudy.load(file)
     study.returning = await_site
     _warn_of_dates(study)

@@ -16,6 +16,7 @@ import numpy as np
 
 from umpc.cli.demo import kept_folder
 from umpc.cli.demo_options import named_value
+from umpc.cli.kernel_options import listed
 from umpc.cli.table import DemoTable, read_csv
 from umpc.cli.train_run import lead, public_table
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
@@ -75,7 +76,7 @@ def _table(given: Mapping[str, Any]) -> tuple[DemoTable, tuple[str, str]]:
         if given[value] is None:
             raise ConfigError(f"without a FILE, umpc train is a demo and takes {option}")
     label = named_value("--label", given["label"])
-    names = [name.strip() for name in given["fields"].split(",")]
+    names = listed(given["fields"])
     return read_csv(given["csv_file"], given["delimiter"], [*names, label[0]]), label
 
 

@@ -26,7 +26,7 @@ from umpc import __version__
 from umpc.compute import cluster_tasks
 from umpc.compute.bundles import TASKS_OF_CALL, Bundles, CallAtCluster, RoundsAtCluster
 from umpc.compute.cluster_tasks import TaskFailure
-from umpc.errors import ConfigError, PeerUnavailable, UmpcError
+from umpc.errors import ConfigError, PeerUnavailable, UmpcError, installing
 from umpc.mpc.masked.tasks import DealTask, OwnerBatch, OwnerTask
 
 log = logging.getLogger("umpc.compute")
@@ -184,6 +184,6 @@ def _library() -> Any:
         return importlib.import_module("distributed")
     except ImportError:
         raise ConfigError(
-            'compute = "dask://…" needs the extra umpc[cluster], which is not installed here. '
-            "Install it: pip install 'umpc[cluster]'"
+            'compute = "dask://…" needs the extra `cluster`, which is not installed here: '
+            + installing("cluster")
         ) from None

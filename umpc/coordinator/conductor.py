@@ -134,7 +134,7 @@ class Conductor:
         ready = await self._evaluate()
         await each(self.shufflers, "evaluate", lambda shuffler: shuffler.greet())
         self.may_be_charged = True
-        self.losses.is_settled = True
+        self.losses.is_settled = self.losses.has_evaluated = True
         failpoint("before-release")
         anticipating = asyncio.create_task(self._anticipate_late())
         anticipating.add_done_callback(_look_away)
@@ -346,7 +346,7 @@ class Conductor:
         return [next(again) if isinstance(answer, m.Held) else answer for answer in answers]
 
     async def _complete(self, answers: list[Finished]) -> Report:
-        """The report of an attempt that every node has finished in an earlier run.
+        """The report of an attempt that every node has finished before, perhaps in this run.
 
         Nodes that hold it charge for it and release it now. All others send what they released
         before, at no cost; shufflers get it once more from all.
@@ -370,8 +370,9 @@ class Conductor:
             for answer in answers
         ]
         await self._question(released)
+        is_replay = not self.losses.has_evaluated
         seconds = self._elapsed(self.started)
-        measured = Measured(replayed=True, seconds_total=seconds, finished=utc_text())
+        measured = Measured(replayed=is_replay, seconds_total=seconds, finished=utc_text())
         return await asyncio.to_thread(self.side.replay, released, measured)
 
     def _begin_shuffling(self, attempt: bytes) -> Beside:

@@ -32,7 +32,7 @@ from umpc.protocols.registry import USUAL, check_new_run, checked, chosen_protoc
 from umpc.study.document import Study
 from umpc.study.misspelt import advice
 from umpc.study.parts import FieldText, Participant, Person
-from umpc.study.settings import Settings, keys_of
+from umpc.study.settings import Settings, in_words, keys_of
 from umpc.text_file import STUDY, read_text, refuse_other_kind
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.projection import PAIR
@@ -231,7 +231,7 @@ def load_field_entries(path: Path) -> list[FieldEntry]:
     try:
         return msgspec.convert(fields, type=list[FieldEntry], strict=True)
     except msgspec.ValidationError as error:
-        raise StudyError(f"{path}: fields: {error}. Correct the key there") from error
+        raise StudyError(f"{path}: fields: {in_words(error)}. Correct the key there") from error
 
 
 def load_study_file(path: Path) -> StudyFile:
@@ -270,7 +270,9 @@ def read_study(
             strict=True,
         )
     except msgspec.ValidationError as error:
-        raise StudyError(f"{path}: {error}.{_advice(path, error)} Correct the key there") from error
+        raise StudyError(
+            f"{path}: {in_words(error)}.{_advice(path, error)} Correct the key there"
+        ) from error
     check_entries(path, entries)
     identity = (path.parent / entries.identity).resolve()
     file = StudyFile(path, identity, entries, protocol, settings, traced=traced)

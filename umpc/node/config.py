@@ -112,18 +112,22 @@ SECTIONS["place"] = "cores, compute or compute_tls"
 """The place of a setting in the file, if it is not a key of its own name at the top."""
 
 
-def load_node_config(path: Path, dataset: str | None = None) -> NodeConfig:
+def load_node_config(
+    path: Path, dataset: str | None = None, *, reads_table: bool = True
+) -> NodeConfig:
     """Read and check a node's TOML file.
 
-    Args: dataset: the name of one of several data sets.
+    Args: dataset: the name of one of several data sets. reads_table: as of `load_datasets`.
     Raises: ConfigError, which names the file, the key, what was expected and what came.
     """
-    return choose_dataset(load_datasets(path), dataset)
+    return choose_dataset(load_datasets(path, reads_table=reads_table), dataset)
 
 
-def load_datasets(path: Path) -> tuple[NodeConfig, ...]:
+def load_datasets(path: Path, *, reads_table: bool = True) -> tuple[NodeConfig, ...]:
     """Read and check a node's TOML file, with its one data set or all of several.
 
+    Args: reads_table: the tables and their passwords must be there. False is for commands that look
+        at no table: a table that is away, or a disk that hangs, does not keep them from working.
     Raises: ConfigError, as `load_node_config`.
     """
     file = Path(path).resolve()
@@ -131,13 +135,16 @@ def load_datasets(path: Path) -> tuple[NodeConfig, ...]:
     if "datasets" not in top.values:
         data, budget = top.section("data"), top.section("budget")
         policy = top.section("policy", optional=True)
-        return (_of_dataset(top, data, budget, policy, top.ledger(_usual_ledger(top))),)
+        ledger = top.ledger(_usual_ledger(top))
+        return (_of_dataset(top, data, budget, policy, ledger, reads_table=reads_table),)
     found = []
     for data in _tables(top):
         budget, policy = data.section("budget"), data.section("policy", optional=True)
-        found.append(_of_dataset(top, data, budget, policy, _own_ledger(top, data)))
+        ledger = _own_ledger(top, data)
+        found.append(_of_dataset(top, data, budget, policy, ledger, reads_table=reads_table))
     refuse_shared_places(found)
-    refuse_shared_tables(found)
+    if reads_table:
+        refuse_shared_tables(found)
     return tuple(found)
 
 
@@ -184,12 +191,18 @@ def _dataset(data: Section, default: str | None = None) -> str:
 
 
 def _of_dataset(
-    top: Section, data: Section, budget: Section, policy: Section, ledger: Path
+    top: Section,
+    data: Section,
+    budget: Section,
+    policy: Section,
+    ledger: Path,
+    *,
+    reads_table: bool,
 ) -> NodeConfig:
     prepare = top.section("prepare", optional=True)
     notify = top.section("notify", optional=True)
     data.always_clips()
-    source = table_of(data)
+    source = table_of(data, reads_table=reads_table)
     is_single = data.name == "data"
     return NodeConfig(
         file=top.file,

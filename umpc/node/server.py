@@ -132,6 +132,7 @@ class NodeServer(rpc.NodeServicer):
             add_charge=partial(
                 study_rows.add_missing_charge, dataset.audit, dataset.ledger.history
             ),
+            written_at=dataset.config.source.written_at,
             workers=self.workers,
             channels=self.channels,
         )

@@ -58,7 +58,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from (f"    {entry.kernel}" for entry in report.sums[:MOST_SUMS])
     yield ""
     yield from _table(("", ""), _facts(report))
-    if not report.replayed:
+    if report.rounds and not report.replayed:
         yield "## What it cost"
         yield ""
         yield from _table(("", "measured", "predicted"), _costs(report))

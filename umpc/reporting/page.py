@@ -91,7 +91,7 @@ def body_of(report: Report) -> list[str]:
         *_folded("What was computed", computed),
         *_folded("Who took part", [took_part]),
     ]
-    if not report.replayed:
+    if report.rounds and not report.replayed:
         body += _folded("What it cost", [_costs(report), *_timeline(report.timeline)])
     return body
 

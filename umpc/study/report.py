@@ -100,7 +100,8 @@ class Report:
     adversary: the grade of the promise, which the protocol's object writes in words.
     coins: what a committee's noise is made of: "transfers", or "dealt" by the dealer; "none" where
         no committee draws it.
-    replayed: the report is made from stored shares of an earlier run.
+    replayed: the report is made from stored shares of an earlier run. rounds: 0 for a replay, and
+    where a node came back during the release: then no cost was counted.
     prepared: `umpc study prepare` did everything before the data; bytes_offline counts it,
         seconds_offline does not.
     bytes_online: what nodes send to their peers or to shufflers on data, their shares and answers,

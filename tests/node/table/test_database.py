@@ -182,7 +182,7 @@ def test_what_a_drivers_error_says_is_said_in_our_own_words():
 
 def test_the_packages_are_asked_for_by_name(visits, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sqlalchemy", None)
-    with pytest.raises(ConfigError, match=r"pip install 'umpc\[sql\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[sql\]'"):
         load_records(visits, [AGE], node="a")
 
 

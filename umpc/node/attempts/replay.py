@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fractions import Fraction
 
 from umpc.errors import AlreadyReleased, LedgerError
@@ -23,6 +24,8 @@ from umpc.study.document import Study
 from umpc.study.field_rules import with_other_direction
 from umpc.study.former import former_hashes
 
+LOOK_SECONDS = 5.0
+"""Seconds that a look at the table's files may take, on a disk that may hang."""
 NO_COST = (Fraction(0), Fraction(0))
 log = logging.getLogger("umpc.node")
 
@@ -56,14 +59,24 @@ class Replay:
         else:
             await self._send(stored, kept)
         self.stream.answered = True
-        changed = False
-        with contextlib.suppress(LedgerError):  # the release has left, and this is only a note
-            changed = await asyncio.to_thread(self.site.ledger.has_changed_since, study.whole.hash)
+        changes = ""
+        with contextlib.suppress(LedgerError, TimeoutError):  # this is only a note: all has left
+            changes = await asyncio.wait_for(asyncio.to_thread(self._changes), LOOK_SECONDS)
         log.info(
             "study %s was released before: the stored share sent again, nothing charged%s",
             self.stream.label,
-            "; a later study found that the table has changed since" if changed else "",
+            changes,
         )
+
+    def _changes(self) -> str:
+        """Say what is known of the table since the release. Its values are not read."""
+        ledger, study = self.site.ledger, self.stream.study.whole.hash
+        if ledger.has_changed_since(study):
+            return "; a later study found that the table has changed since"
+        charged = ledger.charged_at(study)
+        if not charged or self.site.written_at() <= datetime.fromisoformat(charged).timestamp() + 1:
+            return ""
+        return f"; the table was written since {charged}, so the answer may be of other data"
 
     async def _send(self, stored: StoredRelease, message: m.Released) -> None:
         study = self.stream.study

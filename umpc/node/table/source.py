@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError
 from umpc.node.table.number_format import PLAIN, NumberFormat
 from umpc.node.table.object_source import ObjectSource
-from umpc.node.table.sql_source import SqlSource
+from umpc.node.table.sql_source import FILES, SqlSource
 
 if TYPE_CHECKING:
     from umpc.node.table.conversions import ColumnValues
@@ -78,6 +78,19 @@ class TableSource:
             return (self.path,)
         found = map(Path, glob(str(self.path), recursive=True))
         return tuple(sorted(path for path in found if path.is_file()))
+
+    def written_at(self) -> float:
+        """Return when the table's files were last written, in seconds since 1970.
+
+        0 stands for a database or a store elsewhere, and for files that are away.
+        """
+        files = self.files() if self.sql is None else ()
+        if self.sql is not None and self.sql.kind in FILES:
+            files = (self.sql.file,)
+        try:
+            return max((path.stat().st_mtime for path in files), default=0.0)
+        except OSError:
+            return 0.0
 
     @property
     def root(self) -> Path:

@@ -16,7 +16,7 @@ from umpc.protocols.local.quantisation import CELL_KERNELS, MIDDLE, Bins, Points
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins
 from umpc.study.rules import check_between_0_and_1, check_choice
-from umpc.study.settings import Settings, describe
+from umpc.study.settings import Settings, describe, wrong_type
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
@@ -159,8 +159,7 @@ def read_bins(entries: Mapping[str, Any]) -> dict[str, Any]:
     table = entries["bins"]
     if not isinstance(table, Mapping):
         raise StudyError(
-            f"Expected `object`, got `{type(table).__name__}` - at `$.bins`. Write a table of "
-            f"fields there"
+            f"{wrong_type('bins', 'object', type(table).__name__)}. Write a table of fields there"
         )
     bins = [_entry(field, given) for field, given in table.items()]
     return {**entries, "bins": bins}
@@ -173,7 +172,7 @@ def _entry(field: str, given: Any) -> dict[str, Any]:
     if isinstance(given, list):
         return {"field": field, "cuts": [str(cut) for cut in given]}
     raise StudyError(
-        f"Expected `int | array`, got `{type(given).__name__}` - at `$.bins.{field}`. Write a "
+        f"{wrong_type(f'bins.{field}', 'int | array', type(given).__name__)}. Write a "
         f"number of bins, or cut points"
     )
 
