@@ -25,7 +25,7 @@ from umpc.transport.hub.crowd import MOST_GRACE, patience_for
 from umpc.transport.identity import Identity
 from umpc.transport.patience import processor_share, time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc
-from umpc.transport.status import status_of
+from umpc.transport.status import refusal_of, status_of
 from umpc.transport.tls import peer_of
 
 log = logging.getLogger("umpc.hub")
@@ -115,7 +115,7 @@ class HubServer(rpc.HubServicer):
             seat = await self._seated(peer.role, peer.name, context)
         except UmpcError as error:
             log.warning("%s is not let in: %s", peer, error.message)
-            await context.abort(*status_of(error))
+            await context.abort(*refusal_of(error, peer.name))
         changed = self._changed[seat] = asyncio.Event()
         if seat.replaces is not None:
             self._wake([seat.replaces])
@@ -133,7 +133,7 @@ class HubServer(rpc.HubServicer):
             del self._changed[seat]
             self._wake(self.relay.leave(seat, for_good=has_left or refusal is not None))
             grace = min(self._grace * self._patience(), max(self._grace, MOST_GRACE))
-            asyncio.get_running_loop().call_later(grace, self.relay.expire, seat)
+            asyncio.get_running_loop().call_later(grace, self._expire, seat)
             self._ended()
             if refusal is None:
                 log.info("%s has left" if has_left else "the connection of %s broke", peer)
@@ -155,7 +155,7 @@ class HubServer(rpc.HubServicer):
             fault = reader.exception() if reader.done() else None
             if isinstance(fault, UmpcError):
                 log.warning("%s", fault.message)
-                await context.abort(*status_of(fault))
+                await context.abort(*refusal_of(fault, seat.key[1]))
             if watch.done():
                 watch.result()
             return reader.done() and fault is None and reader.result()
@@ -247,6 +247,9 @@ class HubServer(rpc.HubServicer):
     def _patience(self) -> float:
         """By how many times the usual silence and grace are longer for so many processes."""
         return patience_for(self.relay.expected)
+
+    def _expire(self, seat: Seat) -> None:
+        self._wake(self.relay.expire(seat))
 
     def _wake(self, seats: list[Seat]) -> None:
         for seat in seats:

@@ -37,8 +37,6 @@ class Mesh:
 
     def take_up(self, peer: int, channel: Any) -> None: ...
 
-    def take_coins(self, shares: list[int]) -> None: ...
-
 
 def ended_run(link: Any) -> AttemptRunner:
     """Return the run of the later node, which ended well. Its links make no channels."""

@@ -33,7 +33,6 @@
 | `agreed_links.py` | links over a common hub, which each node makes by itself |
 | `next_channels.py` | channels of transfers that wait for the next study |
 | `making_channels.py` | the making of these channels, after a study that ended well |
-| `next_coins.py` | coins of two nodes, tossed after one study for the next one |
 | `peers.py` | one link: frames by their place, and its mailbox |
 | `stream_link.py` | a link over a stream of gRPC |
 | `session_link.py` | a link over a session of a hub |

@@ -183,11 +183,11 @@ class AgreedSession(SealedEnd):
     def tick(self, seconds: float, absent: float | None = None) -> None:
         numbering = self._numbering
         if numbering.is_quiet:
-            self._quiet = self._waited = self._owing = 0.0
+            self._quiet = self.away = self._waited = self._owing = 0.0
             return
         self._acknowledge(seconds, ACK_SECONDS, owes=numbering.owes_any)
         if numbering.is_settled and not numbering.is_asking:
-            self._quiet = self._waited = 0.0
+            self._quiet = self.away = self._waited = 0.0
             return
         grace = self._link.grace
         self._await(seconds, absent, probe=PROBE_SECONDS, limit=grace, counts=False)

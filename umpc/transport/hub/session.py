@@ -85,7 +85,7 @@ class Session(SessionCall):
         return self._seal is not None
 
     def _rest_began(self) -> None:
-        self._quiet = self._waited = 0.0
+        self._quiet = self.away = self._waited = 0.0
 
     def _go(self) -> None:
         self._is_gone = True
@@ -145,14 +145,15 @@ class Session(SessionCall):
         self._acknowledge(seconds, ACK_SECONDS, owes=owes)
         if self.is_idle and self.called is not None:
             self._quiet += seconds
+            self.away += seconds
             if self._quiet > RESTING_SECONDS:
-                self.fail(self._lost())
+                self.fail(self.lost())
             elif self._numbering.is_asking:
                 self._ask_again(seconds)  # its last answer waits for this
             return
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
-            self._quiet = self._waited = 0.0
+            self._quiet = self.away = self._waited = 0.0
             return
         idle = min(IDLE_SECONDS * self._link.patience, MOST_GRACE)
         limit = self._link.grace if has_begun else idle
