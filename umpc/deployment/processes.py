@@ -218,6 +218,8 @@ class Deployment:
             place = f"hub = {{name = {json.dumps(hub_name)}, address = {json.dumps(address)}}}\n"
         else:
             place = f"listen = {json.dumps(self.address())}\n"
+        if self.plugins:
+            place += f"plugins = {json.dumps(self.plugins)}\n"
         config.write_text(
             f"name = {json.dumps(name)}\nidentity = {json.dumps(name)}\n{place}\n"
             f'[data]\npath = {json.dumps(str(table))}\ndelimiter = ","\n{extra}\n'

@@ -111,7 +111,7 @@ class HelperSide(Protocol):
         ...
 
     def heap(self) -> Iterator[Frame]:
-        """What the coordinator gets, once all nodes have delivered."""
+        """The frames for the coordinator, once all nodes have delivered."""
         ...
 
 
