@@ -70,7 +70,8 @@ def fields_of(name: str) -> list[FieldText]:
     """Numbers in halves; private classes have the values that the statistic knows; public labels
     are called `label`.
     """
-    classes = {"label": "1" if name == "auc_private" else "2", "event": "1", "stratum": "2"}
+    two = name in ("auc_private", "kendall_tau_label")
+    classes = {"label": "1" if two else "2", "event": "1", "stratum": "2"}
     classes |= {"vertex": "2"}
     # the Gini coefficient divides by the mean, which must be told from zero
     low = "0" if name == "gini_coefficient" else str(LOW / 2)
