@@ -19,11 +19,11 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `masked_pairs.py` | pairs under masks, by one-hot tables or by keys |
 | `base_transfers.py` | oblivious transfers by curve points |
 | `transfers.py` | their extension, and products made of transfers |
-| `checked_transfers.py` | the proof that a receiver chose one bit for each transfer |
 | `garbled.py` | garbled pairs: half gates with additive outputs |
 | `grid.py` | sums over all pairs by tables, with a dealer and without one |
 | `noise.py` | discrete Laplace: each node's own Polya, and the law of a committee's coins |
 | `coins.py` | the committee's coins, by transfers |
+| `checked_bits.py` | random bits that become numbers, of which seven in eight are opened |
 | `dealt_coins.py` | the committee's coins, from a dealer's rows |
 | `zero_shares.py` | pairwise masks of the released shares |
 | `ledger.py` | a node's budget as a state machine: reserve, hold, charge, release, replay |

@@ -23,7 +23,6 @@ PARTS = (
     "masked_pairs",
     "base_transfers",
     "transfers",
-    "checked_transfers",
     "garbled",
     "grid",
     "noise",

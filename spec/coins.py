@@ -7,7 +7,7 @@ a random group do it for all. Here (Dwork et al. 2006, section 4) each coin is
 
 u is uniform to all members but one together, as long as that one draws its bits uniformly. Nothing
 is dealt. Σ weight · coin is the noise, which nobody ever sees. For it the shares of the coins turn
-into additive shares, by products of transfers (Gilboa 1999); that step is not specified here.
+into additive shares, by random bits that are shared in both ways (`checked_bits.py`).
 
 Lists of shares are [member][item], and an item is a row: a bit of every coin.
 """
@@ -17,14 +17,17 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from spec.prg import bits_of, derive, words
-from spec.sharing import and_bits
+from spec.checked_bits import HONEST, Channels, Lie, Row, checked_bits
+from spec.prg import bits_of, derive, pack, words
+from spec.sharing import and_bits, decode
 from spec.transfers import multiples
 
-Row = list[int]
 Shares = list[list[Row]]
-Channels = dict[tuple[int, int], Any]
-"""A channel of each two members; the earlier one sends in its transfers."""
+
+
+def part_seed(seed: bytes) -> bytes:
+    """The seed of a member's checked bits."""
+    return derive(seed, "toss", "checked bits", 0)
 
 
 def deciding_bits(thresholds: list[int]) -> int:
@@ -58,15 +61,44 @@ def triples(seeds: list[bytes], count: int, channels: Channels) -> list[list[Row
 
 def toss(
     thresholds: list[int],
+    weights: list[int],
+    ring: int,
     seeds: list[bytes],
     names: list[str],
     channels: Channels,
-    last_sent: bytes | None = None,
+    lie: Lie = HONEST,
+) -> dict[str, Any]:
+    """Each member's additive share of the noise, modulo 2^ring; and the noise, which nobody sees.
+
+    Args: seeds: 32 random bytes of each member, for this toss alone.
+    """
+    compared = compare(thresholds, seeds, names, channels, lie)
+    own = [part_seed(seed) for seed in seeds]
+    checked = checked_bits(own, len(thresholds), ring, names, channels, lie)
+    bits = checked.pop("shares")
+    # open d = coin ⊕ bit, which is uniform, since the bit is random and serves this coin alone
+    pairs = zip(compared["coins"], bits, strict=True)
+    masked = [[coin ^ b & 1 for coin, b in zip(*rows, strict=True)] for rows in pairs]
+    d = xor(*masked)
+    # coin = d ⊕ bit = d + (1 − 2·d)·bit, and one member adds the public d
+    shares = []
+    for member, row in enumerate(bits):
+        rows = zip(weights, d, row, strict=True)
+        terms = (w * ((1 - 2 * bit) * b + bit * (member == 0)) for w, bit, b in rows)
+        shares.append(sum(terms) % (1 << ring))
+    last = [pack(row, 1) for row in masked]
+    messages = {"compared": compared["opened"], **checked, "coins": last}
+    return {"messages": messages, "shares": shares, "noise": decode(sum(shares), ring)}
+
+
+def compare(
+    thresholds: list[int],
+    seeds: list[bytes],
+    names: list[str],
+    channels: Channels,
+    lie: Lie = HONEST,
 ) -> dict[str, Any]:
     """XOR shares of the coins.
-
-    Args: seeds: 32 random bytes of each member, for this toss alone. last_sent: what the last
-    member opens first in place of what is due.
 
     Returns: of each level what each member opens, and each member's share of each coin.
     """
@@ -88,7 +120,8 @@ def toss(
         part = [[row[used : used + size] for row in member] for member in made]
         used += size
         one, other = ([[bit for row in m for bit in row] for m in side] for side in (x, y))
-        found = and_bits(one, other, part, names, None if opened else last_sent)
+        is_lie = lie[0] == "compared" and not opened
+        found = and_bits(one, other, part, names, lie[1] if is_lie else None)
         opened.append(found["messages"])
         return [[each[k : k + count] for k in range(0, size, count)] for each in found["shares"]]
 
@@ -144,15 +177,3 @@ def ands_of(width: int) -> list[int]:
         levels.append(2 * pairs - (items % 2 == 0) if levels else pairs)
         items -= pairs
     return levels
-
-
-def noise_of(thresholds: list[int], weights: list[int], seeds: list[bytes]) -> int:
-    """The noise in the clear, which no party of the protocol can compute."""
-    total = 0
-    drawn = [words(derive(seed, "toss", "numbers"), len(thresholds)) for seed in seeds]
-    for number, (threshold, weight) in enumerate(zip(thresholds, weights, strict=True)):
-        u = 0
-        for numbers in drawn:
-            u ^= numbers[number]
-        total += weight * (u < threshold)
-    return total

@@ -140,7 +140,7 @@ def inner_products(
         # a hash makes the pads of two vectors, and every two further vectors have another key
         session = digest(b"umpc inner pads 1", channel["session"], str(number // 2).encode())
         zero, one, chosen = (
-            pads(session, blocks, 64, number % 2)
+            pads(session, blocks, 64, batch["first"], number % 2)
             for blocks in (q, [block ^ channel["delta"] for block in q], t)
         )
         mine = theirs = 0

@@ -61,14 +61,11 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "bits after its trees",
         "umpc.mpc.transfers.channel_set_up:open_sender",
     ),
-    "the trees fit": (
-        "trees of seeds that do not fit",
-        "umpc.mpc.transfers.channel_set_up:sender_channel",
+    "what is told of coins was committed to": (
+        "of the check of coins",
+        "umpc.mpc.transfers.checked_bits:_check_commitments",
     ),
-    "the choices fit": (
-        "choices of transfers that do not fit",
-        "umpc.mpc.transfers.correlated_ot:CorrelatedSender._check",
-    ),
+    "numbers of coins are bits": ("is no bit", "umpc.mpc.transfers.checked_bits:check_opened"),
     "length of garbled edges": (
         "garbled edges of",
         "umpc.mpc.garbled.garbling:GarbledEdges.decode",

@@ -12,7 +12,6 @@ Each file has the vectors of the file of the specification that has the same nam
 | `masked_pairs.py` | pairs under masks |
 | `base_transfers.py` | transfers by curve points |
 | `transfers.py` | channels, and products over them |
-| `checked_transfers.py` | proofs, and receivers that lie |
 | `garbled.py` | garbled pairs |
 | `grid.py` | masked tables, and inner products by transfers |
 | `noise.py` | draws from seeded streams, and thresholds |
