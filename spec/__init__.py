@@ -9,9 +9,7 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 |---|---|
 | `prg.py` | seeds, streams, packed integers, the hash of trees |
 | `joint_seed.py` | commit and reveal; what the nodes sign; the attempt's identity |
-| `words.py` | uniform numbers and orders that all nodes draw alike |
 | `edges.py` | E: balanced, uniform, of two samples, all |
-| `levelling.py` | edges of three and more records with equal degrees |
 | `sharing.py` | fixed-point numbers, additive shares, products from what was made before |
 | `dcf.py` | the comparison gate by distributed comparison functions |
 | `masked_plan.py` | what the owners of a pair compute: three kernels |
@@ -24,7 +22,6 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `noise.py` | discrete Laplace: each node's own Polya, and the law of a committee's coins |
 | `coins.py` | the committee's coins, by transfers |
 | `checked_bits.py` | random bits that become numbers, of which seven in eight are opened |
-| `dealt_coins.py` | the committee's coins, from a dealer's rows |
 | `zero_shares.py` | pairwise masks of the released shares |
 | `ledger.py` | a node's budget as a state machine: reserve, hold, charge, release, replay |
 | `refused.py` | checks with names, and refusals |

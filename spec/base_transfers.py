@@ -6,8 +6,6 @@ whatever it chose. It learns only one seed under CDH, for SHA-256 as a random or
 checked: outside the group, C − k·G would tell the choice.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from nacl import bindings as sodium

@@ -11,14 +11,11 @@ at random once all are fixed. A lie about an opened number gives no bit for one 
 the other member's bit, so it passes with probability 1/2 at most (docs/privacy.md).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from spec.prg import bits_of, derive, digest, pack, unpack
+from spec.prg import bits_of, derive, digest, pack, random_order, reader, unpack
 from spec.refused import require
 from spec.transfers import multiples
-from spec.words import random_order, reader
 
 FACTOR = 8
 Row = list[int]

@@ -12,8 +12,6 @@ into additive shares, by random bits that are shared in both ways (`checked_bits
 Lists of shares are [member][item], and an item is a row: a bit of every coin.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

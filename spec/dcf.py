@@ -17,8 +17,6 @@ The tree ends LEAF_BITS early (Boyle, Gilboa & Ishai 2016, section 3.2.3). The l
 tables of the bits that are left.
 """
 
-from __future__ import annotations
-
 from spec.prg import tree_hash
 from spec.refused import require
 

@@ -9,18 +9,15 @@ Records are numbered through all nodes. A result lists the cells of E: the owner
 records, and its edges, each as numbers of records inside the owners' tables.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from math import comb, gcd
 
-from spec.levelling import Edge, every_set, level, random_edges
-from spec.prg import derive
+from spec.prg import Draw, below, derive, random_order, reader
 from spec.refused import require
-from spec.words import Draw, random_order, reader
 
+Edge = list[int]
 Cells = list[dict[str, list[int] | list[Edge]]]
 """owners: the nodes of the records, in order. edges: at least one."""
 
@@ -78,33 +75,39 @@ def greatest_degree(count: int, records: int, degree: int) -> int:
     raise AssertionError("a law adds up to 1")
 
 
-def bernoulli_count(expected: int, sets: int, seed: bytes) -> int:
-    """The size of a Bernoulli E: binomial, mean `expected`, inverted at the seed; at least 1."""
-    point = Fraction(int.from_bytes(seed, "big"), 1 << 8 * len(seed))
-    share, below = Fraction(expected, sets), Fraction(0)
-    for number in range(sets + 1):
-        below += comb(sets, number) * share**number * (1 - share) ** (sets - number)
-        if below > point:
-            return max(1, number)
-    raise AssertionError("a law adds up to 1")
-
-
 # --- which edges ---
 
 
+def every_set(records: int, degree: int) -> list[Edge]:
+    """All sets of `degree` records, ascending inside, in colexicographic order."""
+    return sorted(map(list, combinations(range(records), degree)), key=lambda edge: edge[::-1])
+
+
+def random_edges(records: int, count: int, draw: Draw, degree: int) -> list[Edge]:
+    """A uniformly random set of edges: from a list of all if they are few, else one by one."""
+    total = comb(records, degree)
+    if total <= max(1 << 12, 4 * count):
+        every = every_set(records, degree)
+        return [every[number] for number in random_order(total, draw)[:count]]
+    edges: list[Edge] = []
+    known: set[tuple[int, ...]] = set()
+    while (missing := count - len(edges)) > 0:
+        # a few more than are missing, since some repeat a record or an edge
+        drawn = draw((missing + missing // 4 + 16) * degree)
+        for start in range(0, len(drawn), degree):
+            edge = sorted(below(records, word) for word in drawn[start : start + degree])
+            if len(set(edge)) == degree and tuple(edge) not in known:
+                known.add(tuple(edge))
+                edges.append(edge)
+    return edges[:count]
+
+
 def balanced(records: int, count: int, draw: Draw, degree: int) -> list[Edge]:
-    """Distinct edges with degrees as equal as possible."""
+    """Distinct edges with degrees as equal as possible, of one or two records."""
     order = random_order(records, draw)
     if degree == 1:
         return [[record] for record in order[:count]]
-    if degree == 2:
-        return [sorted((order[p], order[q])) for p, q in circulant(records, count)]
-    if 2 * count > comb(records, degree):
-        # the complement's degrees differ as little, and a sparse set is levelled in fewer steps
-        left_out = balanced(records, comb(records, degree) - count, draw, degree)
-        return [edge for edge in every_set(records, degree) if edge not in left_out]
-    levelled = level(random_edges(records, count, draw, degree), records, draw)
-    return [sorted(order[vertex] for vertex in edge) for edge in levelled]
+    return [sorted((order[p], order[q])) for p, q in circulant(records, count)]
 
 
 def circulant(vertices: int, count: int) -> list[tuple[int, int]]:

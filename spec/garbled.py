@@ -14,8 +14,6 @@ color 0 is not sent (Ball, Malkin & Rosulek 2016). An AND that only sums read is
 with a = its left wire, p_a·b of each product is shared, and the color of a says which sum holds.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from spec.prg import aes, tree_hash

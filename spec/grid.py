@@ -10,8 +10,6 @@ linear in what a node knows: A symmetric, hᵀA h = ĤᵀAĤ − 2·⟨a, A·Ĥ�
 shares of the last number. *Without a dealer* each cross term ⟨h_u, A·h_v⟩ is shared by transfers.
 """
 
-from __future__ import annotations
-
 from hashlib import sha256
 from itertools import combinations
 from typing import Any
@@ -120,11 +118,7 @@ def run(
 
 
 def inner_products(
-    channel: dict[str, Any],
-    vectors: list[list[int]],
-    numbers: list[int],
-    bits: int,
-    width: int,
+    channel: dict[str, Any], vectors: list[list[int]], numbers: list[int], bits: int, width: int
 ) -> dict[str, Any]:
     """Shares modulo 2^width of ⟨numbers, vector⟩ for each of the sender's vectors.
 

@@ -10,8 +10,6 @@ is honest, and nobody chooses it. The order of the steps is the whole point:
     evaluate  every node checks that all nodes have signed the same attempt; only now it uses data
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -12,8 +12,6 @@ reservation is in memory. A charge is on disk before the first byte of its share
 never refunded. Each study is charged once, so one attempt of it leaves, whoever crashes or lies.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
@@ -141,38 +139,3 @@ def restart(state: State, now: int) -> None:
     expire(state, now)
     for study in state["reserved"].keys() - state["held"].keys():
         del state["reserved"][study]
-
-
-def run(
-    epsilon: list[int], delta: list[int], hold_seconds: int, steps: list[list[Any]]
-) -> list[dict[str, Any]]:
-    """A ledger's life. Args: steps: the second, a transition's name, and its arguments.
-
-    Amounts are a numerator and a denominator. Returns: after each step what it returned, and ε that
-    is spent, reserved and left.
-    """
-    state = new(Fraction(*epsilon), Fraction(*delta), hold_seconds)
-    lines = []
-    for now, name, *given in steps:
-        values = [Fraction(*each) if isinstance(each, list) else each for each in given]
-        returned = TRANSITIONS[name](state, now, *values)
-        amounts = {key: [v.numerator, v.denominator] for key, v in balance(state).items()}
-        lines.append({"returned": returned, **amounts})
-    return lines
-
-
-TRANSITIONS: dict[str, Any] = {
-    each.__name__: each
-    for each in (
-        reserve,
-        reserve_delta,
-        cancel,
-        hold,
-        drop,
-        charge,
-        released,
-        answer,
-        answered,
-        restart,
-    )
-}

@@ -8,17 +8,10 @@ of a pair gets its shares as bytes: what is missing in the first one's.
 Lists are [item][edge] throughout.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from spec import dcf
-from spec.masked_plan import (
-    Plan,
-    layers,
-    products_of_bits,
-    products_of_numbers,
-)
+from spec.masked_plan import Plan, layers, products_of_bits, products_of_numbers
 from spec.prg import bits_of, derive, pack, stream, unpack, words
 from spec.refused import require
 
@@ -59,7 +52,6 @@ def in_rows(items: list[int], count: int) -> Rows:
 def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
     """Everything that a party expands from its chunk seed; the last party is dealt other shares.
 
-    places: its mask of a number that all parties open together (`dealt_coins.py`).
     roots: a block for each gate. sigma: the party's mask of each bit that is opened. numbers,
     tables, bits: its shares of products of masks, of one-hot rows, and of conjunctions.
     """
@@ -70,10 +62,8 @@ def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
     numbers = words(derive(seed, "elements"), len(products_of_numbers(plan)) * count, plan["ring"])
     size = (count + 7) // 8
     loose = stream(derive(seed, "bits"), len(products_of_bits(plan)) * size)
-    places = words(derive(seed, "places"), count)
     tables = stream(derive(seed, "tables"), table_bytes(plan, count))
     return {
-        "places": [word % (1 << plan["compared"][0]) for word in places],
         "roots": in_rows(blocks, count),
         "sigma": dict(zip(opened, sigma, strict=True)),
         "numbers": in_rows(numbers, count),
@@ -97,19 +87,19 @@ def deal(plan: Plan, masks: Masks, seeds: list[bytes], hash_key: bytes) -> list[
     for gate, number in enumerate(plan["gates"]):
         roots = zip(*(part["roots"][gate] for part in parts), strict=True)
         rows = zip(difference(plan, masks, number), roots, strict=True)
-        width = plan["compared"][number]
+        width = plan["wires"][number]
         keys += dcf.encode([dcf.generate(width, r, list(root), hash_key) for r, root in rows])
     # the mask of an opened bit: ⊕ of all σ, and msb(r) where the bit is a sign
     secret = []
     for number, (_, _, sign) in enumerate(plan["bits"]):
         tops = [0] * count
         if sign >= 0:
-            tops = [r >> plan["compared"][sign] - 1 for r in difference(plan, masks, sign)]
+            tops = [r >> plan["wires"][sign] - 1 for r in difference(plan, masks, sign)]
         sigmas = zip(*(part["sigma"][number] for part in parts), tops, strict=True)
         secret.append([sum(bits) % 2 for bits in sigmas])
     numbers = [
-        [_product(bits, forms, secret, masks, edge) for edge in range(count)]
-        for bits, forms in products_of_numbers(plan)
+        [_product(bits, factors, secret, masks, edge) for edge in range(count)]
+        for bits, factors in products_of_numbers(plan)
     ]
     tables = [
         [1 << (r >> low) % (1 << size) for r in difference(plan, masks, number)]
@@ -130,13 +120,13 @@ def deal(plan: Plan, masks: Masks, seeds: list[bytes], hash_key: bytes) -> list[
     return [keys] * (len(seeds) - 1) + [keys + shares]
 
 
-def _product(bits: Any, forms: Any, secret: Rows, masks: Masks, edge: int) -> int:
+def _product(bits: Any, factors: Any, secret: Rows, masks: Masks, edge: int) -> int:
     """A product of masks of bits and of factors, in one edge."""
     value = 1
     for bit in bits:
         value *= secret[bit][edge]
-    for form in forms:
-        value *= sum(c * masks[place % 2][place // 2][edge] for place, c in form)
+    for end, wire in factors:
+        value *= masks[end][wire][edge]
     return value
 
 
@@ -148,7 +138,7 @@ def xor_rows(one: Rows, other: Rows) -> Rows:
 
 def difference(plan: Plan, values: Masks, wire: int) -> list[int]:
     """The first end's number less the second one's, or of their masks, modulo 2^bits."""
-    modulus = 1 << plan["compared"][wire]
+    modulus = 1 << plan["wires"][wire]
     return [
         (one - other) % modulus for one, other in zip(values[0][wire], values[1][wire], strict=True)
     ]
@@ -156,7 +146,7 @@ def difference(plan: Plan, values: Masks, wire: int) -> list[int]:
 
 def read(plan: Plan, data: bytes, is_last: bool, count: int) -> dict[str, Any]:
     """A party's material: the keys of its gates, and the last party's shares."""
-    widths = [plan["compared"][number] for number in plan["gates"]]
+    widths = [plan["wires"][number] for number in plan["gates"]]
     sizes = [count * (16 * dcf.levels(width) + 12) for width in widths]
     due, bits = sum(sizes), len(products_of_bits(plan)) * count
     numbers = len(products_of_numbers(plan)) * count

@@ -12,8 +12,6 @@ outcome. A number of 128 bits decides all but 2^−64 of all draws; further bits
 (not specified here). Thresholds are rounded down from DIGITS decimal digits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction

@@ -1,14 +1,13 @@
-"""Pseudorandomness: seeds with one purpose each, their streams, packed integers, the tree's hash.
+"""Pseudorandomness: seeds of one purpose each, their streams, orders, packed integers, hashes.
 
 Sinh & Ramon 2025, section 3: the parties make one seed together, and expand it by a pseudorandom
 generator, so that all of them draw the same E. Every other seed of the protocol is expanded in the
 same way. Integers are little-endian everywhere.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
+from collections.abc import Callable
 from functools import lru_cache
 
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
@@ -17,6 +16,8 @@ from spec.refused import require
 
 SEED_BYTES = 32
 BLOCK_BYTES = 16
+Draw = Callable[[int], list[int]]
+"""Number of words → the next words of 64 bits of a stream."""
 
 
 def digest(*parts: bytes) -> bytes:
@@ -55,6 +56,29 @@ def bits_of(seed: bytes, count: int) -> list[int]:
     """Bits from a stream, the lowest bit of a byte first."""
     data = stream(seed, (count + 7) // 8)
     return [data[place // 8] >> place % 8 & 1 for place in range(count)]
+
+
+def reader(seed: bytes) -> Draw:
+    """Read the stream of a seed from its start, each word once."""
+    used = 0
+
+    def draw(count: int) -> list[int]:
+        nonlocal used
+        used += count
+        return words(seed, count, skip=8 * (used - count))
+
+    return draw
+
+
+def below(bound: int, word: int) -> int:
+    """A number in [0, bound), by multiply and shift of the word's upper half (Lemire 2019)."""
+    return (word >> 32) * bound >> 32
+
+
+def random_order(size: int, draw: Draw) -> list[int]:
+    """A random permutation: places in the order of their words; equal words keep their order."""
+    drawn = draw(size)
+    return sorted(range(size), key=lambda place: (drawn[place], place))
 
 
 def aes(key: bytes, block: int) -> int:

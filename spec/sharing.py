@@ -5,8 +5,6 @@ sign. A.2: additive sharing modulo M; every proper subset of the shares is unifo
 because sums of integers need carries, which the paper's field F_{2^ℓ} does not have.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from spec.prg import pack, unpack

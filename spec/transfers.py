@@ -10,8 +10,6 @@ Each digit has a tree of seeds. The receiver has all its 2^fold leaves, and the 
 whose number is the digit.
 """
 
-from __future__ import annotations
-
 from hashlib import shake_256
 from typing import Any
 

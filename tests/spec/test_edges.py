@@ -8,10 +8,10 @@ from math import comb
 import pytest
 
 from spec.edges import balanced, biregular, max_degree
-from spec.words import reader
+from spec.prg import reader
 from tests.spec.replaying import replay_tests
 from umpc.crypto.prg import Stream, derive
-from umpc.ustat.drawn_edges import bernoulli_count, greatest_degree
+from umpc.ustat.drawn_edges import greatest_degree
 from umpc.ustat.hypergraph import Hypergraph, expand, expand_drawn, expand_two_sample
 from umpc.ustat.sampling import edge_count
 
@@ -44,14 +44,13 @@ test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
             edge_count(rule, records, degree) for rule in rules
         ],
         "greatest_degree": greatest_degree,
-        "bernoulli_count": bernoulli_count,
         "edges_of": edges_of,
         "two_sample_edges_of": two_sample_edges_of,
     },
 )
 
 
-@pytest.mark.parametrize(("records", "degree"), [(7, 2), (8, 2), (6, 3), (6, 4)])
+@pytest.mark.parametrize(("records", "degree"), [(7, 1), (7, 2), (8, 2)])
 def test_every_count_gives_distinct_edges_and_degrees_that_differ_by_one(records, degree):
     for count in range(1, comb(records, degree)):
         edges = balanced(records, count, reader(bytes(32)), degree)

@@ -11,6 +11,7 @@ import pytest
 
 from spec import ledger
 from spec.cases.ledger import ONE, OTHER, SHARE, TWO, A, B
+from spec.cases.ledger import run as run_of_spec
 from spec.refused import Refused
 from tests.spec.replaying import replay_tests
 from umpc.errors import UmpcError
@@ -87,7 +88,7 @@ def after(state, step):
     name, *given = step
     values = [Fraction(*each) if isinstance(each, list) else each for each in given]
     following = copy.deepcopy(state)
-    returned = ledger.TRANSITIONS[name](following, 0, *values)
+    returned = getattr(ledger, name)(following, 0, *values)
     return following, returned
 
 
@@ -140,4 +141,4 @@ def test_the_ledger_on_disk_goes_on_where_the_state_machine_does():
             with pytest.raises(UmpcError):
                 run(steps=steps, **GIVEN)
         else:
-            assert run(steps=steps, **GIVEN) == ledger.run(steps=steps, **GIVEN)
+            assert run(steps=steps, **GIVEN) == run_of_spec(steps=steps, **GIVEN)
