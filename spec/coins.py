@@ -16,7 +16,7 @@ from itertools import combinations
 from typing import Any
 
 from spec.checked_bits import HONEST, Channels, Lie, Row, checked_bits
-from spec.prg import bits_of, derive, pack, words
+from spec.prg import bits_of, cut, derive, pack, words
 from spec.sharing import and_bits, decode
 from spec.transfers import multiples
 
@@ -121,7 +121,7 @@ def compare(
         is_lie = lie[0] == "compared" and not opened
         found = and_bits(one, other, part, names, lie[1] if is_lie else None)
         opened.append(found["messages"])
-        return [[each[k : k + count] for k in range(0, size, count)] for each in found["shares"]]
+        return [cut(each, count) for each in found["shares"]]
 
     # leaves: two neighbouring bits take one product for both [<] and [=]
     pairs = width // 2

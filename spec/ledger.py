@@ -25,14 +25,9 @@ reserved, study → [ε, δ or None]. On disk: held, study → (attempt, share, 
 
 def new(epsilon: Fraction, delta: Fraction, hold_seconds: int) -> State:
     """An empty ledger."""
+    totals = {"epsilon": epsilon, "delta": delta, "hold_seconds": hold_seconds}
     empty: State = {"reserved": {}, "held": {}, "charged": {}, "answered": {}}
-    spent = [Fraction(0), Fraction(0)]
-    return empty | {
-        "epsilon": epsilon,
-        "delta": delta,
-        "hold_seconds": hold_seconds,
-        "spent": spent,
-    }
+    return totals | empty | {"spent": [Fraction(0), Fraction(0)]}
 
 
 def balance(state: State) -> dict[str, Fraction]:

@@ -8,11 +8,12 @@ of a pair gets its shares as bytes: what is missing in the first one's.
 Lists are [item][edge] throughout.
 """
 
+from math import prod
 from typing import Any
 
 from spec import dcf
-from spec.masked_plan import Plan, layers, products_of_bits, products_of_numbers
-from spec.prg import bits_of, derive, pack, stream, unpack, words
+from spec.masked_plan import Part, Plan, layers, products_of_bits, products_of_numbers
+from spec.prg import bits_of, cut, derive, pack, stream, unpack, words
 from spec.refused import require
 
 Rows = list[list[int]]
@@ -32,21 +33,10 @@ def tree_key(attempt: bytes) -> bytes:
 
 def record_masks(plan: Plan, mask_seed: bytes, records: int) -> Rows:
     """The masks of a node's records: for each wire one of each record."""
-    rows = []
-    for number, width in enumerate(plan["wires"]):
-        drawn = words(derive(mask_seed, "mask", number), records)
-        rows.append([word % (1 << width) for word in drawn])
-    return rows
-
-
-def flat(rows: Rows) -> list[int]:
-    """All rows, one behind the other."""
-    return [item for row in rows for item in row]
-
-
-def in_rows(items: list[int], count: int) -> Rows:
-    """A list cut into rows of `count`."""
-    return [items[start : start + count] for start in range(0, len(items), count)]
+    drawn = [words(derive(mask_seed, "mask", n), records) for n in range(len(plan["wires"]))]
+    return [
+        [r % (1 << width) for r in row] for width, row in zip(plan["wires"], drawn, strict=True)
+    ]
 
 
 def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
@@ -56,92 +46,75 @@ def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
     tables, bits: its shares of products of masks, of one-hot rows, and of conjunctions.
     """
     data = stream(derive(seed, "roots"), 16 * len(plan["gates"]) * count)
-    blocks = [int.from_bytes(data[i : i + 16], "little") for i in range(0, len(data), 16)]
-    sigma = in_rows(bits_of(derive(seed, "sigma"), len(plan["bits"]) * count), count)
+    blocks = [int.from_bytes(part, "little") for part in cut(data, 16)]
+    sigma = cut(bits_of(derive(seed, "sigma"), len(plan["bits"]) * count), count)
     opened = [bit for layer in layers(plan) for bit in layer]
     numbers = words(derive(seed, "elements"), len(products_of_numbers(plan)) * count, plan["ring"])
+    # each row of bits begins with a byte
     size = (count + 7) // 8
     loose = stream(derive(seed, "bits"), len(products_of_bits(plan)) * size)
-    tables = stream(derive(seed, "tables"), table_bytes(plan, count))
     return {
-        "roots": in_rows(blocks, count),
+        "roots": cut(blocks, count),
         "sigma": dict(zip(opened, sigma, strict=True)),
-        "numbers": in_rows(numbers, count),
-        "tables": read_tables(plan, tables, count),
-        # each row begins with a byte
-        "bits": [
-            unpack(loose[start : start + size], 8 * size, 1)[:count]
-            for start in range(0, len(loose), size)
-        ],
+        "numbers": cut(numbers, count),
+        "tables": read_tables(
+            plan, stream(derive(seed, "tables"), table_bytes(plan, count)), count
+        ),
+        "bits": [unpack(row, 8 * size, 1)[:count] for row in cut(loose, size)],
     }
 
 
 def deal(plan: Plan, masks: Masks, seeds: list[bytes], hash_key: bytes) -> list[bytes]:
-    """The dealer's messages to all parties for one chunk of edges.
+    """The dealer's messages to both parties for one chunk of edges.
 
     Args: seeds: of each party, for this chunk. hash_key: of the trees' hash.
     """
-    count, modulus = len(masks[0][0]), 1 << plan["ring"]
-    parts = [expand(plan, seed, count) for seed in seeds]
+    count = len(masks[0][0])
+    first, last = (expand(plan, seed, count) for seed in seeds)
     keys = b""
     for gate, number in enumerate(plan["gates"]):
-        roots = zip(*(part["roots"][gate] for part in parts), strict=True)
-        rows = zip(difference(plan, masks, number), roots, strict=True)
+        rows = difference(plan, masks, number), first["roots"][gate], last["roots"][gate]
         width = plan["wires"][number]
-        keys += dcf.encode([dcf.generate(width, r, list(root), hash_key) for r, root in rows])
-    # the mask of an opened bit: ⊕ of all σ, and msb(r) where the bit is a sign
+        keys += dcf.encode(
+            [dcf.generate(width, r, roots, hash_key) for r, *roots in zip(*rows, strict=True)]
+        )
+    # the mask of an opened bit: ⊕ of both σ, and msb(r) where the bit is a sign
     secret = []
     for number, (_, _, sign) in enumerate(plan["bits"]):
         tops = [0] * count
         if sign >= 0:
             tops = [r >> plan["wires"][sign] - 1 for r in difference(plan, masks, sign)]
-        sigmas = zip(*(part["sigma"][number] for part in parts), tops, strict=True)
-        secret.append([sum(bits) % 2 for bits in sigmas])
-    numbers = [
-        [_product(bits, factors, secret, masks, edge) for edge in range(count)]
-        for bits, factors in products_of_numbers(plan)
-    ]
+        rows = first["sigma"][number], last["sigma"][number], tops
+        secret.append([a ^ b ^ top for a, b, top in zip(*rows, strict=True)])
+
+    def products(parts: list[Part]) -> Rows:
+        """Products of masks of bits and of numbers, in each edge."""
+        factors = [
+            [secret[bit] for bit in bits] + [masks[end][wire] for end, wire in numbers]
+            for bits, numbers in parts
+        ]
+        return [[prod(row[edge] for row in rows) for edge in range(count)] for rows in factors]
+
     tables = [
         [1 << (r >> low) % (1 << size) for r in difference(plan, masks, number)]
         for number, low, size in plan["tables"]
     ]
-    conjunctions = [
-        [int(all(secret[bit][edge] for bit in part)) for edge in range(count)]
-        for part in products_of_bits(plan)
-    ]
-    # Sinh & Ramon 2025, A.2: the last share is what is missing in the others
-    for part in parts[:-1]:
-        pairs = zip(numbers, part["numbers"], strict=True)
-        numbers = [[(a - b) % modulus for a, b in zip(*pair, strict=True)] for pair in pairs]
-        tables = xor_rows(tables, part["tables"])
-        conjunctions = xor_rows(conjunctions, part["bits"])
-    shares = pack(flat(numbers), plan["ring"]) + write_tables(plan, tables)
-    shares += pack(flat(conjunctions), 1)
-    return [keys] * (len(seeds) - 1) + [keys + shares]
-
-
-def _product(bits: Any, factors: Any, secret: Rows, masks: Masks, edge: int) -> int:
-    """A product of masks of bits and of factors, in one edge."""
-    value = 1
-    for bit in bits:
-        value *= secret[bit][edge]
-    for end, wire in factors:
-        value *= masks[end][wire][edge]
-    return value
-
-
-def xor_rows(one: Rows, other: Rows) -> Rows:
-    """⊕, item by item."""
-    pairs = zip(one, other, strict=True)
-    return [[a ^ b for a, b in zip(*rows, strict=True)] for rows in pairs]
+    conjunctions = products([(bits, ()) for bits in products_of_bits(plan)])
+    # Sinh & Ramon 2025, A.2: the last share is what is missing in the first one
+    pairs = zip(products(products_of_numbers(plan)), first["numbers"], strict=True)
+    numbers = [(a - b) % (1 << plan["ring"]) for pair in pairs for a, b in zip(*pair, strict=True)]
+    pairs = zip(tables, first["tables"], strict=True)
+    rows_left = [[a ^ b for a, b in zip(*pair, strict=True)] for pair in pairs]
+    pairs = zip(conjunctions, first["bits"], strict=True)
+    bits = [a ^ b for pair in pairs for a, b in zip(*pair, strict=True)]
+    shares = pack(numbers, plan["ring"]) + write_tables(plan, rows_left) + pack(bits, 1)
+    return [keys, keys + shares]
 
 
 def difference(plan: Plan, values: Masks, wire: int) -> list[int]:
     """The first end's number less the second one's, or of their masks, modulo 2^bits."""
-    modulus = 1 << plan["wires"][wire]
-    return [
-        (one - other) % modulus for one, other in zip(values[0][wire], values[1][wire], strict=True)
-    ]
+    rows = zip(values[0][wire], values[1][wire], strict=True)
+    return [(one - other) % (1 << plan["wires"][wire]) for one, other in rows]
 
 
 def read(plan: Plan, data: bytes, is_last: bool, count: int) -> dict[str, Any]:
@@ -159,42 +132,45 @@ def read(plan: Plan, data: bytes, is_last: bool, count: int) -> dict[str, Any]:
         data = data[size:]
     if is_last:
         size = numbers * plan["ring"] // 8
-        found["numbers"] = in_rows(unpack(data[:size], numbers, plan["ring"]), count)
+        found["numbers"] = cut(unpack(data[:size], numbers, plan["ring"]), count)
         found["tables"] = read_tables(plan, data[size:], count)
-        found["bits"] = in_rows(unpack(data[size + table_bytes(plan, count) :], bits, 1), count)
+        found["bits"] = cut(unpack(data[size + table_bytes(plan, count) :], bits, 1), count)
     return found
 
 
 # --- one-hot rows on the wire: a row has whole bytes, and rows above 64 bits several words ---
 
 
+def table_words(plan: Plan, count: int) -> list[tuple[int, int, int, int]]:
+    """Table, edge, first byte and bytes of each word: of a table first the low words of all edges.
+
+    Then come the next words of all edges.
+    """
+    sizes = [max(8, 1 << size) // 8 for _, _, size in plan["tables"]]
+    return [
+        (table, edge, place, min(8, whole))
+        for table, whole in enumerate(sizes)
+        for place in range(0, whole, 8)
+        for edge in range(count)
+    ]
+
+
 def table_bytes(plan: Plan, count: int) -> int:
     """Bytes of all rows of `count` edges."""
-    return count * sum(max(8, 1 << size) // 8 for _, _, size in plan["tables"])
+    return sum(size for *_, size in table_words(plan, count))
 
 
 def read_tables(plan: Plan, data: bytes, count: int) -> Rows:
-    """The rows of all tables; of each table its first words for all edges, then the next ones."""
-    tables, start = [], 0
-    for _, _, size in plan["tables"]:
-        whole = max(8, 1 << size) // 8
-        word = min(8, whole)
-        rows = [0] * count
-        for place in range(0, whole, word):
-            for edge in range(count):
-                rows[edge] |= int.from_bytes(data[start : start + word], "little") << 8 * place
-                start += word
-        tables.append(rows)
+    """The rows of all tables."""
+    tables, start = [[0] * count for _ in plan["tables"]], 0
+    for table, edge, place, size in table_words(plan, count):
+        tables[table][edge] |= int.from_bytes(data[start : start + size], "little") << 8 * place
+        start += size
     return tables
 
 
 def write_tables(plan: Plan, tables: Rows) -> bytes:
     """The inverse of `read_tables`."""
-    data = b""
-    for (_, _, size), rows in zip(plan["tables"], tables, strict=True):
-        whole = max(8, 1 << size) // 8
-        word = min(8, whole)
-        for place in range(0, whole, word):
-            for row in rows:
-                data += row.to_bytes(whole, "little")[place : place + word]
-    return data
+    rows = table_words(plan, len(tables[0]) if tables else 0)
+    cells = ((tables[table][edge] >> 8 * place, size) for table, edge, place, size in rows)
+    return b"".join((word % (1 << 8 * size)).to_bytes(size, "little") for word, size in cells)

@@ -22,7 +22,7 @@ from spec.sharing import decode
 NAMES = ("north", "south")
 Party = dict[str, Any]
 """A party's material, seeds expanded: number, keys, roots, sigma, numbers, tables, bits; masks: of
-its own records; own: its own records' wire 0."""
+its own records."""
 
 
 def table_bit(row: int, kind: str, place: int) -> int:
@@ -167,14 +167,8 @@ def chunk(
             part = slice(place * count, (place + 1) * count)
             opened[number] = [a ^ b for a, b in zip(came[0][part], came[1][part], strict=True)]
     shares = [output_share(plan, party, masked, opened) for party in parties]
-    total = decode(sum(shares), plan["ring"])
-    return {
-        "masked_records": masked,
-        "material": dealt,
-        "messages": messages,
-        "shares": shares,
-        "sum": total,
-    }
+    found = {"masked_records": masked, "material": dealt, "messages": messages, "shares": shares}
+    return found | {"sum": decode(sum(shares), ring)}
 
 
 def read_bits(payload: bytes, count: int, name: str) -> list[int]:

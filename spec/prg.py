@@ -9,6 +9,7 @@ import hashlib
 import hmac
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
@@ -39,6 +40,11 @@ def derive(seed: bytes, *labels: int | str | bytes) -> bytes:
     return hmac.digest(seed, text, "sha256")
 
 
+def cut(items: Any, size: int) -> list[Any]:
+    """Bytes or a list, in parts of one size."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
 def stream(seed: bytes, size: int) -> bytes:
     """The first bytes of the key stream of AES-256-CTR under `seed`; the counter begins at 0."""
     cipher = Cipher(algorithms.AES(seed), modes.CTR(bytes(BLOCK_BYTES))).encryptor()
@@ -47,9 +53,8 @@ def stream(seed: bytes, size: int) -> bytes:
 
 def words(seed: bytes, count: int, bits: int = 64, skip: int = 0) -> list[int]:
     """Integers of `bits` bits (8, 16, 32 or 64) from a stream, after `skip` bytes of it."""
-    size = bits // 8
-    data = stream(seed, skip + count * size)[skip:]
-    return [int.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
+    data = stream(seed, skip + count * bits // 8)[skip:]
+    return [int.from_bytes(part, "little") for part in cut(data, bits // 8)]
 
 
 def bits_of(seed: bytes, count: int) -> list[int]:

@@ -10,11 +10,13 @@ Each digit has a tree of seeds. The receiver has all its 2^fold leaves, and the 
 whose number is the digit.
 """
 
+import operator
+from functools import reduce
 from hashlib import shake_256
 from typing import Any
 
 from spec.base_transfers import base_transfers
-from spec.prg import aes, derive, pack, stream, tree_hash
+from spec.prg import aes, cut, derive, pack, stream, tree_hash
 from spec.refused import require
 
 # --- the trees of a channel ---
@@ -22,9 +24,7 @@ from spec.refused import require
 
 def xor(*parts: bytes) -> bytes:
     """⊕ of byte strings of one length."""
-    total = 0
-    for part in parts:
-        total ^= int.from_bytes(part, "little")
+    total = reduce(operator.xor, (int.from_bytes(part, "little") for part in parts))
     return total.to_bytes(len(parts[0]), "little")
 
 
@@ -92,14 +92,15 @@ def set_up(
     for digit, place in enumerate(starts):
         part = slice(place, place + fold)
         of_digit = sums[digit * size : (digit + 1) * size]
-        ends.append(punctured(base["receiver_seeds"][part], bits[part], of_digit))
+        known = punctured(base["receiver_seeds"][part], bits[part], of_digit)
+        ends.append([bytes(32), *known])
     public = derive(bytes(32), "ot leaves", session)
     return {
         "session": session,
         "fold": fold,
         "delta": delta,
         "messages": messages,
-        "sender": [[bytes(32), *known] for known in ends],
+        "sender": ends,
         "receiver": leaves,
         "key": public[:16],
         "root": derive(public, "ot batches"),
@@ -132,14 +133,9 @@ def columns(channel: dict[str, Any], end: str, width: int) -> tuple[list[int], l
     for leaves in channel[end]:
         streams = [leaf_stream(channel, leaf, width) for leaf in leaves]
         for bit in range(channel["fold"]):
-            row = 0
-            for number, each in enumerate(streams):
-                row ^= each * (number >> bit & 1)
-            rows.append(row)
-        total = 0
-        for each in streams:
-            total ^= each
-        sums.append(total)
+            chosen = (each for number, each in enumerate(streams) if number >> bit & 1)
+            rows.append(reduce(operator.xor, chosen))
+        sums.append(reduce(operator.xor, streams))
     return rows, sums
 
 
@@ -214,7 +210,7 @@ def multiples(
     due = b"".join(((p - q + x) % modulus).to_bytes(size, "little") for p, q, x in rows)
     message = due if sent is None else sent
     require(len(message) == len(due), "shape of a message", "sender")
-    came = [int.from_bytes(message[size * n : size * n + size], "little") for n in range(len(t))]
+    came = [int.from_bytes(part, "little") for part in cut(message, size)]
     own = zip(mine, choices, came, strict=True)
     return {
         "corrections": message,

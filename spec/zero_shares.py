@@ -8,7 +8,7 @@ agree on a seed by X25519, the first adds its stream, the second subtracts it.
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from spec.prg import derive, random_order, reader, stream
+from spec.prg import derive, random_order, reader, words
 from spec.refused import Refused
 
 
@@ -40,7 +40,6 @@ def zero_share(
     Args: own: the node's place. public_keys: of all nodes; empty for a node without a common mask.
     """
     share = [0] * sums
-    size = ring_bits // 8
     for other, key in enumerate(public_keys):
         if other == own or not key:
             continue
@@ -48,9 +47,7 @@ def zero_share(
         # it. The attempt keeps two attempts apart, and the places a copied key.
         agreed = shared_seed(secret, key, names[other])
         pair = derive(agreed, "zero share", attempt, min(own, other), max(own, other))
-        data = stream(pair, size * sums)
-        for number in range(sums):
-            mask = int.from_bytes(data[size * number : size * (number + 1)], "little")
+        for number, mask in enumerate(words(pair, sums, ring_bits)):
             share[number] += mask if own < other else -mask
     return [each % (1 << ring_bits) for each in share]
 
