@@ -12,7 +12,9 @@ into additive shares, by random bits that are shared in both ways (`checked_bits
 Lists of shares are [member][item], and an item is a row: a bit of every coin.
 """
 
+from functools import reduce
 from itertools import combinations
+from operator import or_
 from typing import Any
 
 from spec.checked_bits import HONEST, Channels, Lie, Row, checked_bits
@@ -23,16 +25,9 @@ from spec.transfers import multiples
 Shares = list[list[Row]]
 
 
-def part_seed(seed: bytes) -> bytes:
-    """The seed of a member's checked bits."""
-    return derive(seed, "toss", "checked bits", 0)
-
-
 def deciding_bits(thresholds: list[int]) -> int:
     """The highest bits that decide: those below are 0 in every threshold."""
-    joined = 0
-    for threshold in thresholds:
-        joined |= threshold
+    joined = reduce(or_, thresholds)
     return 64 - (joined & -joined).bit_length() + 1
 
 
@@ -71,7 +66,7 @@ def toss(
     Args: seeds: 32 random bytes of each member, for this toss alone.
     """
     compared = compare(thresholds, seeds, names, channels, lie)
-    own = [part_seed(seed) for seed in seeds]
+    own = [derive(seed, "toss", "checked bits", 0) for seed in seeds]
     checked = checked_bits(own, len(thresholds), ring, names, channels, lie)
     bits = checked.pop("shares")
     # open d = coin ⊕ bit, which is uniform, since the bit is random and serves this coin alone
@@ -90,11 +85,7 @@ def toss(
 
 
 def compare(
-    thresholds: list[int],
-    seeds: list[bytes],
-    names: list[str],
-    channels: Channels,
-    lie: Lie = HONEST,
+    thresholds: list[int], seeds: list[bytes], names: list[str], channels: Channels, lie: Lie
 ) -> dict[str, Any]:
     """XOR shares of the coins.
 
@@ -106,7 +97,7 @@ def compare(
     c = [[threshold >> 63 - bit & 1 for threshold in thresholds] for bit in range(width)]
     # one member adds constants
     leads = [int(member == 0) for member in range(len(seeds))]
-    ands = sum(ands_of(width)) * count
+    ands = ands_of(width) * count
     made = triples([derive(seed, "toss", "triples", 0) for seed in seeds], ands, channels)
     opened: list[list[bytes]] = []
     used = 0
@@ -166,12 +157,9 @@ def leaf(high: int, low: int, c_high: int, c_low: int, product: int, lead: int) 
     return less, rest ^ n_low & high ^ n_high & n_low & lead
 
 
-def ands_of(width: int) -> list[int]:
-    """The ANDs of each level of one coin's comparison."""
-    levels: list[int] = []
-    items = width
+def ands_of(width: int) -> int:
+    """The ANDs of one coin's comparison: one a pair of bits, then k − 1 for k items of a level."""
+    total, items = width // 2, (width + 1) // 2
     while items > 1:
-        pairs = items // 2
-        levels.append(2 * pairs - (items % 2 == 0) if levels else pairs)
-        items -= pairs
-    return levels
+        total, items = total + items - 1, (items + 1) // 2
+    return total

@@ -26,11 +26,8 @@ Cells = list[dict[str, list[int] | list[Edge]]]
 
 
 def edge_count(rule: str, records: int, degree: int) -> int:
-    """|E| by a study's rule: "all", "2n", "500", "up to 500", or "3p" (pairings of all records)."""
+    """|E| by a study's rule: "all", "2n", "500", or "up to 500"."""
     require(records >= degree, "there are enough records")
-    if rule.endswith("p"):
-        require(degree == 2, "only pairs are paired")
-        return int(rule[:-1]) * (records // 2)
     return _count(rule, records, comb(records, degree), Fraction(records, degree))
 
 
@@ -135,15 +132,6 @@ def circulant(vertices: int, count: int) -> list[tuple[int, int]]:
     return edges
 
 
-def matchings(records: int, pairings: int, draw: Draw) -> list[Edge]:
-    """Random pairings of all records (Bell et al. 2020, section 5); a pair may come twice."""
-    edges = []
-    for _ in range(pairings):
-        order = random_order(records, draw)
-        edges += [sorted(order[2 * pair : 2 * pair + 2]) for pair in range(records // 2)]
-    return edges
-
-
 def uniform(records: int, count: int, most: int, draw: Draw, degree: int) -> list[Edge]:
     """A uniform E of which no record is in more than `most` edges: drawn until it is."""
     while True:
@@ -171,16 +159,14 @@ def edges_of(seed: bytes, rule: str, sampling: str, counts: list[int], degree: i
     """E over the records of several nodes. Args: seed: the joint seed. counts: of each node."""
     draw, records = reader(derive(seed, "edges")), sum(counts)
     count = edge_count(rule, records, degree)
-    if rule.endswith("p"):
-        edges = matchings(records, int(rule[:-1]), draw)
-    elif count == comb(records, degree):
-        return _cells(sorted(_placed(every_set(records, degree), counts), key=_number))
+    if count == comb(records, degree):
+        edges = every_set(records, degree)
     elif sampling == "uniform":
-        most = greatest_degree(count, records, degree)
-        edges = uniform(records, count, most, draw, degree)
+        edges = uniform(records, count, greatest_degree(count, records, degree), draw, degree)
     else:
         edges = balanced(records, count, draw, degree)
-    return _cells(_placed(edges, counts))
+    placed = [[_place(record, counts) for record in edge] for edge in edges]
+    return _cells(sorted(placed, key=_number) if count == comb(records, degree) else placed)
 
 
 def two_sample_edges_of(seed: bytes, rule: str, class_counts: list[list[int]]) -> Cells:
@@ -207,10 +193,6 @@ def _place(record: int, counts: list[int]) -> tuple[int, int]:
     firsts = [sum(counts[:node]) for node in range(len(counts))]
     node = bisect_right(firsts, record) - 1
     return node, record - firsts[node]
-
-
-def _placed(edges: list[Edge], counts: list[int]) -> list[list[tuple[int, int]]]:
-    return [[_place(record, counts) for record in edge] for edge in edges]
 
 
 def _number(edge: list[tuple[int, int]]) -> list[list[int]]:

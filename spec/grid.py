@@ -35,19 +35,11 @@ def inner(one: list[int], other: list[int]) -> int:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-def mask_of(seed: bytes, attempt: bytes, cells: int, ring: int) -> list[int]:
-    """A node's mask: one stream of its seed for each attempt, so no mask serves two tables."""
-    return words(derive(seed, "grid mask", attempt), cells, ring)
-
-
-def deal(
-    matrix: Matrix, seeds: list[bytes], randoms: list[int], attempt: bytes, ring: int
-) -> list[int]:
+def deal(matrix: Matrix, masks: list[list[int]], randoms: list[int], ring: int) -> list[int]:
     """The dealer's shares of aᵀA a for all nodes. It never sees a table, masked or not.
 
-    Args: seeds: of each node. randoms: uniform numbers, the shares of all nodes but the last.
+    Args: randoms: uniform numbers, the shares of all nodes but the last.
     """
-    masks = [mask_of(seed, attempt, len(matrix), ring) for seed in seeds]
     total = [sum(column) for column in zip(*masks, strict=True)]
     return share(inner(total, image(matrix, total)), randoms, ring)
 
@@ -75,9 +67,10 @@ def run(
     what it tells the last node in place of the total. last_signature: in place of the last node's.
     """
     cells, modulus = len(matrix), 1 << ring
-    dealt = deal(matrix, seeds, randoms, attempt, ring)
+    # one stream of a node's seed for each attempt, so that no mask serves two tables
+    masks = [words(derive(seed, "grid mask", attempt), cells, ring) for seed in seeds]
+    dealt = deal(matrix, masks, randoms, ring)
     # round 1: each node sends its table under its mask, once
-    masks = [mask_of(seed, attempt, cells, ring) for seed in seeds]
     masked = [
         [(h + a) % modulus for h, a in zip(*rows, strict=True)]
         for rows in zip(tables, masks, strict=True)

@@ -26,7 +26,7 @@ reserved, study → [ε, δ or None]. On disk: held, study → (attempt, share, 
 def new(epsilon: Fraction, delta: Fraction, hold_seconds: int) -> State:
     """An empty ledger."""
     totals = {"epsilon": epsilon, "delta": delta, "hold_seconds": hold_seconds}
-    empty: State = {"reserved": {}, "held": {}, "charged": {}, "answered": {}}
+    empty: State = {"reserved": {}, "held": {}, "charged": {}}
     return totals | empty | {"spent": [Fraction(0), Fraction(0)]}
 
 
@@ -113,20 +113,6 @@ def charge(state: State, now: int, study: bytes, attempt: bytes) -> bytes:
 def released(state: State, now: int, study: bytes) -> bytes | None:
     """Replay: the bytes that left, for whoever proposes the study again."""
     return state["charged"].get(study, (None, None))[1]
-
-
-def answer(
-    state: State, now: int, study: bytes, attempt: bytes, question: bytes, told: bytes
-) -> None:
-    """The one answer of protocols that ask after the release; the charge has paid for it."""
-    require(study in state["charged"], "an answer is paid")
-    require(study not in state["answered"], "one question is answered")
-    state["answered"][study] = (question, told)
-
-
-def answered(state: State, now: int, study: bytes) -> bytes | None:
-    """Replay of the answer."""
-    return state["answered"].get(study, (None, None))[1]
 
 
 def restart(state: State, now: int) -> None:

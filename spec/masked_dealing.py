@@ -34,9 +34,8 @@ def tree_key(attempt: bytes) -> bytes:
 def record_masks(plan: Plan, mask_seed: bytes, records: int) -> Rows:
     """The masks of a node's records: for each wire one of each record."""
     drawn = [words(derive(mask_seed, "mask", n), records) for n in range(len(plan["wires"]))]
-    return [
-        [r % (1 << width) for r in row] for width, row in zip(plan["wires"], drawn, strict=True)
-    ]
+    rows = zip(plan["wires"], drawn, strict=True)
+    return [[r % (1 << width) for r in row] for width, row in rows]
 
 
 def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
@@ -53,13 +52,12 @@ def expand(plan: Plan, seed: bytes, count: int) -> dict[str, Any]:
     # each row of bits begins with a byte
     size = (count + 7) // 8
     loose = stream(derive(seed, "bits"), len(products_of_bits(plan)) * size)
+    tables = stream(derive(seed, "tables"), table_bytes(plan, count))
     return {
         "roots": cut(blocks, count),
         "sigma": dict(zip(opened, sigma, strict=True)),
         "numbers": cut(numbers, count),
-        "tables": read_tables(
-            plan, stream(derive(seed, "tables"), table_bytes(plan, count)), count
-        ),
+        "tables": read_tables(plan, tables, count),
         "bits": [unpack(row, 8 * size, 1)[:count] for row in cut(loose, size)],
     }
 
@@ -87,27 +85,25 @@ def deal(plan: Plan, masks: Masks, seeds: list[bytes], hash_key: bytes) -> list[
         rows = first["sigma"][number], last["sigma"][number], tops
         secret.append([a ^ b ^ top for a, b, top in zip(*rows, strict=True)])
 
-    def products(parts: list[Part]) -> Rows:
-        """Products of masks of bits and of numbers, in each edge."""
-        factors = [
-            [secret[bit] for bit in bits] + [masks[end][wire] for end, wire in numbers]
-            for bits, numbers in parts
-        ]
-        return [[prod(row[edge] for row in rows) for edge in range(count)] for rows in factors]
+    def last_shares(products: list[Part], known: Rows, width: int) -> bytes:
+        """Of products of masks of bits and of numbers, in each edge.
 
-    tables = [
-        [1 << (r >> low) % (1 << size) for r in difference(plan, masks, number)]
-        for number, low, size in plan["tables"]
-    ]
-    conjunctions = products([(bits, ()) for bits in products_of_bits(plan)])
-    # Sinh & Ramon 2025, A.2: the last share is what is missing in the first one
-    pairs = zip(products(products_of_numbers(plan)), first["numbers"], strict=True)
-    numbers = [(a - b) % (1 << plan["ring"]) for pair in pairs for a, b in zip(*pair, strict=True)]
-    pairs = zip(tables, first["tables"], strict=True)
-    rows_left = [[a ^ b for a, b in zip(*pair, strict=True)] for pair in pairs]
-    pairs = zip(conjunctions, first["bits"], strict=True)
-    bits = [a ^ b for pair in pairs for a, b in zip(*pair, strict=True)]
-    shares = pack(numbers, plan["ring"]) + write_tables(plan, rows_left) + pack(bits, 1)
+        Sinh & Ramon 2025, A.2: the last share is what is missing in the first one.
+        """
+        shares = []
+        for (bits, numbers), row in zip(products, known, strict=True):
+            factors = [secret[bit] for bit in bits] + [masks[end][wire] for end, wire in numbers]
+            for edge, share in enumerate(row):
+                shares.append((prod(each[edge] for each in factors) - share) % (1 << width))
+        return pack(shares, width)
+
+    shares = last_shares(products_of_numbers(plan), first["numbers"], plan["ring"])
+    tables = []
+    for (number, low, size), row in zip(plan["tables"], first["tables"], strict=True):
+        pairs = zip(difference(plan, masks, number), row, strict=True)
+        tables.append([1 << (r >> low) % (1 << size) ^ share for r, share in pairs])
+    conjunctions: list[Part] = [(bits, ()) for bits in products_of_bits(plan)]
+    shares += write_tables(plan, tables) + last_shares(conjunctions, first["bits"], 1)
     return [keys, keys + shares]
 
 

@@ -65,13 +65,6 @@ def empty_plan(ring: int, wires: list[int]) -> Plan:
     return {"ring": ring, "wires": wires, "constant": 0} | nothing
 
 
-def product_plan(ring: int) -> Plan:
-    """f(a, b) = a.x · b.x. It takes no round."""
-    plan = empty_plan(ring, [ring])
-    plan["terms"] = [[1, [], [(0, 0), (1, 0)]]]
-    return plan
-
-
 def kendall_plan(ring: int, widths: list[int], by_keys: bool) -> Plan:
     """f(a, b) = sign(a.x − b.x)·sign(a.y − b.y), with sign(d) = 1 − [d = 0] − 2·[d < 0].
 
@@ -129,5 +122,8 @@ def products_of_bits(plan: Plan) -> list[tuple[int, ...]]:
 
 def plan_of(kernel: str, bounds: list[list[int]], ring: int, by_keys: bool) -> Plan:
     """The plan of a kernel by its name. Args: bounds: the least and greatest number of a field."""
+    if kernel == "product":
+        # f(a, b) = a.x · b.x takes no round
+        return empty_plan(ring, [ring]) | {"terms": [[1, [], [(0, 0), (1, 0)]]]}
     widths = [1 + max(1, (high - low).bit_length()) for low, high in bounds]
-    return product_plan(ring) if kernel == "product" else kendall_plan(ring, widths, by_keys)
+    return kendall_plan(ring, widths, by_keys)

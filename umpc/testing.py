@@ -39,7 +39,6 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "all signed the attempt": ("has not signed", "umpc.study.members:_check_each"),
     "a key is usable": ("unusable", "umpc.crypto.zero_shares:KeyAgreement._exchange"),
     "there are enough records": ("needs at least", "umpc.ustat.sampling:edge_count"),
-    "only pairs are paired": ("pairs the records", "umpc.ustat.sampling:edge_count"),
     "there are so many edges": ("ask for fewer or all", "umpc.ustat.sampling:_count"),
     "there are records of both classes": (
         "of either class",
@@ -83,8 +82,6 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "a share is held of a reserved study": ("before a share is held", f"{LEDGER}.hold"),
     "one attempt is charged": ("another one was charged before", f"{LEDGER}.charge"),
     "a charge is of a held attempt": ("was expected before the charge", f"{LEDGER}.charge"),
-    "an answer is paid": ("a charge was expected before an answer", f"{LEDGER}.answer"),
-    "one question is answered": ("it was answered before", f"{LEDGER}.answer"),
     "epsilon is left": ("study asks for epsilon", f"{LEDGER}._check_left#insufficient("),
     "delta is left": ("study asks for delta", f"{LEDGER}._check_left#insufficient("),
 }

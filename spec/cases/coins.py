@@ -9,7 +9,7 @@ from typing import Any
 
 from spec.cases.vectors import Bad, Good, counting
 from spec.checked_bits import FACTOR, Channels, chosen
-from spec.coins import part_seed, toss
+from spec.coins import toss
 from spec.prg import bits_of, derive, pack, unpack, words
 from spec.transfers import fresh_delta, set_up
 
@@ -80,7 +80,7 @@ DUE = unpack(HONEST["converted"][0], FACTOR * len(ODDS), 64)
 SCALED = pack([(c + (1 << 40)) % (1 << 63) for c in DUE], 64)
 """The other member's bits b count 1 − 2·(s + 2^40) instead of 1 − 2·s."""
 _, OPENED = chosen(HONEST["challenge"], len(ODDS))
-BITS = bits_of(derive(part_seed(seeds_of(2)[1]), "bits"), len(DUE))
+BITS = bits_of(derive(derive(seeds_of(2)[1], "toss", "checked bits", 0), "bits"), len(DUE))
 PLACE = next(place for place in OPENED if BITS[place])
 CHANGED = _flipped(HONEST["converted"][0], 8 * PLACE)
 """In one number that is opened, and in which the other member's bit is 1."""

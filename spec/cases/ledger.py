@@ -12,7 +12,6 @@ A, B, C = (counting(label) for label in (1, 2, 3))
 ONE, TWO = counting(5), counting(6)
 SHARE, OTHER = b"the share that leaves", b"another share"
 SMALL = [1, 10**12]
-QUESTION = counting(9)
 
 
 def run(
@@ -95,16 +94,6 @@ GOOD: Good = [
             [1001, "reserve", B, [5, 1], SMALL],
         ),
     ),
-    (
-        "run",
-        "one answer, and its replay",
-        _life(
-            *_paid(),
-            [4, "answer", A, ONE, QUESTION, b"yes"],
-            [5, "restart"],
-            [6, "answered", A],
-        ),
-    ),
 ]
 BAD: Bad = [
     ("run", "more ε than is left", _life(*_paid(), [4, "reserve", B, [31, 10], None])),
@@ -171,14 +160,4 @@ BAD: Bad = [
         _life(*_paid()[:3], [1002, "charge", A, ONE]),
     ),
     ("run", "another attempt of a charged study", _life(*_paid(), [4, "charge", A, TWO])),
-    ("run", "an answer that nobody paid for", _life([0, "answer", A, ONE, QUESTION, b"yes"])),
-    (
-        "run",
-        "a second question",
-        _life(
-            *_paid(),
-            [4, "answer", A, ONE, QUESTION, b"yes"],
-            [5, "answer", A, ONE, counting(8), b"no"],
-        ),
-    ),
 ]

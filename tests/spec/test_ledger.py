@@ -36,9 +36,7 @@ class Life:
             self.ledger = self._opened()
             return None
         returned = getattr(self.ledger, name)(*given)
-        if name in ("charge", "released"):
-            return returned and returned.share
-        return returned and returned.answer if name == "answered" else None
+        return returned and returned.share if name in ("charge", "released") else None
 
     def line(self, name: str, given):
         returned = self.step(name, given)
