@@ -9,7 +9,7 @@ u is uniform to all members but one together, as long as that one draws its bits
 is dealt. Σ weight · coin is the noise, which nobody ever sees. For it the shares of the coins turn
 into additive shares, by random bits that are shared in both ways (`checked_bits.py`).
 
-Lists of shares are [member][item], and an item is a row: a bit of every coin.
+Shares in a comparison are [member][item]; an item is an integer, and bit n of it is of coin n.
 """
 
 from functools import reduce
@@ -22,7 +22,7 @@ from spec.prg import bits_of, cut, derive, pack, words
 from spec.sharing import and_bits, decode
 from spec.transfers import multiples
 
-Shares = list[list[Row]]
+Shares = list[list[int]]
 
 
 def deciding_bits(thresholds: list[int]) -> int:
@@ -93,10 +93,10 @@ def compare(
     """
     width, count = deciding_bits(thresholds), len(thresholds)
     drawn = [words(derive(seed, "toss", "numbers"), count) for seed in seeds]
-    u = [[[x >> 63 - bit & 1 for x in numbers] for bit in range(width)] for numbers in drawn]
-    c = [[threshold >> 63 - bit & 1 for threshold in thresholds] for bit in range(width)]
-    # one member adds constants
-    leads = [int(member == 0) for member in range(len(seeds))]
+    u = [[column(numbers, place) for place in range(width)] for numbers in drawn]
+    c = [column(thresholds, place) for place in range(width)]
+    # shares of 1 in all coins: the first member adds constants
+    ones = [(1 << count) - 1] + [0] * (len(seeds) - 1)
     ands = ands_of(width) * count
     made = triples([derive(seed, "toss", "triples", 0) for seed in seeds], ands, channels)
     opened: list[list[bytes]] = []
@@ -108,30 +108,29 @@ def compare(
         size = len(x[0]) * count
         part = [[row[used : used + size] for row in member] for member in made]
         used += size
-        one, other = ([[bit for row in m for bit in row] for m in side] for side in (x, y))
+        one, other = (
+            [[item >> n & 1 for item in m for n in range(count)] for m in side] for side in (x, y)
+        )
         is_lie = lie[0] == "compared" and not opened
         found = and_bits(one, other, part, names, lie[1] if is_lie else None)
         opened.append(found["messages"])
-        return [cut(each, count) for each in found["shares"]]
+        return [
+            [sum(bit << n for n, bit in enumerate(row)) for row in cut(each, count)]
+            for each in found["shares"]
+        ]
 
     # leaves: two neighbouring bits take one product for both [<] and [=]
-    pairs = width // 2
-    less: Shares = [[] for _ in seeds]
-    same: Shares = [[] for _ in seeds]
-    if pairs:
-        high, low = ([m[k : 2 * pairs : 2] for m in u] for k in (0, 1))
-        for member, products in enumerate(multiply(high, low)):
-            for k, row in enumerate(products):
-                both = high[member][k], low[member][k], c[2 * k], c[2 * k + 1], row
-                found = [leaf(*bits, leads[member]) for bits in zip(*both, strict=True)]
-                less[member].append([bit for bit, _ in found])
-                same[member].append([bit for _, bit in found])
-    for member, lead in enumerate(leads):
-        if width % 2:
-            last = zip(c[-1], u[member][-1], strict=True)
-            less[member].append([threshold & (bit ^ lead) for threshold, bit in last])
+    paired = width // 2 * 2
+    high, low = ([m[k:paired:2] for m in u] for k in (0, 1))
+    products = multiply(high, low) if paired else high
+    less, same = [], []
+    for member, one in enumerate(ones):
+        rows = high[member], low[member], c[:paired:2], c[1:paired:2], products[member]
+        found = [leaf(*row, one) for row in zip(*rows, strict=True)]
+        single = [c[-1] & (u[member][-1] ^ one)] if width % 2 else []
+        less.append([each for each, _ in found] + single)
         # the lowest item's [=] decides nothing
-        same[member] = same[member][: len(less[member]) - 1]
+        same.append([each for _, each in found][: len(less[member]) - 1])
     # levels above: [<] = [<]' ⊕ [=]'·[<]'' and [=] = [=]'·[=]''
     while len(less[0]) > 1:
         pairs = len(less[0]) // 2
@@ -139,22 +138,27 @@ def compare(
         left = [high + high[: len(low)] for high, low in zip(highs, lows, strict=True)]
         right = [m[1 : 2 * pairs : 2] + low for m, low in zip(less, lows, strict=True)]
         for member, mine in enumerate(multiply(left, right)):
-            pair = zip(less[member][: 2 * pairs : 2], mine[:pairs], strict=True)
-            less[member] = [xor(*rows) for rows in pair] + less[member][2 * pairs :]
+            upper = zip(less[member][: 2 * pairs : 2], mine[:pairs], strict=True)
+            less[member] = [a ^ b for a, b in upper] + less[member][2 * pairs :]
             same[member] = mine[pairs:]
-    return {"opened": opened, "coins": [member[0] for member in less]}
+    coins = [[coin >> n & 1 for n in range(count)] for (coin,) in less]
+    return {"opened": opened, "coins": coins}
 
 
-def leaf(high: int, low: int, c_high: int, c_low: int, product: int, lead: int) -> tuple[int, int]:
+def column(numbers: list[int], place: int) -> int:
+    """A bit of 64 of each number, from the highest: bit n of the result is that of number n."""
+    return sum((x >> 63 - place & 1) << n for n, x in enumerate(numbers))
+
+
+def leaf(high: int, low: int, c_high: int, c_low: int, product: int, one: int) -> tuple[int, int]:
     """A member's shares of [u'u'' < c'c''] and of [u'u'' = c'c''], from those of u', u'', u'·u''.
 
-    [u = c] is u ⊕ n with n = 1 ⊕ c, and [u < c] is c·(u ⊕ 1). Args: lead: the member's share of 1.
+    [u = c] is u ⊕ n with n = 1 ⊕ c, and [u < c] is c·(u ⊕ 1). Args: one: the member's share of 1.
     """
-    n_high, n_low = 1 - c_high, 1 - c_low
     # (u' ⊕ n')·u'', and then (u' ⊕ n')·(u'' ⊕ 1) and (u' ⊕ n')·(u'' ⊕ n'')
-    rest = product ^ n_high & low
-    less = c_high & (high ^ lead) ^ c_low & (rest ^ high ^ n_high & lead)
-    return less, rest ^ n_low & high ^ n_high & n_low & lead
+    rest = product ^ ~c_high & low
+    less = c_high & (high ^ one) ^ c_low & (rest ^ high ^ ~c_high & one)
+    return less, rest ^ ~c_low & high ^ ~c_high & ~c_low & one
 
 
 def ands_of(width: int) -> int:

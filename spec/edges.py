@@ -11,8 +11,8 @@ records, and its edges, each as numbers of records inside the owners' tables.
 
 from bisect import bisect_right
 from fractions import Fraction
-from itertools import combinations, product
-from math import comb, gcd
+from itertools import combinations
+from math import comb
 
 from spec.prg import Draw, below, derive, random_order, reader
 from spec.refused import require
@@ -28,22 +28,13 @@ Cells = list[dict[str, list[int] | list[Edge]]]
 def edge_count(rule: str, records: int, degree: int) -> int:
     """|E| by a study's rule: "all", "2n", "500", or "up to 500"."""
     require(records >= degree, "there are enough records")
-    return _count(rule, records, comb(records, degree), Fraction(records, degree))
-
-
-def two_sample_edge_count(rule: str, zeros: int, ones: int) -> int:
-    """|E| where an edge is a record of class 0 and a record of class 1."""
-    require(min(zeros, ones) >= 1, "there are records of both classes")
-    return _count(rule, zeros + ones, zeros * ones, Fraction(min(zeros, ones)))
-
-
-def _count(rule: str, records: int, total: int, each: Fraction) -> int:
-    """Args: each: the number of edges for which every record is in one more."""
+    total, each = comb(records, degree), Fraction(records, degree)
     if rule == "all":
         return total
     if rule.startswith("up to "):
         most = int(rule.removeprefix("up to "))
-        # equal degrees, since the noise is that of the largest; and never fewer than 2n
+        # equal degrees, since the noise is that of the largest: with `each` edges more every record
+        # is in one more. And never fewer than 2n
         return total if total <= most else min(total, max(2 * records, int(most // each * each)))
     if rule.endswith("n"):
         return min(total, int(rule[:-1]) * records)
@@ -141,22 +132,14 @@ def uniform(records: int, count: int, most: int, draw: Draw, degree: int) -> lis
             return edges
 
 
-def biregular(zeros: int, ones: int, count: int, draw: Draw) -> list[Edge]:
-    """Pairs of a class-0 and a class-1 record, with degrees of one class that differ by at most 1.
-
-    Edge i joins vertices i mod n₀ and i + ⌊i/L⌋ mod n₁, where L = lcm(n₀, n₁). By the Chinese
-    remainder theorem the L edges of a round r are the pairs with y − x ≡ r mod gcd(n₀, n₁).
-    """
-    orders = [random_order(size, draw) for size in (zeros, ones)]
-    both = zeros * ones // gcd(zeros, ones)
-    return [[orders[0][i % zeros], orders[1][(i + i // both) % ones]] for i in range(count)]
-
-
 # --- E of a study ---
 
 
 def edges_of(seed: bytes, rule: str, sampling: str, counts: list[int], degree: int) -> Cells:
-    """E over the records of several nodes. Args: seed: the joint seed. counts: of each node."""
+    """E over the records of several nodes. A balanced E has edges of one or two records here.
+
+    Args: seed: the joint seed. counts: of each node.
+    """
     draw, records = reader(derive(seed, "edges")), sum(counts)
     count = edge_count(rule, records, degree)
     if count == comb(records, degree):
@@ -167,25 +150,6 @@ def edges_of(seed: bytes, rule: str, sampling: str, counts: list[int], degree: i
         edges = balanced(records, count, draw, degree)
     placed = [[_place(record, counts) for record in edge] for edge in edges]
     return _cells(sorted(placed, key=_number) if count == comb(records, degree) else placed)
-
-
-def two_sample_edges_of(seed: bytes, rule: str, class_counts: list[list[int]]) -> Cells:
-    """E of two samples with public labels. Args: class_counts: each node's records of class 0, 1.
-
-    A node's table has its records of class 0 first.
-    """
-    draw = reader(derive(seed, "edges"))
-    zeros, ones = ([each[label] for each in class_counts] for label in (0, 1))
-    count = two_sample_edge_count(rule, sum(zeros), sum(ones))
-    if count == sum(zeros) * sum(ones):
-        edges = [list(pair) for pair in product(range(sum(zeros)), range(sum(ones)))]
-    else:
-        edges = biregular(sum(zeros), sum(ones), count, draw)
-    placed = []
-    for x, y in edges:
-        node, record = _place(y, ones)
-        placed.append([_place(x, zeros), (node, zeros[node] + record)])
-    return _cells(placed)
 
 
 def _place(record: int, counts: list[int]) -> tuple[int, int]:

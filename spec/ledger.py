@@ -4,12 +4,12 @@ Sinh & Ramon 2025, section 4: one release is (ε, δ)-DP. So each release costs 
 several add up (Dwork & Roth 2014, section 3.5), and nothing may leave before its cost counts.
 
     reserve ──► reserve_delta ──► hold ──► charge ──► released, any number of times: these bytes
-       └──────────────┴► cancel    └─► drop  └► answer, once
+       └──────────────┴► cancel    └─► drop
 
-*Invariant*: at any instant the amount that counts as spent is not below the truth. Held attempts,
-charges with their shares, and answers are on disk, and survive a crash at every point. A
-reservation is in memory. A charge is on disk before the first byte of its share leaves, and is
-never refunded. Each study is charged once, so one attempt of it leaves, whoever crashes or lies.
+*Invariant*: at any instant the amount that counts as spent is not below the truth. Held attempts
+and charges with their shares are on disk, and survive a crash at every point. A reservation is in
+memory. A charge is on disk before the first byte of its share leaves, and is never refunded. Each
+study is charged once, so one attempt of it leaves, whoever crashes or lies.
 """
 
 from fractions import Fraction
@@ -20,7 +20,7 @@ from spec.refused import require
 State = dict[str, Any]
 """epsilon, delta, hold_seconds: the totals, and how long a held attempt reserves. In memory:
 reserved, study → [ε, δ or None]. On disk: held, study → (attempt, share, until), charged, study →
-(attempt, share), answered, study → (question, answer), and spent, [ε, δ]."""
+(attempt, share), and spent, [ε, δ]."""
 
 
 def new(epsilon: Fraction, delta: Fraction, hold_seconds: int) -> State:

@@ -86,7 +86,7 @@ def deal(plan: Plan, masks: Masks, seeds: list[bytes], hash_key: bytes) -> list[
         secret.append([a ^ b ^ top for a, b, top in zip(*rows, strict=True)])
 
     def last_shares(products: list[Part], known: Rows, width: int) -> bytes:
-        """Of products of masks of bits and of numbers, in each edge.
+        """The last party's shares of products of masks of bits and of numbers, in each edge.
 
         Sinh & Ramon 2025, A.2: the last share is what is missing in the first one.
         """

@@ -70,12 +70,12 @@ def _conjunction(
 ) -> list[int]:
     """Shares of Π (m ⊕ s): Beaver 1991, for as many factors as there are bits."""
     shares = [0] * count
-    dealt = dict(zip(products_of_bits(plan), party["bits"], strict=True))
+    secret = dict(zip(products_of_bits(plan), party["bits"], strict=True))
+    secret[()] = [int(party["number"] == 0)] * count
     for part in subsets(bits):
         for edge in range(count):
             public = all(opened[bit][edge] for bit in bits if bit not in part)
-            secret = dealt[tuple(sorted(part))][edge] if part else party["number"] == 0
-            shares[edge] ^= int(public and secret)
+            shares[edge] ^= public and secret[tuple(sorted(part))][edge]
     return shares
 
 
@@ -85,7 +85,12 @@ def output_share(plan: Plan, party: Party, masked: Masks, opened: dict[int, list
     With b = m + (1 − 2m)·s and x = x̂ − r a term is a sum of public numbers times products of masks.
     """
     total, count = 0, len(masked[0][0])
-    dealt = dict(zip(products_of_numbers(plan), party["numbers"], strict=True))
+    secret = dict(zip(products_of_numbers(plan), party["numbers"], strict=True))
+    # no product at all is 1, which the first party has; a mask alone is known at its own end
+    secret[(), ()] = [int(party["number"] == 0)] * count
+    for wire, own in enumerate(party["masks"]):
+        secret[(), ((party["number"], wire),)] = own
+        secret[(), ((1 - party["number"], wire),)] = [0] * count
     for edge in range(count):
         if party["number"] == 0:
             total += plan["constant"]
@@ -97,19 +102,8 @@ def output_share(plan: Plan, party: Party, masked: Masks, opened: dict[int, list
                     public *= 1 - 2 * m if bit in part else m
                 for end, wire in factors:
                     public *= -1 if (end, wire) in some else masked[end][wire][edge]
-                total += public * _secret(party, part, some, dealt, edge)
+                total += public * secret[part, some][edge]
     return total % (1 << plan["ring"])
-
-
-def _secret(party: Party, part: Any, some: Any, dealt: dict[Any, list[int]], edge: int) -> int:
-    """A party's share of a product of masks. No product at all is 1, which the first party has."""
-    if (part, some) in dealt:
-        return dealt[part, some][edge]
-    if not some:
-        return int(party["number"] == 0)
-    # one number's mask alone: its own end has it
-    ((end, wire),) = some
-    return party["masks"][wire][edge] if end == party["number"] else 0
 
 
 def chunk(

@@ -15,8 +15,6 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 
 from spec.refused import require
 
-SEED_BYTES = 32
-BLOCK_BYTES = 16
 Draw = Callable[[int], list[int]]
 """Number of words → the next words of 64 bits of a stream."""
 
@@ -47,7 +45,7 @@ def cut(items: Any, size: int) -> list[Any]:
 
 def stream(seed: bytes, size: int) -> bytes:
     """The first bytes of the key stream of AES-256-CTR under `seed`; the counter begins at 0."""
-    cipher = Cipher(algorithms.AES(seed), modes.CTR(bytes(BLOCK_BYTES))).encryptor()
+    cipher = Cipher(algorithms.AES(seed), modes.CTR(bytes(16))).encryptor()
     return cipher.update(bytes(size))
 
 
@@ -88,7 +86,7 @@ def random_order(size: int, draw: Draw) -> list[int]:
 
 def aes(key: bytes, block: int) -> int:
     """AES-128 of one block, an integer of 128 bits: the permutation π of a public key."""
-    return int.from_bytes(_cipher(key).update(block.to_bytes(BLOCK_BYTES, "little")), "little")
+    return int.from_bytes(_cipher(key).update(block.to_bytes(16, "little")), "little")
 
 
 @lru_cache

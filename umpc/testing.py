@@ -40,10 +40,6 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "a key is usable": ("unusable", "umpc.crypto.zero_shares:KeyAgreement._exchange"),
     "there are enough records": ("needs at least", "umpc.ustat.sampling:edge_count"),
     "there are so many edges": ("ask for fewer or all", "umpc.ustat.sampling:_count"),
-    "there are records of both classes": (
-        "of either class",
-        "umpc.ustat.sampling:two_sample_edge_count",
-    ),
     "length of keys": ("keys of width", "umpc.mpc.masked.dcf:ComparisonKeys.decode"),
     "shape of a message": ("bytes was due", "umpc.crypto.rounds:check_reply"),
     "length of material": ("material of", "umpc.mpc.masked.material:DealtPart.decode_all"),

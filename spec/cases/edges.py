@@ -39,23 +39,8 @@ GOOD: Good = [
     ("edges_of", "all triples", _study("all", [2, 2, 1], 3)),
     ("edges_of", "uniform triples", _study("12", [4, 5], 3, "uniform")),
     ("edges_of", "uniform triples, of many", _study("20", [20, 20], 3, "uniform")),
-    (
-        "two_sample_edges_of",
-        "two samples",
-        {"seed": SEED, "rule": "13", "class_counts": [[3, 2], [1, 4], [2, 0]]},
-    ),
-    (
-        "two_sample_edges_of",
-        "two samples, all pairs",
-        {"seed": SEED, "rule": "all", "class_counts": [[2, 1], [0, 2]]},
-    ),
 ]
 BAD: Bad = [
     ("edges_of", "more edges than there are", _study("56", [5, 6])),
     ("edges_of", "fewer records than an edge has", _study("all", [1, 1], 3)),
-    (
-        "two_sample_edges_of",
-        "no record of one class",
-        {"seed": SEED, "rule": "all", "class_counts": [[2, 0], [3, 0]]},
-    ),
 ]

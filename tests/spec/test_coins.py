@@ -43,7 +43,7 @@ def committee(thresholds, weights, ring, members, step="", payload=b""):
 
 
 def lie_of(step, payload, members):
-    """What replaces a part of a liar's messages: see `Lie` in `spec/checked_bits.py`."""
+    """A change of parts of a liar's messages: see `Lie` in `spec/checked_bits.py`."""
     calls = count()
 
     def change(to, part):
@@ -58,7 +58,7 @@ def lie_of(step, payload, members):
 
 
 def messages_of(plan, transcript):
-    """What the members told each other, but for the extensions and corrections of triples."""
+    """All that the members told each other, but for extensions and corrections of triples."""
     corrections = []
     told = {name: {} for name in ("compared", *CHECKS, "coins")}
     for line in transcript:

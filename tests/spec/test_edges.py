@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import product
 from math import comb
 
 import pytest
 
-from spec.edges import balanced, biregular, max_degree
+from spec.edges import balanced, max_degree
 from spec.prg import reader
 from tests.spec.replaying import replay_tests
 from umpc.crypto.prg import Stream, derive
 from umpc.ustat.drawn_edges import greatest_degree
-from umpc.ustat.hypergraph import Hypergraph, expand, expand_drawn, expand_two_sample
+from umpc.ustat.hypergraph import Hypergraph, expand, expand_drawn
 from umpc.ustat.sampling import edge_count
 
 
@@ -32,11 +31,6 @@ def edges_of(seed, rule, sampling, counts, degree):
     return cells_of(expand(rule, counts, words, degree))
 
 
-def two_sample_edges_of(seed, rule, class_counts):
-    words = Stream(derive(seed, "edges")).words
-    return cells_of(expand_two_sample(rule, [tuple(each) for each in class_counts], words))
-
-
 test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
     "edges",
     {
@@ -45,7 +39,6 @@ test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
         ],
         "greatest_degree": greatest_degree,
         "edges_of": edges_of,
-        "two_sample_edges_of": two_sample_edges_of,
     },
 )
 
@@ -58,13 +51,3 @@ def test_every_count_gives_distinct_edges_and_degrees_that_differ_by_one(records
         assert len({tuple(edge) for edge in edges}) == count
         assert max(degrees) - min(degrees) <= 1
         assert max(degrees) == max_degree(count, records, degree)
-
-
-@pytest.mark.parametrize(("zeros", "ones"), list(product(range(1, 6), repeat=2)))
-def test_two_samples_are_distinct_and_balanced_inside_either_class(zeros, ones):
-    for count in range(1, zeros * ones + 1):
-        edges = biregular(zeros, ones, count, reader(bytes(32)))
-        assert len({tuple(edge) for edge in edges}) == count
-        for side, size in enumerate((zeros, ones)):
-            degrees = [sum(edge[side] == record for edge in edges) for record in range(size)]
-            assert max(degrees) - min(degrees) <= 1
