@@ -77,7 +77,7 @@ def toss(
     shares = []
     for member, row in enumerate(bits):
         rows = zip(weights, d, row, strict=True)
-        terms = (w * ((1 - 2 * bit) * b + bit * (member == 0)) for w, bit, b in rows)
+        terms = (w * ((1 - 2 * flip) * b + flip * (member == 0)) for w, flip, b in rows)
         shares.append(sum(terms) % (1 << ring))
     last = [pack(row, 1) for row in masked]
     messages = {"compared": compared["opened"], **checked, "coins": last}

@@ -92,6 +92,8 @@ def random_edges(records: int, count: int, draw: Draw, degree: int) -> list[Edge
 
 def balanced(records: int, count: int, draw: Draw, degree: int) -> list[Edge]:
     """Distinct edges with degrees as equal as possible, of one or two records."""
+    if degree > 2:
+        raise NotImplementedError("balanced edges of three and more records are not specified")
     order = random_order(records, draw)
     if degree == 1:
         return [[record] for record in order[:count]]

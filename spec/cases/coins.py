@@ -69,7 +69,7 @@ def _lie(step: str, payload: bytes, members: int = 2) -> dict[str, Any]:
     return _coins(ODDS, members, step=step, payload=payload)
 
 
-def _flipped(data: bytes, place: int) -> bytes:
+def flipped(data: bytes, place: int) -> bytes:
     """The data with one bit turned."""
     return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
@@ -82,7 +82,7 @@ SCALED = pack([(c + (1 << 40)) % (1 << 63) for c in DUE], 64)
 _, OPENED = chosen(HONEST["challenge"], len(ODDS))
 BITS = bits_of(derive(derive(seeds_of(2)[1], "toss", "checked bits", 0), "bits"), len(DUE))
 PLACE = next(place for place in OPENED if BITS[place])
-CHANGED = _flipped(HONEST["converted"][0], 8 * PLACE)
+CHANGED = flipped(HONEST["converted"][0], 8 * PLACE)
 """In one number that is opened, and in which the other member's bit is 1."""
 GOOD: Good = [
     ("committee", "two members", _coins(ODDS, 2)),
@@ -105,6 +105,6 @@ BAD: Bad = [
     (
         "committee",
         "another share than committed to",
-        _lie("opened", _flipped(HONEST["opened"][1], 32)),
+        _lie("opened", flipped(HONEST["opened"][1], 32)),
     ),
 ]

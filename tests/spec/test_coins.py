@@ -11,9 +11,10 @@ import pytest
 from spec import coins
 from spec.cases import coins as cases
 from spec.cases.coins import channel_seeds, channels_of, names_of, seeds_of
-from spec.checked_bits import HONEST, as_numbers
+from spec.checked_bits import FACTOR, HONEST, as_numbers, checked_bits, chosen
 from spec.noise import committee_law
-from spec.prg import derive, words
+from spec.prg import bits_of, derive, words
+from spec.refused import Refused
 from tests.spec.replaying import replay_tests
 from tests.spec.test_transfers import channel_of
 from tests.support.tossing import CHECKS, altered_part, parts_of
@@ -121,3 +122,16 @@ def test_all_bits_become_numbers_in_a_small_ring(members):
     for of_bits, of_number in zip(every, zip(*shares, strict=True), strict=True):
         assert sum(of_number) % 8 == sum(of_bits) % 2
         assert [share % 2 for share in of_number] == list(of_bits)
+
+
+@pytest.mark.parametrize("place", range(FACTOR))
+def test_a_changed_number_is_refused_if_it_is_opened_and_the_others_bit_is_1(place):
+    given = seeds_of(2), 1, 64, names_of(2)
+    honest = checked_bits(*given, channels_of(2))
+    sent = cases.flipped(honest["converted"][0], 8 * place)
+    _, opened = chosen(honest["challenge"], 1)
+    if place in opened and bits_of(derive(seeds_of(2)[1], "bits"), FACTOR)[place]:
+        with pytest.raises(Refused, match="numbers of coins are bits"):
+            checked_bits(*given, channels_of(2), ("converted", sent))
+    else:
+        checked_bits(*given, channels_of(2), ("converted", sent))
