@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from tests.support.local import NO_EDGES, bins
-from tests.support.protocols import usual
 from tests.support.studies import make_study
 from umpc.errors import ConfigError, DataError, PolicyRefused, TooManySchemas, UmpcError
 from umpc.node.admission import Admission
