@@ -7,29 +7,31 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 
 | file | what it specifies |
 |---|---|
-| `prg.py` | seeds, streams, packed integers, the hash of trees |
+| `prg.py` | seeds, streams, orders that all nodes draw alike, packed integers, hashes |
 | `joint_seed.py` | commit and reveal; what the nodes sign; the attempt's identity |
-| `words.py` | uniform numbers and orders that all nodes draw alike |
-| `edges.py` | E: balanced, uniform, of two samples, all |
-| `levelling.py` | edges of three and more records with equal degrees |
+| `edges.py` | E: all sets of records, balanced pairs, uniform sets |
 | `sharing.py` | fixed-point numbers, additive shares, products from what was made before |
 | `dcf.py` | the comparison gate by distributed comparison functions |
-| `masked_plan.py` | what the owners of a pair compute: three kernels |
+| `masked_plan.py` | what the owners of a pair compute: two kernels |
 | `masked_dealing.py` | the dealer's material for pairs, and what is expanded from seeds |
 | `masked_pairs.py` | pairs under masks, by one-hot tables or by keys |
 | `base_transfers.py` | oblivious transfers by curve points |
 | `transfers.py` | their extension, and products made of transfers |
-| `checked_transfers.py` | the proof that a receiver chose one bit for each transfer |
 | `garbled.py` | garbled pairs: half gates with additive outputs |
 | `grid.py` | sums over all pairs by tables, with a dealer and without one |
 | `noise.py` | discrete Laplace: each node's own Polya, and the law of a committee's coins |
 | `coins.py` | the committee's coins, by transfers |
-| `dealt_coins.py` | the committee's coins, from a dealer's rows |
+| `checked_bits.py` | random bits that become numbers, of which seven in eight are opened |
 | `zero_shares.py` | pairwise masks of the released shares |
 | `ledger.py` | a node's budget as a state machine: reserve, hold, charge, release, replay |
 | `refused.py` | checks with names, and refusals |
 | `cases/` | the vectors' inputs, and how they are written |
 | `__main__.py` | writes the vectors |
+
+Not specified: kernels under masks but for these two; edges of two samples, pairings, balanced edges
+of three and more records; members in a hash tree; coins that are dealt; transfers whose receivers
+prove their choices; chains of channels; answers after the release; protocols beside the main one
+and the grid.
 
 `python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds three things: these files say what
 the specification computes today; umpc's own code computes the same, bit for bit, and refuses every

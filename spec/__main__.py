@@ -4,8 +4,6 @@ Do it only after a change of the protocol that is meant, and then read the diffe
 implementation that has not changed will refuse what ours sends.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from importlib import import_module
@@ -14,24 +12,8 @@ from pathlib import Path
 from spec.cases.vectors import document
 
 FOLDER = Path(__file__).parent / "vectors"
-PARTS = (
-    "prg",
-    "joint_seed",
-    "edges",
-    "sharing",
-    "dcf",
-    "masked_pairs",
-    "base_transfers",
-    "transfers",
-    "checked_transfers",
-    "garbled",
-    "grid",
-    "noise",
-    "coins",
-    "dealt_coins",
-    "zero_shares",
-    "ledger",
-)
+CASES = Path(__file__).parent / "cases"
+PARTS = sorted({path.stem for path in CASES.glob("*.py")} - {"__init__", "vectors"})
 
 
 def text_of(part: str) -> str:

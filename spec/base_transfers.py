@@ -6,20 +6,20 @@ whatever it chose. It learns only one seed under CDH, for SHA-256 as a random or
 checked: outside the group, C − k·G would tell the choice.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from nacl import bindings as sodium
 
-from spec.prg import derive, digest, stream
+from spec.prg import cut, derive, digest, stream
 from spec.refused import require
+
+is_valid_point = sodium.crypto_core_ed25519_is_valid_point
+"""Whether bytes are the one encoding of a point of prime order."""
 
 
 def scalars(seed: bytes, side: str, count: int) -> list[bytes]:
     """Numbers below the group's order, from 64 bytes of a stream each."""
-    data = stream(derive(seed, "base ot", side), 64 * count)
-    parts = (data[64 * n : 64 * n + 64] for n in range(count))
+    parts = cut(stream(derive(seed, "base ot", side), 64 * count), 64)
     return [sodium.crypto_core_ed25519_scalar_reduce(part) for part in parts]
 
 
@@ -28,11 +28,6 @@ def times(scalar: bytes, point: bytes | None = None) -> bytes:
     if point is None:
         return sodium.crypto_scalarmult_ed25519_base_noclamp(scalar)
     return sodium.crypto_scalarmult_ed25519_noclamp(scalar, point)
-
-
-def is_point(data: bytes) -> bool:
-    """Whether these bytes are the one encoding of a point of prime order."""
-    return sodium.crypto_core_ed25519_is_valid_point(data)
 
 
 def base_transfers(
@@ -53,7 +48,7 @@ def base_transfers(
     offer = payload if step == "ot_offer" else times(c) + times(r)
     require(len(offer) == 64, "shape of a message", "sender")
     big_c, a = offer[:32], offer[32:]
-    require(is_point(big_c) and is_point(a), "an offer is of points", "sender")
+    require(is_valid_point(big_c) and is_valid_point(a), "an offer is of points", "sender")
     # transfer, step 1: the receiver has the logarithm of one of P and C − P, and shows P
     keys = []
     for choice, k in zip(choices, ks, strict=True):
@@ -63,10 +58,9 @@ def base_transfers(
     # step 2: the sender's seeds are hashes of r·P and of r·(C − P)
     pairs = []
     r_c = times(r, big_c)
-    for number in range(len(choices)):
-        key = sent[32 * number : 32 * number + 32]
+    for number, key in enumerate(cut(sent, 32)):
         require(key != big_c, "a key is not the offer", "receiver")
-        require(is_point(key), "a key is a point", "receiver")
+        require(is_valid_point(key), "a key is a point", "receiver")
         shared = times(r, key)
         other = sodium.crypto_core_ed25519_sub(r_c, shared)
         both = enumerate((shared, other))

@@ -17,9 +17,7 @@ The tree ends LEAF_BITS early (Boyle, Gilboa & Ishai 2016, section 3.2.3). The l
 tables of the bits that are left.
 """
 
-from __future__ import annotations
-
-from spec.prg import tree_hash
+from spec.prg import cut, tree_hash
 from spec.refused import require
 
 LEAF_BITS = 5
@@ -110,6 +108,6 @@ def decode(data: bytes, width: int, count: int) -> list[Key]:
     """The inverse of `encode`."""
     depth = levels(width)
     require(len(data) == count * (16 * depth + 12), "length of keys")
-    blocks = [int.from_bytes(data[i : i + 16], "little") for i in range(0, 16 * depth * count, 16)]
-    leaves = data[16 * depth * count :]
-    return [(blocks[g::count], leaves[12 * g : 12 * g + 12]) for g in range(count)]
+    middle = 16 * depth * count
+    blocks = [int.from_bytes(part, "little") for part in cut(data[:middle], 16)]
+    return [(blocks[g::count], leaf) for g, leaf in enumerate(cut(data[middle:], 12))]

@@ -9,18 +9,15 @@ Records are numbered through all nodes. A result lists the cells of E: the owner
 records, and its edges, each as numbers of records inside the owners' tables.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from fractions import Fraction
-from itertools import product
-from math import comb, gcd
+from itertools import combinations
+from math import comb
 
-from spec.levelling import Edge, every_set, level, random_edges
-from spec.prg import derive
+from spec.prg import Draw, below, derive, random_order, reader
 from spec.refused import require
-from spec.words import Draw, random_order, reader
 
+Edge = list[int]
 Cells = list[dict[str, list[int] | list[Edge]]]
 """owners: the nodes of the records, in order. edges: at least one."""
 
@@ -29,27 +26,15 @@ Cells = list[dict[str, list[int] | list[Edge]]]
 
 
 def edge_count(rule: str, records: int, degree: int) -> int:
-    """|E| by a study's rule: "all", "2n", "500", "up to 500", or "3p" (pairings of all records)."""
+    """|E| by a study's rule: "all", "2n", "500", or "up to 500"."""
     require(records >= degree, "there are enough records")
-    if rule.endswith("p"):
-        require(degree == 2, "only pairs are paired")
-        return int(rule[:-1]) * (records // 2)
-    return _count(rule, records, comb(records, degree), Fraction(records, degree))
-
-
-def two_sample_edge_count(rule: str, zeros: int, ones: int) -> int:
-    """|E| where an edge is a record of class 0 and a record of class 1."""
-    require(min(zeros, ones) >= 1, "there are records of both classes")
-    return _count(rule, zeros + ones, zeros * ones, Fraction(min(zeros, ones)))
-
-
-def _count(rule: str, records: int, total: int, each: Fraction) -> int:
-    """Args: each: the number of edges for which every record is in one more."""
+    total, each = comb(records, degree), Fraction(records, degree)
     if rule == "all":
         return total
     if rule.startswith("up to "):
         most = int(rule.removeprefix("up to "))
-        # equal degrees, since the noise is that of the largest; and never fewer than 2n
+        # equal degrees, since the noise is that of the largest: with `each` edges more every record
+        # is in one more. And never fewer than 2n
         return total if total <= most else min(total, max(2 * records, int(most // each * each)))
     if rule.endswith("n"):
         return min(total, int(rule[:-1]) * records)
@@ -78,33 +63,41 @@ def greatest_degree(count: int, records: int, degree: int) -> int:
     raise AssertionError("a law adds up to 1")
 
 
-def bernoulli_count(expected: int, sets: int, seed: bytes) -> int:
-    """The size of a Bernoulli E: binomial, mean `expected`, inverted at the seed; at least 1."""
-    point = Fraction(int.from_bytes(seed, "big"), 1 << 8 * len(seed))
-    share, below = Fraction(expected, sets), Fraction(0)
-    for number in range(sets + 1):
-        below += comb(sets, number) * share**number * (1 - share) ** (sets - number)
-        if below > point:
-            return max(1, number)
-    raise AssertionError("a law adds up to 1")
-
-
 # --- which edges ---
 
 
+def every_set(records: int, degree: int) -> list[Edge]:
+    """All sets of `degree` records, ascending inside, in colexicographic order."""
+    return sorted(map(list, combinations(range(records), degree)), key=lambda edge: edge[::-1])
+
+
+def random_edges(records: int, count: int, draw: Draw, degree: int) -> list[Edge]:
+    """A uniformly random set of edges: from a list of all if they are few, else one by one."""
+    total = comb(records, degree)
+    if total <= max(1 << 12, 4 * count):
+        every = every_set(records, degree)
+        return [every[number] for number in random_order(total, draw)[:count]]
+    edges: list[Edge] = []
+    known: set[tuple[int, ...]] = set()
+    while (missing := count - len(edges)) > 0:
+        # a few more than are missing, since some repeat a record or an edge
+        drawn = draw((missing + missing // 4 + 16) * degree)
+        for start in range(0, len(drawn), degree):
+            edge = sorted(below(records, word) for word in drawn[start : start + degree])
+            if len(set(edge)) == degree and tuple(edge) not in known:
+                known.add(tuple(edge))
+                edges.append(edge)
+    return edges[:count]
+
+
 def balanced(records: int, count: int, draw: Draw, degree: int) -> list[Edge]:
-    """Distinct edges with degrees as equal as possible."""
+    """Distinct edges with degrees as equal as possible, of one or two records."""
+    if degree > 2:
+        raise NotImplementedError("balanced edges of three and more records are not specified")
     order = random_order(records, draw)
     if degree == 1:
         return [[record] for record in order[:count]]
-    if degree == 2:
-        return [sorted((order[p], order[q])) for p, q in circulant(records, count)]
-    if 2 * count > comb(records, degree):
-        # the complement's degrees differ as little, and a sparse set is levelled in fewer steps
-        left_out = balanced(records, comb(records, degree) - count, draw, degree)
-        return [edge for edge in every_set(records, degree) if edge not in left_out]
-    levelled = level(random_edges(records, count, draw, degree), records, draw)
-    return [sorted(order[vertex] for vertex in edge) for edge in levelled]
+    return [sorted((order[p], order[q])) for p, q in circulant(records, count)]
 
 
 def circulant(vertices: int, count: int) -> list[tuple[int, int]]:
@@ -132,15 +125,6 @@ def circulant(vertices: int, count: int) -> list[tuple[int, int]]:
     return edges
 
 
-def matchings(records: int, pairings: int, draw: Draw) -> list[Edge]:
-    """Random pairings of all records (Bell et al. 2020, section 5); a pair may come twice."""
-    edges = []
-    for _ in range(pairings):
-        order = random_order(records, draw)
-        edges += [sorted(order[2 * pair : 2 * pair + 2]) for pair in range(records // 2)]
-    return edges
-
-
 def uniform(records: int, count: int, most: int, draw: Draw, degree: int) -> list[Edge]:
     """A uniform E of which no record is in more than `most` edges: drawn until it is."""
     while True:
@@ -150,53 +134,24 @@ def uniform(records: int, count: int, most: int, draw: Draw, degree: int) -> lis
             return edges
 
 
-def biregular(zeros: int, ones: int, count: int, draw: Draw) -> list[Edge]:
-    """Pairs of a class-0 and a class-1 record, with degrees of one class that differ by at most 1.
-
-    Edge i joins vertices i mod n₀ and i + ⌊i/L⌋ mod n₁, where L = lcm(n₀, n₁). By the Chinese
-    remainder theorem the L edges of a round r are the pairs with y − x ≡ r mod gcd(n₀, n₁).
-    """
-    orders = [random_order(size, draw) for size in (zeros, ones)]
-    both = zeros * ones // gcd(zeros, ones)
-    return [[orders[0][i % zeros], orders[1][(i + i // both) % ones]] for i in range(count)]
-
-
 # --- E of a study ---
 
 
 def edges_of(seed: bytes, rule: str, sampling: str, counts: list[int], degree: int) -> Cells:
-    """E over the records of several nodes. Args: seed: the joint seed. counts: of each node."""
+    """E over the records of several nodes. A balanced E has edges of one or two records here.
+
+    Args: seed: the joint seed. counts: of each node.
+    """
     draw, records = reader(derive(seed, "edges")), sum(counts)
     count = edge_count(rule, records, degree)
-    if rule.endswith("p"):
-        edges = matchings(records, int(rule[:-1]), draw)
-    elif count == comb(records, degree):
-        return _cells(sorted(_placed(every_set(records, degree), counts), key=_number))
+    if count == comb(records, degree):
+        edges = every_set(records, degree)
     elif sampling == "uniform":
-        most = greatest_degree(count, records, degree)
-        edges = uniform(records, count, most, draw, degree)
+        edges = uniform(records, count, greatest_degree(count, records, degree), draw, degree)
     else:
         edges = balanced(records, count, draw, degree)
-    return _cells(_placed(edges, counts))
-
-
-def two_sample_edges_of(seed: bytes, rule: str, class_counts: list[list[int]]) -> Cells:
-    """E of two samples with public labels. Args: class_counts: each node's records of class 0, 1.
-
-    A node's table has its records of class 0 first.
-    """
-    draw = reader(derive(seed, "edges"))
-    zeros, ones = ([each[label] for each in class_counts] for label in (0, 1))
-    count = two_sample_edge_count(rule, sum(zeros), sum(ones))
-    if count == sum(zeros) * sum(ones):
-        edges = [list(pair) for pair in product(range(sum(zeros)), range(sum(ones)))]
-    else:
-        edges = biregular(sum(zeros), sum(ones), count, draw)
-    placed = []
-    for x, y in edges:
-        node, record = _place(y, ones)
-        placed.append([_place(x, zeros), (node, zeros[node] + record)])
-    return _cells(placed)
+    placed = [[_place(record, counts) for record in edge] for edge in edges]
+    return _cells(sorted(placed, key=_number) if count == comb(records, degree) else placed)
 
 
 def _place(record: int, counts: list[int]) -> tuple[int, int]:
@@ -204,10 +159,6 @@ def _place(record: int, counts: list[int]) -> tuple[int, int]:
     firsts = [sum(counts[:node]) for node in range(len(counts))]
     node = bisect_right(firsts, record) - 1
     return node, record - firsts[node]
-
-
-def _placed(edges: list[Edge], counts: list[int]) -> list[list[tuple[int, int]]]:
-    return [[_place(record, counts) for record in edge] for edge in edges]
 
 
 def _number(edge: list[tuple[int, int]]) -> list[list[int]]:

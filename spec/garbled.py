@@ -14,16 +14,16 @@ color 0 is not sent (Ball, Malkin & Rosulek 2016). An AND that only sums read is
 with a = its left wire, p_a·b of each product is shared, and the color of a says which sum holds.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from spec.prg import aes, tree_hash
+from spec.prg import aes, cut, tree_hash
 from spec.refused import require
 from spec.transfers import extend, fresh_delta, set_up
 
 Circuit = dict[str, Any]
 Element = dict[str, Any]
+Row = list[int]
+Rows = list[Row]
 
 
 def gate_hash(key: bytes, label: int, edge: int, number: int) -> int:
@@ -58,9 +58,7 @@ def elements_of(circuit: Circuit) -> tuple[list[Element], set[int]]:
     return found, set(left_out)
 
 
-def pads(
-    elements: list[Element], labels: list[int], first: int, edge: int, key: bytes, ring: int
-) -> list[int]:
+def pads(elements: list[Element], labels: Row, first: int, edge: int, key: bytes, ring: int) -> Row:
     """A pad of each element: words of hashes of its wire's label. Args: labels: of each wire."""
     found = [0] * len(elements)
     lanes = 128 // ring
@@ -75,8 +73,8 @@ def pads(
 
 
 def garble_edge(
-    circuit: Circuit, ring: int, delta: int, inputs: list[int], edge: int, key: bytes
-) -> tuple[list[int], list[int], list[int]]:
+    circuit: Circuit, ring: int, delta: int, inputs: Row, edge: int, key: bytes
+) -> tuple[Row, Row, Row]:
     """One edge. Args: inputs: labels of bit 0. Returns: tables, elements, the garbler's shares."""
     elements, left_out = elements_of(circuit)
     labels, tables, ands = list(inputs), [], 0
@@ -97,7 +95,7 @@ def garble_edge(
     colored = [[label ^ ((label & 1) ^ c) * delta for label in labels] for c in (0, 1)]
     h_0, h_1 = (pads(elements, each, 2 * ands, edge, key, ring) for each in colored)
     shares = [each["constant"] for each in circuit["sums"]]
-    rho: list[int] = []
+    rho: Row = []
     sent = []
     for number, element in enumerate(elements):
         p = labels[element["wire"]] & 1
@@ -120,14 +118,8 @@ def garble_edge(
 
 
 def evaluate_edge(
-    circuit: Circuit,
-    ring: int,
-    tables: list[int],
-    sent: list[int],
-    inputs: list[int],
-    edge: int,
-    key: bytes,
-) -> list[int]:
+    circuit: Circuit, ring: int, tables: Row, sent: Row, inputs: Row, edge: int, key: bytes
+) -> Row:
     """The evaluator's shares of one edge. Args: inputs: the active labels."""
     elements, left_out = elements_of(circuit)
     labels, ands = list(inputs), 0
@@ -161,8 +153,8 @@ def edges(
     circuit: Circuit,
     ring: int,
     delta: int,
-    labels: list[list[int]],
-    active: list[list[int]],
+    labels: Rows,
+    active: Rows,
     first_edge: int,
     hash_key: bytes,
     sent: bytes | None = None,
@@ -191,8 +183,8 @@ def edges(
 def pair(
     circuit: Circuit,
     ring: int,
-    bits: list[list[int]],
-    own_labels: list[list[int]],
+    bits: Rows,
+    own_labels: Rows,
     first_edge: int,
     session: bytes,
     hash_key: bytes,
@@ -208,10 +200,7 @@ def pair(
     channel = set_up(session, 4, fresh_delta(seeds[0]), seeds[1], seeds[2])
     theirs = extend(channel, [bit for row in bits[len(own_labels) :] for bit in row])
     # the evaluator's label of bit 0 is the transfer's block q, and its active label is t = q ⊕ b·Δ
-    q, t = (
-        [theirs[side][start : start + count] for start in range(0, len(theirs[side]), count)]
-        for side in ("sender_blocks", "receiver_blocks")
-    )
+    q, t = (cut(theirs[side], count) for side in ("sender_blocks", "receiver_blocks"))
     rows = zip(own_labels, bits, strict=False)
     active = [[x ^ b * channel["delta"] for x, b in zip(*row, strict=True)] for row in rows]
     labels = [*own_labels, *q], [*active, *t]

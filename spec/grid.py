@@ -10,8 +10,6 @@ linear in what a node knows: A symmetric, hᵀA h = ĤᵀAĤ − 2·⟨a, A·Ĥ�
 shares of the last number. *Without a dealer* each cross term ⟨h_u, A·h_v⟩ is shared by transfers.
 """
 
-from __future__ import annotations
-
 from hashlib import sha256
 from itertools import combinations
 from typing import Any
@@ -37,19 +35,11 @@ def inner(one: list[int], other: list[int]) -> int:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-def mask_of(seed: bytes, attempt: bytes, cells: int, ring: int) -> list[int]:
-    """A node's mask: one stream of its seed for each attempt, so no mask serves two tables."""
-    return words(derive(seed, "grid mask", attempt), cells, ring)
-
-
-def deal(
-    matrix: Matrix, seeds: list[bytes], randoms: list[int], attempt: bytes, ring: int
-) -> list[int]:
+def deal(matrix: Matrix, masks: list[list[int]], randoms: list[int], ring: int) -> list[int]:
     """The dealer's shares of aᵀA a for all nodes. It never sees a table, masked or not.
 
-    Args: seeds: of each node. randoms: uniform numbers, the shares of all nodes but the last.
+    Args: randoms: uniform numbers, the shares of all nodes but the last.
     """
-    masks = [mask_of(seed, attempt, len(matrix), ring) for seed in seeds]
     total = [sum(column) for column in zip(*masks, strict=True)]
     return share(inner(total, image(matrix, total)), randoms, ring)
 
@@ -77,9 +67,10 @@ def run(
     what it tells the last node in place of the total. last_signature: in place of the last node's.
     """
     cells, modulus = len(matrix), 1 << ring
-    dealt = deal(matrix, seeds, randoms, attempt, ring)
+    # one stream of a node's seed for each attempt, so that no mask serves two tables
+    masks = [words(derive(seed, "grid mask", attempt), cells, ring) for seed in seeds]
+    dealt = deal(matrix, masks, randoms, ring)
     # round 1: each node sends its table under its mask, once
-    masks = [mask_of(seed, attempt, cells, ring) for seed in seeds]
     masked = [
         [(h + a) % modulus for h, a in zip(*rows, strict=True)]
         for rows in zip(tables, masks, strict=True)
@@ -120,11 +111,7 @@ def run(
 
 
 def inner_products(
-    channel: dict[str, Any],
-    vectors: list[list[int]],
-    numbers: list[int],
-    bits: int,
-    width: int,
+    channel: dict[str, Any], vectors: list[list[int]], numbers: list[int], bits: int, width: int
 ) -> dict[str, Any]:
     """Shares modulo 2^width of ⟨numbers, vector⟩ for each of the sender's vectors.
 
@@ -140,7 +127,7 @@ def inner_products(
         # a hash makes the pads of two vectors, and every two further vectors have another key
         session = digest(b"umpc inner pads 1", channel["session"], str(number // 2).encode())
         zero, one, chosen = (
-            pads(session, blocks, 64, number % 2)
+            pads(session, blocks, 64, batch["first"], number % 2)
             for blocks in (q, [block ^ channel["delta"] for block in q], t)
         )
         mine = theirs = 0

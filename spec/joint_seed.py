@@ -8,9 +8,10 @@ is honest, and nobody chooses it. The order of the steps is the whole point:
     agree     every node checks and signs ALL members, and only then sends its opening
     prepare   every node checks all openings and all signatures, derives the seed, signs the attempt
     evaluate  every node checks that all nodes have signed the same attempt; only now it uses data
-"""
 
-from __future__ import annotations
+Everywhere `study` is the study's hash. Its document has the constant 0.2.0 in the version's place,
+so the hash does not change with the version of the protocol that the processes speak.
+"""
 
 import hashlib
 from typing import Any

@@ -4,15 +4,13 @@ Sinh & Ramon 2025, section 4: one release is (ε, δ)-DP. So each release costs 
 several add up (Dwork & Roth 2014, section 3.5), and nothing may leave before its cost counts.
 
     reserve ──► reserve_delta ──► hold ──► charge ──► released, any number of times: these bytes
-       └──────────────┴► cancel    └─► drop  └► answer, once
+       └──────────────┴► cancel    └─► drop
 
-*Invariant*: at any instant the amount that counts as spent is not below the truth. Held attempts,
-charges with their shares, and answers are on disk, and survive a crash at every point. A
-reservation is in memory. A charge is on disk before the first byte of its share leaves, and is
-never refunded. Each study is charged once, so one attempt of it leaves, whoever crashes or lies.
+*Invariant*: at any instant the amount that counts as spent is not below the truth. Held attempts
+and charges with their shares are on disk, and survive a crash at every point. A reservation is in
+memory. A charge is on disk before the first byte of its share leaves, and is never refunded. Each
+study is charged once, so one attempt of it leaves, whoever crashes or lies.
 """
-
-from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any
@@ -22,19 +20,14 @@ from spec.refused import require
 State = dict[str, Any]
 """epsilon, delta, hold_seconds: the totals, and how long a held attempt reserves. In memory:
 reserved, study → [ε, δ or None]. On disk: held, study → (attempt, share, until), charged, study →
-(attempt, share), answered, study → (question, answer), and spent, [ε, δ]."""
+(attempt, share), and spent, [ε, δ]."""
 
 
 def new(epsilon: Fraction, delta: Fraction, hold_seconds: int) -> State:
     """An empty ledger."""
-    empty: State = {"reserved": {}, "held": {}, "charged": {}, "answered": {}}
-    spent = [Fraction(0), Fraction(0)]
-    return empty | {
-        "epsilon": epsilon,
-        "delta": delta,
-        "hold_seconds": hold_seconds,
-        "spent": spent,
-    }
+    totals = {"epsilon": epsilon, "delta": delta, "hold_seconds": hold_seconds}
+    empty: State = {"reserved": {}, "held": {}, "charged": {}}
+    return totals | empty | {"spent": [Fraction(0), Fraction(0)]}
 
 
 def balance(state: State) -> dict[str, Fraction]:
@@ -122,57 +115,8 @@ def released(state: State, now: int, study: bytes) -> bytes | None:
     return state["charged"].get(study, (None, None))[1]
 
 
-def answer(
-    state: State, now: int, study: bytes, attempt: bytes, question: bytes, told: bytes
-) -> None:
-    """The one answer of protocols that ask after the release; the charge has paid for it."""
-    require(study in state["charged"], "an answer is paid")
-    require(study not in state["answered"], "one question is answered")
-    state["answered"][study] = (question, told)
-
-
-def answered(state: State, now: int, study: bytes) -> bytes | None:
-    """Replay of the answer."""
-    return state["answered"].get(study, (None, None))[1]
-
-
 def restart(state: State, now: int) -> None:
     """The process died: its reservations are gone, but for those of held attempts."""
     expire(state, now)
     for study in state["reserved"].keys() - state["held"].keys():
         del state["reserved"][study]
-
-
-def run(
-    epsilon: list[int], delta: list[int], hold_seconds: int, steps: list[list[Any]]
-) -> list[dict[str, Any]]:
-    """A ledger's life. Args: steps: the second, a transition's name, and its arguments.
-
-    Amounts are a numerator and a denominator. Returns: after each step what it returned, and ε that
-    is spent, reserved and left.
-    """
-    state = new(Fraction(*epsilon), Fraction(*delta), hold_seconds)
-    lines = []
-    for now, name, *given in steps:
-        values = [Fraction(*each) if isinstance(each, list) else each for each in given]
-        returned = TRANSITIONS[name](state, now, *values)
-        amounts = {key: [v.numerator, v.denominator] for key, v in balance(state).items()}
-        lines.append({"returned": returned, **amounts})
-    return lines
-
-
-TRANSITIONS: dict[str, Any] = {
-    each.__name__: each
-    for each in (
-        reserve,
-        reserve_delta,
-        cancel,
-        hold,
-        drop,
-        charge,
-        released,
-        answer,
-        answered,
-        restart,
-    )
-}

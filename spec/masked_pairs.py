@@ -9,22 +9,12 @@ masked once, for all its edges. Step 2: they evaluate f on shares; here by a *pl
     no round         a share of Σ coefficient · Π b · Π x, by products of masks that were dealt
 """
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 
 from spec import dcf
 from spec.masked_dealing import Masks, deal, difference, expand, read, record_masks
-from spec.masked_plan import (
-    Plan,
-    factor,
-    layers,
-    plan_of,
-    products_of_bits,
-    products_of_numbers,
-    subsets,
-)
+from spec.masked_plan import Plan, layers, plan_of, products_of_bits, products_of_numbers, subsets
 from spec.prg import derive, pack, unpack
 from spec.refused import Refused, require
 from spec.sharing import decode
@@ -32,7 +22,7 @@ from spec.sharing import decode
 NAMES = ("north", "south")
 Party = dict[str, Any]
 """A party's material, seeds expanded: number, keys, roots, sigma, numbers, tables, bits; masks: of
-its own records; own: its own records' wire 0."""
+its own records."""
 
 
 def table_bit(row: int, kind: str, place: int) -> int:
@@ -53,7 +43,7 @@ def bit_share(
     if kind.startswith("gate"):
         # Boyle et al. 2021, Eval<: a key of its own for each edge
         d = difference(plan, masked, plan["gates"][where])
-        width = plan["compared"][plan["gates"][where]]
+        width = plan["wires"][plan["gates"][where]]
         gates = zip(party["keys"][where], d, party["roots"][where], strict=True)
         both = [dcf.evaluate(party["number"], width, *gate, key) for gate in gates]
         return [bits[0 if kind == "gate less" else 1] for bits in both]
@@ -69,7 +59,7 @@ def bit_share(
         shares = [table_bit(row, kind, place) for row, place in rows]
     if sign >= 0 and party["number"] == 0:
         # [d < 0] = msb(d̂) ⊕ msb(r) ⊕ borrow: the first party adds the public bit
-        top = plan["compared"][sign] - 1
+        top = plan["wires"][sign] - 1
         tops = [value >> top for value in difference(plan, masked, sign)]
         shares = [share ^ top for share, top in zip(shares, tops, strict=True)]
     return shares
@@ -80,57 +70,40 @@ def _conjunction(
 ) -> list[int]:
     """Shares of Π (m ⊕ s): Beaver 1991, for as many factors as there are bits."""
     shares = [0] * count
-    dealt = dict(zip(products_of_bits(plan), party["bits"], strict=True))
+    secret = dict(zip(products_of_bits(plan), party["bits"], strict=True))
+    secret[()] = [int(party["number"] == 0)] * count
     for part in subsets(bits):
         for edge in range(count):
             public = all(opened[bit][edge] for bit in bits if bit not in part)
-            secret = dealt[tuple(sorted(part))][edge] if part else party["number"] == 0
-            shares[edge] ^= int(public and secret)
+            shares[edge] ^= public and secret[tuple(sorted(part))][edge]
     return shares
 
 
-def output_share(
-    plan: Plan,
-    party: Party,
-    masked: Masks,
-    opened: dict[int, list[int]],
-    weights: list[int] | None = None,
-) -> int:
-    """A party's share of the sum of f over all edges, by no message. Args: weights: of each edge.
+def output_share(plan: Plan, party: Party, masked: Masks, opened: dict[int, list[int]]) -> int:
+    """A party's share of the sum of f over all edges, by no message.
 
     With b = m + (1 − 2m)·s and x = x̂ − r a term is a sum of public numbers times products of masks.
     """
     total, count = 0, len(masked[0][0])
-    dealt = dict(zip(products_of_numbers(plan), party["numbers"], strict=True))
+    secret = dict(zip(products_of_numbers(plan), party["numbers"], strict=True))
+    # no product at all is 1, which the first party has; a mask alone is known at its own end
+    secret[(), ()] = [int(party["number"] == 0)] * count
+    for wire, own in enumerate(party["masks"]):
+        secret[(), ((party["number"], wire),)] = own
+        secret[(), ((1 - party["number"], wire),)] = [0] * count
     for edge in range(count):
-        share = plan["constant"] if party["number"] == 0 else 0
-        if plan["local"]:
-            share += plan["local"][party["number"]] * party["own"][edge]
+        if party["number"] == 0:
+            total += plan["constant"]
         for coefficient, bits, factors in plan["terms"]:
-            forms = [factor(form) for form in factors]
-            for part, some in product(subsets(sorted(bits)), subsets(forms)):
+            for part, some in product(subsets(sorted(bits)), subsets(factors)):
                 public = coefficient
                 for bit in bits:
                     m = opened[bit][edge]
                     public *= 1 - 2 * m if bit in part else m
-                for form in forms:
-                    value = sum(c * masked[place % 2][place // 2][edge] for place, c in form)
-                    public *= -1 if form in some else value
-                share += public * _secret(party, part, some, dealt, edge)
-        total += share * (weights[edge] if weights else 1)
+                for end, wire in factors:
+                    public *= -1 if (end, wire) in some else masked[end][wire][edge]
+                total += public * secret[part, some][edge]
     return total % (1 << plan["ring"])
-
-
-def _secret(party: Party, part: Any, some: Any, dealt: dict[Any, list[int]], edge: int) -> int:
-    """A party's share of a product of masks. No product at all is 1, which the first party has."""
-    if (part, some) in dealt:
-        return dealt[part, some][edge]
-    if not some:
-        return int(party["number"] == 0)
-    # of a sum of masks each party has its own
-    return sum(
-        c * party["masks"][place // 2][edge] for place, c in some[0] if place % 2 == party["number"]
-    )
 
 
 def chunk(
@@ -168,7 +141,7 @@ def chunk(
     for number in (0, 1):
         expanded = expand(plan, chunk_seeds[number], count)
         parties.append(expanded | read(plan, dealt[number], number == 1, count))
-        parties[number] |= {"number": number, "masks": masks[number], "own": records[number][0]}
+        parties[number] |= {"number": number, "masks": masks[number]}
     # a round a layer: open bits under their masks
     opened: dict[int, list[int]] = {}
     messages = []
@@ -188,14 +161,8 @@ def chunk(
             part = slice(place * count, (place + 1) * count)
             opened[number] = [a ^ b for a, b in zip(came[0][part], came[1][part], strict=True)]
     shares = [output_share(plan, party, masked, opened) for party in parties]
-    total = decode(sum(shares), plan["ring"])
-    return {
-        "masked_records": masked,
-        "material": dealt,
-        "messages": messages,
-        "shares": shares,
-        "sum": total,
-    }
+    found = {"masked_records": masked, "material": dealt, "messages": messages, "shares": shares}
+    return found | {"sum": decode(sum(shares), ring)}
 
 
 def read_bits(payload: bytes, count: int, name: str) -> list[int]:

@@ -1,28 +1,25 @@
-"""The computation of a pair's owners: three kernels as bits, terms and tables.
+"""The computation of a pair's owners: two kernels as bits, terms and tables.
 
 Sinh & Ramon 2025, section 3, leaves the evaluation of f to a functionality F_f. Here it is a
 *plan*, in bits b = m ⊕ s and numbers x = x̂ − r, of which everybody knows m and x̂:
 
     ring      bits of the ring of the sum
-    wires     for each number of a record that is sent masked, its bits
-    compared  the bits of a wire's difference between the two ends of the pair
+    wires     for each number of a record, its bits: those of a difference where two are compared
     tables    [wire, low, size]: the one-hot row of bits low … low + size − 1 of a mask
     gates     wires that are compared by a key of `dcf.py`
     bits      [kind, where, sign]. kind "less" or "equal" of a table, "gate less" or "gate equal" of
               a gate, or "and": the exclusive or of conjunctions of earlier bits. sign: the wire
               whose masked msb is part of the bit; −1 for none
-    terms     [coefficient, bits, factors]; a factor is a list of [end, wire, coefficient]
-    constant  what is added once; local: each end's coefficient of its own wire 0, if any
+    terms     [coefficient, bits, factors]; a factor is (end, wire)
+    constant  what is added once
 """
-
-from __future__ import annotations
 
 from itertools import combinations, product
 from typing import Any
 
 Plan = dict[str, Any]
 Part = tuple[tuple[int, ...], tuple[Any, ...]]
-"""A product of masks: of these bits, and of these factors."""
+"""A product of masks: of these bits, and of the numbers at these ends and wires."""
 
 
 def pieces(bits: int) -> list[tuple[int, int]]:
@@ -44,7 +41,7 @@ def _number(items: list[Any], item: Any) -> int:
 
 def _compare(plan: Plan, wire: int, kind: str, by_key: bool) -> int:
     """The number of the bit [d < 0] or [d = 0]."""
-    cut = pieces(plan["compared"][wire] - 1)
+    cut = pieces(plan["wires"][wire] - 1)
     sign = wire if kind == "less" else -1
     if by_key and len(cut) > 1:
         gate = _number(plan["gates"], wire)
@@ -64,37 +61,8 @@ def _compare(plan: Plan, wire: int, kind: str, by_key: bool) -> int:
 
 def empty_plan(ring: int, wires: list[int]) -> Plan:
     """A plan without anything to compute."""
-    return {
-        "ring": ring,
-        "wires": list(wires),
-        "compared": list(wires),
-        "tables": [],
-        "gates": [],
-        "bits": [],
-        "terms": [],
-        "constant": 0,
-        "local": [],
-    }
-
-
-def product_plan(ring: int) -> Plan:
-    """f(a, b) = a.x · b.x. It takes no round."""
-    plan = empty_plan(ring, [ring])
-    plan["terms"] = [[1, [], [[[0, 0, 1]], [[1, 0, 1]]]]]
-    return plan
-
-
-def gini_plan(ring: int, width: int) -> Plan:
-    """f(a, b) = |a.x − b.x| = d − 2·[d < 0]·d. Paper: Sinh & Ramon 2025, A.5.2.
-
-    Args: width: so many bits that |d| < 2^(width − 1).
-    """
-    plan = empty_plan(ring, [width])
-    less = _compare(plan, 0, "less", False)
-    plan["wires"] = [ring]
-    plan["terms"] = [[1, [less], [[[0, 0, -2], [1, 0, 2]]]]]
-    plan["local"] = [1, -1]
-    return plan
+    nothing: Plan = {each: [] for each in ("tables", "gates", "bits", "terms")}
+    return {"ring": ring, "wires": wires, "constant": 0} | nothing
 
 
 def kendall_plan(ring: int, widths: list[int], by_keys: bool) -> Plan:
@@ -134,11 +102,6 @@ def subsets(items: Any) -> list[Any]:
     return [each for size in range(len(items) + 1) for each in combinations(items, size)]
 
 
-def factor(form: list[list[int]]) -> tuple[tuple[int, int], ...]:
-    """A factor as (place, coefficient); the place of an end's wire is 2·wire + end."""
-    return tuple((2 * wire + end, coefficient) for end, wire, coefficient in form)
-
-
 def products_of_numbers(plan: Plan) -> list[Part]:
     """The products of masks that are dealt as additive shares, in the order of the material.
 
@@ -146,8 +109,7 @@ def products_of_numbers(plan: Plan) -> list[Part]:
     """
     found: set[Part] = set()
     for _, bits, factors in plan["terms"]:
-        forms = [factor(form) for form in factors]
-        found |= {(part, some) for part in subsets(sorted(bits)) for some in subsets(forms)}
+        found |= {(part, some) for part in subsets(sorted(bits)) for some in subsets(factors)}
     return sorted(part for part in found if part[0] or len(part[1]) > 1)
 
 
@@ -160,7 +122,8 @@ def products_of_bits(plan: Plan) -> list[tuple[int, ...]]:
 
 def plan_of(kernel: str, bounds: list[list[int]], ring: int, by_keys: bool) -> Plan:
     """The plan of a kernel by its name. Args: bounds: the least and greatest number of a field."""
-    widths = [1 + max(1, (high - low).bit_length()) for low, high in bounds]
     if kernel == "product":
-        return product_plan(ring)
-    return gini_plan(ring, widths[0]) if kernel == "gini" else kendall_plan(ring, widths, by_keys)
+        # f(a, b) = a.x · b.x takes no round
+        return empty_plan(ring, [ring]) | {"terms": [[1, [], [(0, 0), (1, 0)]]]}
+    widths = [1 + max(1, (high - low).bit_length()) for low, high in bounds]
+    return kendall_plan(ring, widths, by_keys)

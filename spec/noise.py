@@ -12,13 +12,12 @@ outcome. A number of 128 bits decides all but 2^−64 of all draws; further bits
 (not specified here). Thresholds are rounded down from DIGITS decimal digits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import ceil, comb
 
+from spec.prg import cut
 from spec.refused import require
 
 DIGITS = 150
@@ -35,10 +34,8 @@ Source = Callable[[int], bytes]
 def uniforms(count: int, source: Source) -> list[int]:
     """Numbers of 128 bits. Two at least are drawn, so that a dead source is always noticed."""
     data = source(16 * max(2, count))
-    drawn = [int.from_bytes(data[i : i + 16], "little") for i in range(0, len(data), 16)]
-    halves = {data[i : i + 8] for i in range(0, len(data), 8)}
-    require(len(halves) > 1, "the source is alive")
-    return drawn[:count]
+    require(len(set(cut(data, 8))) > 1, "the source is alive")
+    return [int.from_bytes(part, "little") for part in cut(data, 16)[:count]]
 
 
 def scaled(odds: Decimal, bits: int = 128) -> int:

@@ -1,22 +1,22 @@
-"""Pseudorandomness: seeds with one purpose each, their streams, packed integers, the tree's hash.
+"""Pseudorandomness: seeds of one purpose each, their streams, orders, packed integers, hashes.
 
 Sinh & Ramon 2025, section 3: the parties make one seed together, and expand it by a pseudorandom
 generator, so that all of them draw the same E. Every other seed of the protocol is expanded in the
 same way. Integers are little-endian everywhere.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
 from spec.refused import require
 
-SEED_BYTES = 32
-BLOCK_BYTES = 16
+Draw = Callable[[int], list[int]]
+"""Number of words → the next words of 64 bits of a stream."""
 
 
 def digest(*parts: bytes) -> bytes:
@@ -38,17 +38,21 @@ def derive(seed: bytes, *labels: int | str | bytes) -> bytes:
     return hmac.digest(seed, text, "sha256")
 
 
+def cut(items: Any, size: int) -> list[Any]:
+    """Bytes or a list, in parts of one size."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
 def stream(seed: bytes, size: int) -> bytes:
     """The first bytes of the key stream of AES-256-CTR under `seed`; the counter begins at 0."""
-    cipher = Cipher(algorithms.AES(seed), modes.CTR(bytes(BLOCK_BYTES))).encryptor()
+    cipher = Cipher(algorithms.AES(seed), modes.CTR(bytes(16))).encryptor()
     return cipher.update(bytes(size))
 
 
 def words(seed: bytes, count: int, bits: int = 64, skip: int = 0) -> list[int]:
     """Integers of `bits` bits (8, 16, 32 or 64) from a stream, after `skip` bytes of it."""
-    size = bits // 8
-    data = stream(seed, skip + count * size)[skip:]
-    return [int.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
+    data = stream(seed, skip + count * bits // 8)[skip:]
+    return [int.from_bytes(part, "little") for part in cut(data, bits // 8)]
 
 
 def bits_of(seed: bytes, count: int) -> list[int]:
@@ -57,9 +61,32 @@ def bits_of(seed: bytes, count: int) -> list[int]:
     return [data[place // 8] >> place % 8 & 1 for place in range(count)]
 
 
+def reader(seed: bytes) -> Draw:
+    """Read the stream of a seed from its start, each word once."""
+    used = 0
+
+    def draw(count: int) -> list[int]:
+        nonlocal used
+        used += count
+        return words(seed, count, skip=8 * (used - count))
+
+    return draw
+
+
+def below(bound: int, word: int) -> int:
+    """A number in [0, bound), by multiply and shift of the word's upper half (Lemire 2019)."""
+    return (word >> 32) * bound >> 32
+
+
+def random_order(size: int, draw: Draw) -> list[int]:
+    """A random permutation: places in the order of their words; equal words keep their order."""
+    drawn = draw(size)
+    return sorted(range(size), key=lambda place: (drawn[place], place))
+
+
 def aes(key: bytes, block: int) -> int:
     """AES-128 of one block, an integer of 128 bits: the permutation π of a public key."""
-    return int.from_bytes(_cipher(key).update(block.to_bytes(BLOCK_BYTES, "little")), "little")
+    return int.from_bytes(_cipher(key).update(block.to_bytes(16, "little")), "little")
 
 
 @lru_cache

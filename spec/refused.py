@@ -1,7 +1,5 @@
 """A refusal: what came fails a check, which has a name. Each bad vector is refused by one."""
 
-from __future__ import annotations
-
 
 class Refused(Exception):
     """A check failed. check: the name of the check. culprit: who is to blame, if known."""

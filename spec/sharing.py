@@ -5,8 +5,6 @@ sign. A.2: additive sharing modulo M; every proper subset of the shares is unifo
 because sums of integers need carries, which the paper's field F_{2^ℓ} does not have.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from spec.prg import pack, unpack
@@ -19,18 +17,13 @@ def encode(value: int, bits: int) -> int:
 
 
 def decode(element: int, bits: int) -> int:
-    """The signed integer for which an element stands."""
+    """The signed integer for which an element stands. Rec(shares) is that of their sum."""
     return (element + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
 
 def share(value: int, randoms: list[int], bits: int) -> list[int]:
     """Share(p, p, x). Args: randoms: p − 1 uniform elements. The last share is what is missing."""
     return [*randoms, encode(value - sum(randoms), bits)]
-
-
-def reveal(shares: list[int], bits: int) -> int:
-    """Rec: the sum of all shares, as a signed integer."""
-    return decode(sum(shares), bits)
 
 
 def multiply(

@@ -10,13 +10,13 @@ Each digit has a tree of seeds. The receiver has all its 2^fold leaves, and the 
 whose number is the digit.
 """
 
-from __future__ import annotations
-
+import operator
+from functools import reduce
 from hashlib import shake_256
 from typing import Any
 
 from spec.base_transfers import base_transfers
-from spec.prg import aes, derive, digest, pack, stream, tree_hash
+from spec.prg import aes, cut, derive, pack, stream, tree_hash
 from spec.refused import require
 
 # --- the trees of a channel ---
@@ -24,9 +24,7 @@ from spec.refused import require
 
 def xor(*parts: bytes) -> bytes:
     """⊕ of byte strings of one length."""
-    total = 0
-    for part in parts:
-        total ^= int.from_bytes(part, "little")
+    total = reduce(operator.xor, (int.from_bytes(part, "little") for part in parts))
     return total.to_bytes(len(parts[0]), "little")
 
 
@@ -60,39 +58,6 @@ def punctured(keys: list[bytes], bits: list[int], sums: bytes) -> list[bytes]:
     return nodes
 
 
-def proof_of_trees(digits: list[list[bytes]]) -> bytes:
-    """Roy 2022, its malicious variant: T = ⊕ s_x of each digit, and a hash of all s_x.
-
-    s_x are further bytes of leaf x. T is masked by the one that the other end lacks.
-    """
-    known = [[of_leaf(leaf) for leaf in leaves] for leaves in digits]
-    return b"".join(xor(*each) for each in known) + _joint(known)
-
-
-def trees_hold(ends: list[list[bytes]], places: list[int], proof: bytes) -> bool:
-    """Whether the leaves are those that were proved.
-
-    A receiver whose sums fit some values of a digit only passes if it guessed the digit.
-
-    Args: ends: as `punctured`. places: Δ's digits.
-    """
-    known = []
-    for number, (leaves, place) in enumerate(zip(ends, places, strict=True)):
-        others = [of_leaf(leaf) for leaf in leaves]
-        renumbered = [xor(proof[64 * number : 64 * number + 64], *others), *others]
-        known.append([renumbered[x ^ place] for x in range(len(renumbered))])
-    return proof[64 * len(ends) :] == _joint(known)
-
-
-def of_leaf(leaf: bytes) -> bytes:
-    """s_x."""
-    return shake_256(b"ot tree check" + leaf).digest(64)
-
-
-def _joint(known: list[list[bytes]]) -> bytes:
-    return digest(b"umpc tree check 1", *(b"".join(each) for each in known))
-
-
 def set_up(
     session: bytes,
     fold: int,
@@ -100,11 +65,12 @@ def set_up(
     sender_seed: bytes,
     receiver_seed: bytes,
     trees: bytes | None = None,
-    checked: bool = False,
 ) -> dict[str, Any]:
     """A channel: its messages, the leaves of both ends by digit, and its first root.
 
-    Args: trees: what the receiver sends in place of its trees. checked: whether it proves them.
+    It counts the transfers that were made, and the blocks of its streams that they took.
+
+    Args: trees: what the receiver sends in place of its trees.
     """
     bits = [delta >> place & 1 for place in range(128)]
     starts = range(0, 128, fold)
@@ -113,50 +79,51 @@ def set_up(
     whole = [tree(base["sender_pairs"][place : place + fold]) for place in starts]
     leaves = [each for each, _ in whole]
     sums = b"".join(each for _, each in whole)
-    due = sums + (proof_of_trees(leaves) if checked else b"")
     messages = base["messages"]
     if fold > 1:
         # filled up to the bytes of a set-up from an earlier channel
-        filled = 4096 // fold + 32 if checked else 2048 // fold - 16
-        sent = due + bytes(filled) if trees is None else trees
-        require(len(sent) == len(due) + filled, "shape of a message", "receiver")
-        require(not any(sent[len(due) :]), "nothing follows the trees", "receiver")
+        filled = 2048 // fold - 16
+        sent = sums + bytes(filled) if trees is None else trees
+        require(len(sent) == len(sums) + filled, "shape of a message", "receiver")
+        require(not any(sent[len(sums) :]), "nothing follows the trees", "receiver")
         messages["ot_trees"] = sent
-        due = sent[: len(due)]
+        sums = sent[: len(sums)]
     ends, size = [], 64 * (fold - 1)
     for digit, place in enumerate(starts):
         part = slice(place, place + fold)
-        of_digit = due[digit * size : (digit + 1) * size]
-        ends.append(punctured(base["receiver_seeds"][part], bits[part], of_digit))
-    if checked:
-        places = [delta >> place & (1 << fold) - 1 for place in starts]
-        require(trees_hold(ends, places, due[len(sums) :]), "the trees fit", "receiver")
+        of_digit = sums[digit * size : (digit + 1) * size]
+        known = punctured(base["receiver_seeds"][part], bits[part], of_digit)
+        ends.append([bytes(32), *known])
     public = derive(bytes(32), "ot leaves", session)
     return {
         "session": session,
         "fold": fold,
         "delta": delta,
         "messages": messages,
-        "sender": [[bytes(32), *known] for known in ends],
+        "sender": ends,
         "receiver": leaves,
         "key": public[:16],
         "root": derive(public, "ot batches"),
+        "transfers": 0,
+        "blocks": 0,
     }
 
 
 def fork(channel: dict[str, Any], *labels: int | str) -> dict[str, Any]:
     """Another channel of the same Δ and leaves, by labels that both know and use once."""
-    return {**channel, "root": derive(channel["root"], "ot fork", *labels)}
+    root = derive(channel["root"], "ot fork", *labels)
+    return {**channel, "root": root, "transfers": 0, "blocks": 0}
 
 
 def leaf_stream(channel: dict[str, Any], leaf: bytes, width: int) -> int:
-    """The first bytes of a leaf's stream, as an integer.
+    """The next bytes of a leaf's stream, as an integer.
 
     Guo et al. 2020, section 7.4: block j is the hash TMMO of the leaf with the tweak tag ⊕ j.
     """
     tag = int.from_bytes(channel["root"][:16], "little")
     start = aes(channel["key"], int.from_bytes(leaf[:16], "little")) ^ tag
-    blocks = (tree_hash(channel["key"], start ^ j) << 128 * j for j in range(-(-width // 16)))
+    numbers = (start ^ channel["blocks"] + j for j in range(-(-width // 16)))
+    blocks = (tree_hash(channel["key"], each) << 128 * j for j, each in enumerate(numbers))
     return sum(blocks) % (1 << 8 * width)
 
 
@@ -166,14 +133,9 @@ def columns(channel: dict[str, Any], end: str, width: int) -> tuple[list[int], l
     for leaves in channel[end]:
         streams = [leaf_stream(channel, leaf, width) for leaf in leaves]
         for bit in range(channel["fold"]):
-            row = 0
-            for number, each in enumerate(streams):
-                row ^= each * (number >> bit & 1)
-            rows.append(row)
-        total = 0
-        for each in streams:
-            total ^= each
-        sums.append(total)
+            chosen = (each for number, each in enumerate(streams) if number >> bit & 1)
+            rows.append(reduce(operator.xor, chosen))
+        sums.append(reduce(operator.xor, streams))
     return rows, sums
 
 
@@ -185,7 +147,7 @@ def blocks_of(rows: list[int], count: int) -> list[int]:
 def extend(
     channel: dict[str, Any], choices: list[int], sent: bytes | None = None
 ) -> dict[str, Any]:
-    """The first batch of a channel. Args: sent: what the receiver sends in place of its message."""
+    """The next batch of a channel. Args: sent: what the receiver sends in place of its message."""
     count, width = len(choices), (len(choices) + 7) // 8
     # Roy 2022, section 3.1: t's columns are v_i, and the receiver sends d = u ⊕ r for each digit
     rows, sums = columns(channel, "receiver", width)
@@ -199,7 +161,11 @@ def extend(
         digit = place // channel["fold"]
         d = int.from_bytes(message[digit * width : (digit + 1) * width], "little")
         own[place] ^= d * (channel["delta"] >> place & 1)
+    first = channel["transfers"]
+    channel["transfers"] += count
+    channel["blocks"] += -(-width // 16)
     return {
+        "first": first,
         "extension": message,
         "sender_blocks": blocks_of(own, count),
         "receiver_blocks": blocks_of(rows, count),
@@ -211,50 +177,43 @@ def fresh_delta(seed: bytes) -> int:
     return int.from_bytes(stream(derive(seed, "ot delta"), 16), "little") | 1
 
 
-def correlated(
-    session: bytes,
-    fold: int,
-    delta_seed: bytes,
-    sender_seed: bytes,
-    receiver_seed: bytes,
-    choices: list[int],
-    forks: list[list[int | str]],
-    trees: bytes | None = None,
-    sent: bytes | None = None,
-) -> dict[str, Any]:
-    """Set both ends up and make one batch, of the channel itself or of a fork of forks."""
-    channel = set_up(session, fold, fresh_delta(delta_seed), sender_seed, receiver_seed, trees)
-    for labels in forks:
-        channel = fork(channel, *labels)
-    keys = ("delta", "messages")
-    return {key: channel[key] for key in keys} | extend(channel, choices, sent)
-
-
 # --- products ---
 
 
-def pads(session: bytes, blocks: list[int], width: int, word: int = 0) -> list[int]:
+def pads(session: bytes, blocks: list[int], width: int, first: int = 0, word: int = 0) -> list[int]:
     """Bits of the hash TMMO of each block with its transfer's number: π(π(x) ⊕ i) ⊕ π(x)."""
     key = derive(derive(bytes(32), "ot hash", session), 0)[:16]
     once = [aes(key, x) for x in blocks]
-    hashed = [aes(key, y ^ number) ^ y for number, y in enumerate(once)]
+    hashed = [aes(key, y ^ number) ^ y for number, y in enumerate(once, first)]
     return [value >> 64 * word & (1 << width) - 1 for value in hashed]
 
 
 def multiples(
-    channel: dict[str, Any], numbers: list[int], choices: list[int], width: int
+    channel: dict[str, Any],
+    numbers: list[int],
+    choices: list[int],
+    width: int,
+    sent: bytes | None = None,
 ) -> dict[str, Any]:
-    """Additive shares modulo 2^width of number × bit. Gilboa 1999, section 4.1."""
-    batch, modulus = extend(channel, choices), 1 << width
-    blocks = batch["sender_blocks"]
-    zero = pads(channel["session"], blocks, width)
-    one = pads(channel["session"], [q ^ channel["delta"] for q in blocks], width)
+    """Additive shares modulo 2^width of number × bit. Gilboa 1999, section 4.1.
+
+    Nothing here shows which numbers were taken. Args: sent: in place of the corrections.
+    """
+    batch, modulus, size = extend(channel, choices), 1 << width, (width + 7) // 8
+    q, t = batch["sender_blocks"], batch["receiver_blocks"]
+    zero, one, mine = (
+        pads(channel["session"], blocks, width, batch["first"])
+        for blocks in (q, [block ^ channel["delta"] for block in q], t)
+    )
     # one transfer a bit, of −p and of number − p; its second message is corrected
-    corrections = [(p - q + x) % modulus for p, q, x in zip(zero, one, numbers, strict=True)]
-    mine = pads(channel["session"], batch["receiver_blocks"], width)
-    rows = zip(mine, choices, corrections, strict=True)
+    rows = zip(zero, one, numbers, strict=True)
+    due = b"".join(((p - q + x) % modulus).to_bytes(size, "little") for p, q, x in rows)
+    message = due if sent is None else sent
+    require(len(message) == len(due), "shape of a message", "sender")
+    came = [int.from_bytes(part, "little") for part in cut(message, size)]
+    own = zip(mine, choices, came, strict=True)
     return {
-        "corrections": b"".join(c.to_bytes((width + 7) // 8, "little") for c in corrections),
+        "corrections": message,
         "sender_shares": [-pad % modulus for pad in zero],
-        "receiver_shares": [(pad + bit * c) % modulus for pad, bit, c in rows],
+        "receiver_shares": [(pad + bit * c) % modulus for pad, bit, c in own],
     }

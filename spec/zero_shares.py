@@ -6,13 +6,10 @@ parts. So each node adds masks (Bonawitz et al. 2017, section 4, without dropout
 agree on a seed by X25519, the first adds its stream, the second subtracts it.
 """
 
-from __future__ import annotations
-
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from spec.prg import derive, stream
+from spec.prg import derive, random_order, reader, words
 from spec.refused import Refused
-from spec.words import random_order, reader
 
 
 def public_key(secret: bytes) -> bytes:
@@ -43,7 +40,6 @@ def zero_share(
     Args: own: the node's place. public_keys: of all nodes; empty for a node without a common mask.
     """
     share = [0] * sums
-    size = ring_bits // 8
     for other, key in enumerate(public_keys):
         if other == own or not key:
             continue
@@ -51,9 +47,7 @@ def zero_share(
         # it. The attempt keeps two attempts apart, and the places a copied key.
         agreed = shared_seed(secret, key, names[other])
         pair = derive(agreed, "zero share", attempt, min(own, other), max(own, other))
-        data = stream(pair, size * sums)
-        for number in range(sums):
-            mask = int.from_bytes(data[size * number : size * (number + 1)], "little")
+        for number, mask in enumerate(words(pair, sums, ring_bits)):
             share[number] += mask if own < other else -mask
     return [each % (1 << ring_bits) for each in share]
 
@@ -69,21 +63,3 @@ def neighbours(seed: bytes, nodes: int, colluding: int, node: int) -> list[int]:
     circle = random_order(nodes, reader(derive(seed, "zero shares")))
     place = circle.index(node)
     return sorted(circle[(place + step) % nodes] for step in range(-16, 17) if step)
-
-
-def zero_shares(
-    names: list[str],
-    secrets: list[bytes],
-    attempt: bytes,
-    ring_bits: int,
-    sums: int,
-    last_key: bytes | None = None,
-) -> list[list[int]]:
-    """The masks of all nodes. Args: last_key: what the last node sends in place of its key."""
-    keys = [public_key(secret) for secret in secrets]
-    if last_key is not None:
-        keys[-1] = last_key
-    return [
-        zero_share(own, names, secret, keys, attempt, ring_bits, sums)
-        for own, secret in enumerate(secrets)
-    ]

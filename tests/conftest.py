@@ -15,6 +15,7 @@ from tests.support import tables
 from tests.support.long_tests import runs_now
 from umpc.native import garbled
 
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets 80, and tables would fold
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 """Otherwise each worker, and each process that a test starts, compiles everything anew."""

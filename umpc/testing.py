@@ -39,12 +39,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "all signed the attempt": ("has not signed", "umpc.study.members:_check_each"),
     "a key is usable": ("unusable", "umpc.crypto.zero_shares:KeyAgreement._exchange"),
     "there are enough records": ("needs at least", "umpc.ustat.sampling:edge_count"),
-    "only pairs are paired": ("pairs the records", "umpc.ustat.sampling:edge_count"),
     "there are so many edges": ("ask for fewer or all", "umpc.ustat.sampling:_count"),
-    "there are records of both classes": (
-        "of either class",
-        "umpc.ustat.sampling:two_sample_edge_count",
-    ),
     "length of keys": ("keys of width", "umpc.mpc.masked.dcf:ComparisonKeys.decode"),
     "shape of a message": ("bytes was due", "umpc.crypto.rounds:check_reply"),
     "length of material": ("material of", "umpc.mpc.masked.material:DealtPart.decode_all"),
@@ -61,14 +56,11 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "bits after its trees",
         "umpc.mpc.transfers.channel_set_up:open_sender",
     ),
-    "the trees fit": (
-        "trees of seeds that do not fit",
-        "umpc.mpc.transfers.channel_set_up:sender_channel",
+    "what is told of coins was committed to": (
+        "of the check of coins",
+        "umpc.mpc.transfers.checked_bits:_check_commitments",
     ),
-    "the choices fit": (
-        "choices of transfers that do not fit",
-        "umpc.mpc.transfers.correlated_ot:CorrelatedSender._check",
-    ),
+    "numbers of coins are bits": ("is no bit", "umpc.mpc.transfers.checked_bits:check_opened"),
     "length of garbled edges": (
         "garbled edges of",
         "umpc.mpc.garbled.garbling:GarbledEdges.decode",
@@ -86,8 +78,6 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "a share is held of a reserved study": ("before a share is held", f"{LEDGER}.hold"),
     "one attempt is charged": ("another one was charged before", f"{LEDGER}.charge"),
     "a charge is of a held attempt": ("was expected before the charge", f"{LEDGER}.charge"),
-    "an answer is paid": ("a charge was expected before an answer", f"{LEDGER}.answer"),
-    "one question is answered": ("it was answered before", f"{LEDGER}.answer"),
     "epsilon is left": ("study asks for epsilon", f"{LEDGER}._check_left#insufficient("),
     "delta is left": ("study asks for delta", f"{LEDGER}._check_left#insufficient("),
 }

@@ -12,12 +12,10 @@ Each file has the vectors of the file of the specification that has the same nam
 | `masked_pairs.py` | pairs under masks |
 | `base_transfers.py` | transfers by curve points |
 | `transfers.py` | channels, and products over them |
-| `checked_transfers.py` | proofs, and receivers that lie |
 | `garbled.py` | garbled pairs |
 | `grid.py` | masked tables, and inner products by transfers |
 | `noise.py` | draws from seeded streams, and thresholds |
 | `coins.py` | tosses of two and three members |
-| `dealt_coins.py` | coins from a dealer's rows |
 | `zero_shares.py` | masks that cancel |
 | `ledger.py` | lives of ledgers |
 | `vectors.py` | (none: how vectors are written and read) |

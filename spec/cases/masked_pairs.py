@@ -29,15 +29,18 @@ WIDE: Arguments = {
     "bounds": [[0, 7], [0, 131071]],
     "records": [[[1, 7, 3], [131071, 4096, 70000]], [[6, 7, 2], [0, 4096, 70001]]],
 }
-SINGLE: Arguments = {**PAIRS, "bounds": [[0, 7]], "records": [[[1, 7, 3]], [[6, 7, 2]]]}
-PRODUCT: Arguments = {**SINGLE, "kernel": "product"}
+PRODUCT: Arguments = {
+    **PAIRS,
+    "kernel": "product",
+    "bounds": [[0, 7]],
+    "records": [[[1, 7, 3]], [[6, 7, 2]]],
+}
 MATERIAL = chunk(**PRODUCT)["material"][1]
 SENT = chunk(**PAIRS)["messages"][1]["payload"]
 SEEDS: Arguments = {"attempt": ATTEMPT, "node_seed": counting(7), "owners": [0, 2], "number": 5}
 GOOD: Good = [
     ("seeds", "seeds of a chunk", SEEDS),
     ("chunk", "products need no round", PRODUCT),
-    ("chunk", "mean difference", {**SINGLE, "kernel": "gini"}),
     ("chunk", "Kendall by one table a field", PAIRS),
     ("chunk", "Kendall by pieces, in two rounds", WIDE),
     ("chunk", "Kendall by a key", {**WIDE, "by_keys": True}),

@@ -5,7 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from spec.cases.vectors import Arguments, Bad, Good, counting
-from spec.transfers import correlated, fresh_delta, multiples, set_up
+from spec.transfers import extend, fork, fresh_delta, multiples, set_up
+
+
+def correlated(
+    choices: list[int],
+    forks: list[list[int | str]],
+    trees: bytes | None = None,
+    sent: bytes | None = None,
+    **given: Any,
+) -> dict[str, Any]:
+    """Set a channel up, and make one batch: of the channel itself, or of a fork of forks."""
+    delta = fresh_delta(given["delta_seed"])
+    seeds = given["sender_seed"], given["receiver_seed"]
+    channel = set_up(given["session"], given["fold"], delta, *seeds, trees)
+    for labels in forks:
+        channel = fork(channel, *labels)
+    found = {key: channel[key] for key in ("delta", "messages")} | extend(channel, choices, sent)
+    del found["first"]
+    return found
 
 
 def products(numbers: list[int], width: int, **given: Any) -> dict[str, Any]:

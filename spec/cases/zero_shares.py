@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from spec.cases.vectors import Arguments, Bad, Good, counting
 from spec.joint_seed import joint_seed
 from spec.prg import digest
-from spec.zero_shares import neighbours, public_key
+from spec.zero_shares import neighbours, public_key, zero_share
+
+
+def zero_shares(
+    names: list[str], secrets: list[bytes], last_key: bytes | None = None, **given: Any
+) -> list[list[int]]:
+    """The masks of all nodes. Args: last_key: what the last node sends in place of its key."""
+    keys = [public_key(secret) for secret in secrets]
+    if last_key is not None:
+        keys[-1] = last_key
+    return [
+        zero_share(own, names, secret, public_keys=keys, **given)
+        for own, secret in enumerate(secrets)
+    ]
 
 
 def public_keys(secrets: list[bytes]) -> list[bytes]:

@@ -108,8 +108,8 @@ HEART = "site,age,sex,trestbps,chol,num\na,63,1,145,233,0\nb,,1,130,,2\nb,57,0,1
 
 def test_both_forms_of_the_heart_data_are_one_table(nothing_given, tmp_path):
     lines = UCI + "60,1,4,130,?,0,1,140,1,1.5,3,?,?,2\n57,0,4,120,0,?,0,1,1,1,?,?,?,3\n"
-    for text in (lines, HEART):
-        file = tmp_path / "heart.data"
+    for name, text in (("heart.data", lines), ("heart.csv", HEART)):
+        file = tmp_path / name
         file.write_text(text)
         given.give([f"heart={file}"])
         table, source = given.heart_table(["trestbps", "chol", "num"])

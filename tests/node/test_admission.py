@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from tests.support.local import NO_EDGES, bins
-from tests.support.protocols import usual
 from tests.support.studies import make_study
 from umpc.errors import ConfigError, DataError, PolicyRefused, TooManySchemas, UmpcError
 from umpc.node.admission import Admission
@@ -75,12 +73,6 @@ def test_a_change_of_the_rules_counts_at_the_next_proposal(node, caplog):
     assert caplog.messages == [f"{node.file} changed; its [policy] counts from now on"]
     node.write("min_nodes = 2")
     assert node.ask() == "2 records"
-
-
-def test_a_new_run_whose_answer_no_record_can_change_is_refused(node):
-    one_bin = make_study(max_colluding=1, protocol="bell-ldp", bins=bins(x=1, y=4), **NO_EDGES)
-    assert node.ask(usual(one_bin)) == "StudyError"
-    assert node.ask(usual(one_bin.replaced(bins=bins(x=2, y=4)))) == "2 records"
 
 
 def test_a_file_that_is_being_written_in_pieces_is_read_until_it_is_whole(node):

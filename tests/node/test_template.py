@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -35,7 +36,8 @@ def test_what_the_template_comments_out_is_accepted_too(site):
     assert config.hub is not None
     numbers = NumberFormat(",", ".")
     source = TableSource(site / "data.csv", ";", ("", "NA"), "latin-1", numbers)
-    assert config.source == source
+    words, columns = {"WAHR": "true", "<5": "2.5"}, {"crp": "CRP_mg_l"}
+    assert config.source == replace(source, words=words, columns=columns)
     assert config.ledger == site / "b-ledger.sqlite"
     assert [
         name for name, rule in vars(config.policy).items() if rule == getattr(ANYTHING, name)

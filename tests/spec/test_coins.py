@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, count, product
 
 import pytest
 
 from spec import coins
 from spec.cases import coins as cases
-from spec.cases.coins import channel_seeds, names_of, seeds_of
+from spec.cases.coins import channel_seeds, channels_of, names_of, seeds_of
+from spec.checked_bits import FACTOR, HONEST, as_numbers, checked_bits, chosen
 from spec.noise import committee_law
-from spec.prg import derive, words
-from spec.transfers import fresh_delta, set_up
+from spec.prg import bits_of, derive, words
+from spec.refused import Refused
 from tests.spec.replaying import replay_tests
 from tests.spec.test_transfers import channel_of
+from tests.support.tossing import CHECKS, altered_part, parts_of
 from umpc.crypto.mesh import run_mesh
 from umpc.crypto.ring import Ring
-from umpc.crypto.rounds import Finished, resume
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, toss
 from umpc.mpc.transfers.toss_plan import TossPlan
 
-RING = Ring(64)
 
-
-def committee(thresholds, weights, members, last_sent=None):
-    plan = TossPlan(members, RING, (CoinToss(tuple(thresholds), tuple(weights)),))
+def committee(thresholds, weights, ring, members, step="", payload=b""):
+    plan = TossPlan(members, Ring(ring), (CoinToss(tuple(thresholds), tuple(weights)),))
     names = names_of(members)
     senders, receivers = [{} for _ in names], [{} for _ in names]
     for i, j in combinations(range(members), 2):
@@ -36,29 +34,48 @@ def committee(thresholds, weights, members, last_sent=None):
         senders[i][j], receivers[j][i], _ = channel_of(session, 4, delta, *seeds)
     seats = [CommitteeMember(n, names, senders[n], receivers[n]) for n in range(members)]
     meshes = [toss(plan, seat, seed) for seat, seed in zip(seats, seeds_of(members), strict=True)]
-    if last_sent is not None:
-        meshes[-1] = first_opening(meshes[-1], last_sent)
+    if step:
+        liar = 0 if step == "converted" else members - 1
+        meshes[liar] = altered_part(plan, liar, meshes[liar], step, lie_of(step, payload, members))
     shares, transcript = run_mesh(meshes)
-    rounds: dict[int, dict[int, bytes]] = {}
+    summed = [share for (share,) in shares]
+    messages = messages_of(plan, transcript)
+    return {"messages": messages, "shares": summed, "noise": Ring(ring).decode(sum(summed))}
+
+
+def lie_of(step, payload, members):
+    """A change of parts of a liar's messages: see `Lie` in `spec/checked_bits.py`."""
+    calls = count()
+
+    def change(to, part):
+        if step == "compared":
+            # after an extension to each other member comes the first opening
+            is_due = next(calls) // (members - 1) == 1
+        else:
+            is_due = step != "converted" or to == 1
+        return payload if is_due else part
+
+    return change
+
+
+def messages_of(plan, transcript):
+    """All that the members told each other, but for extensions and corrections of triples."""
+    corrections = []
+    told = {name: {} for name in ("compared", *CHECKS, "coins")}
     for line in transcript:
-        if line.message.step == "ot_open_bits":
-            rounds.setdefault(line.round, {})[line.sender] = line.message.payload
-    levels = [[rounds[number][member] for member in range(members)] for number in sorted(rounds)]
-    opened = levels[: len(plan.levels)]
-    return {"opened": opened, "noise": RING.decode(sum(share for (share,) in shares))}
-
-
-def first_opening(mesh, payload):
-    """A member whose first opening is replaced."""
-    came, is_due = None, True
-    while True:
-        sent = resume(mesh, came)
-        if isinstance(sent, Finished):
-            return sent.result
-        if is_due and any(message.step == "ot_open_bits" for message in sent.values()):
-            sent = {peer: replace(message, payload=payload) for peer, message in sent.items()}
-            is_due = False
-        came = yield sent
+        for name, part in parts_of(plan, line).items():
+            if name != "converted":
+                told[name].setdefault(line.round, {})[line.sender] = part
+            elif line.sender < line.receiver:
+                corrections.append((line.receiver, line.sender, part))
+    rounds = {
+        name: [[said[member] for member in sorted(said)] for said in by_round.values()]
+        for name, by_round in told.items()
+    }
+    # the triples take two rounds
+    found = {"compared": rounds.pop("compared")[2:]}
+    found["converted"] = [part for *_, part in sorted(corrections)]
+    return found | {name: said for name, (said,) in rounds.items()}
 
 
 test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
@@ -70,7 +87,7 @@ test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
 def test_the_coins_are_those_of_the_clear(vector):
     _, _, given = vector
     seeds = cases.seeds_of(given["members"])
-    due = coins.noise_of(given["thresholds"], given["weights"], seeds)
+    due = cases.noise_of(given["thresholds"], given["weights"], seeds)
     assert cases.committee(**given)["noise"] == due
 
 
@@ -87,9 +104,7 @@ def test_the_law_of_the_committee_is_that_of_its_thresholds():
 def test_every_number_is_compared_with_every_threshold(bits):
     """Coins whose thresholds have few bits: all pairs of u's highest bits and c come up."""
     thresholds = [number % 2**bits << 64 - bits for number in range(64 << bits)]
-    session, delta, *pair = channel_seeds(0, 1)
-    channels = {(0, 1): set_up(session, 4, fresh_delta(delta), *pair)}
-    found = coins.toss(thresholds, seeds_of(2), names_of(2), channels)["coins"]
+    found = coins.compare(thresholds, seeds_of(2), names_of(2), channels_of(2), HONEST)["coins"]
     drawn = [words(derive(seed, "toss", "numbers"), len(thresholds)) for seed in seeds_of(2)]
     met = set()
     for one, other, threshold, *numbers in zip(*found, thresholds, *drawn, strict=True):
@@ -97,3 +112,26 @@ def test_every_number_is_compared_with_every_threshold(bits):
         assert one ^ other == (u < threshold)
         met.add((u >> 64 - bits, threshold >> 64 - bits))
     assert len(met) == 4**bits
+
+
+@pytest.mark.parametrize("members", [2, 3])
+def test_all_bits_become_numbers_in_a_small_ring(members):
+    every = list(product(range(2), repeat=members)) * 8
+    bits = [list(row) for row in zip(*every, strict=True)]
+    shares, _ = as_numbers(bits, channels_of(members), 3)
+    for of_bits, of_number in zip(every, zip(*shares, strict=True), strict=True):
+        assert sum(of_number) % 8 == sum(of_bits) % 2
+        assert [share % 2 for share in of_number] == list(of_bits)
+
+
+@pytest.mark.parametrize("place", range(FACTOR))
+def test_a_changed_number_is_refused_if_it_is_opened_and_the_others_bit_is_1(place):
+    given = seeds_of(2), 1, 64, names_of(2)
+    honest = checked_bits(*given, channels_of(2))
+    sent = cases.flipped(honest["converted"][0], 8 * place)
+    _, opened = chosen(honest["challenge"], 1)
+    if place in opened and bits_of(derive(seeds_of(2)[1], "bits"), FACTOR)[place]:
+        with pytest.raises(Refused, match="numbers of coins are bits"):
+            checked_bits(*given, channels_of(2), ("converted", sent))
+    else:
+        checked_bits(*given, channels_of(2), ("converted", sent))

@@ -14,7 +14,7 @@ from tests.spec.replaying import replaced, replay_tests
 from tests.spec.studies import study_of
 from tests.spec.test_joint_seed import member_of
 from tests.support.fields import number_field
-from tests.support.studies import GINI, KENDALL
+from tests.support.studies import KENDALL
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import run_in_memory
@@ -29,7 +29,7 @@ from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
-KERNELS = {"product": "a.x * b.x", "gini": GINI, "kendall": KENDALL}
+KERNELS = {"product": "a.x * b.x", "kendall": KENDALL}
 NAMES = ["north", "south"]
 
 
@@ -114,7 +114,6 @@ test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
 
 CLEAR = {
     "product": lambda a, b: a * b,
-    "gini": lambda a, b: abs(a - b),
     "kendall": lambda x, y, u, v: ((x > u) - (x < u)) * ((y > v) - (y < v)),
 }
 
@@ -123,7 +122,6 @@ CLEAR = {
     ("kernel", "fields", "top", "least"),
     [
         ("product", 1, 7, 0),
-        ("gini", 1, 20, 0),
         ("kendall", 2, 3, 0),
         ("kendall", 2, 2, -600),  # two pieces a field
     ],

@@ -14,11 +14,11 @@ from umpc.mpc.transfers.correlated_ot import fresh_delta
 from umpc.mpc.transfers.ot_products import receive_multiples, send_multiples
 
 
-def channel_of(session, fold, delta_seed, sender_seed, receiver_seed, trees=None, checked=False):
+def channel_of(session, fold, delta_seed, sender_seed, receiver_seed, trees=None):
     delta = fresh_delta(delta_seed)
     parties = [
-        open_sender(sender_seed, delta, session, "receiver", fold, checked=checked),
-        open_receiver(receiver_seed, session, "sender", fold, checked=checked),
+        open_sender(sender_seed, delta, session, "receiver", fold),
+        open_receiver(receiver_seed, session, "sender", fold),
     ]
     if trees is not None:
         parties[1] = replaced(parties[1], "ot_trees", trees)

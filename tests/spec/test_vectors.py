@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from spec.__main__ import FOLDER, PARTS, text_of
 from umpc.testing import CHECKS, without
 
 FILES = sorted(FOLDER.parent.glob("*.py"))
+PAPER = re.compile(r"[A-Z]\w+(?:, [A-Z]\w+)* (?:& [A-Z]\w+ )?(?:et al\. )?(?:19|20)\d\d\b")
+"""Authors and year, as in "Bonawitz et al. 2017" or "Boyle, Gilboa & Ishai 2016"."""
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -25,11 +28,10 @@ def test_every_part_has_a_file_and_a_replay():
 
 
 def test_the_specification_is_short():
-    """Lines that are not blank. `cases/` has the vectors' inputs, and is no protocol."""
-    lengths = {path.name: len(path.read_text("utf-8").split("\n")) for path in FILES}
+    """All lines count, blank ones too. `cases/` has the vectors' inputs, and is no protocol."""
+    lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in FILES}
     assert max(lengths.values()) < 300, lengths
-    lines = [line for path in FILES for line in path.read_text("utf-8").split("\n") if line]
-    assert len(lines) < 2500
+    assert sum(lengths.values()) < 2500, lengths
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -42,6 +44,12 @@ def test_the_specification_is_plain_python(path):
         elif isinstance(node, ast.ImportFrom):
             names.add((node.module or "").partition(".")[0])
     assert not names & {"numpy", "umpc", "random", "secrets", "os", "flint", "time"}
+
+
+def test_the_papers_that_the_specification_names_are_in_the_list_of_papers():
+    papers = FOLDER.parents[1].joinpath("docs", "papers.md").read_text("utf-8")
+    named = {key for path in FILES for key in PAPER.findall(path.read_text("utf-8"))}
+    assert len(named) > 15 and not [key for key in named if key not in papers]
 
 
 def test_no_module_of_umpc_reaches_the_removal_of_checks():

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from spec.cases.zero_shares import GIVEN
-from spec.zero_shares import zero_shares
+from spec.cases.zero_shares import GIVEN, zero_shares
 from tests.spec.replaying import replay_tests
 from tests.support.studies import make_study
 from umpc.crypto.ring import Ring

@@ -178,11 +178,11 @@ def turned(file: StudyFile, protocol: StudyProtocol, variant: Variant) -> Study:
     """
     own = protocol is file.protocol
     if own and not variant.entries:
-        return file.new_study("coordinator")
+        return file.study("coordinator")
     settings = {**protocol.carried(file.settings, own=own), **variant.entries}
     if settings.get("preprocessing") == "none":
         settings.pop("dealer", None)
-    return file.sampled_by(protocol).turned_to(protocol, settings).new_study("coordinator")
+    return file.sampled_by(protocol).turned_to(protocol, settings).study("coordinator")
 
 
 def _predicted(

@@ -17,6 +17,7 @@ from umpc.protocols.auto import other_way
 from umpc.protocols.registry import protocol_of
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
+from umpc.study.field_rules import check_fields
 from umpc.study.grades import HONEST
 
 ERRORS = ("noise_std", "sampling_std", "bins_bias", "mse")
@@ -76,7 +77,9 @@ def plan_study(
         tell: is told what could not be predicted, and of values that do not fit.
     Raises: StudyError, DataError.
     """
-    attempt = attempt_over(entries.new_study("coordinator"), records)
+    study = entries.study("coordinator")
+    check_fields(study)
+    attempt = attempt_over(study, records)
     table = reference_table_of(attempt, like, delimiter, missing, tell)
     machines: Machines = {}
     values = _own(attempt, table, network, machines, tell)

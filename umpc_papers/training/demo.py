@@ -89,6 +89,8 @@ def _fields(table: DemoTable, public: PublicTable, loss: str) -> list[dict[str, 
     for field in table.fields():
         entry = field_entry(field)
         if field.categories:
+            # a table's second class should score higher, and a training's first one
+            entry["categories"] = entry["categories"][::-1]
             entry.pop("public", None)
             found.append(entry | ({"public": True} if loss == AUC_HINGE else {}))
         else:

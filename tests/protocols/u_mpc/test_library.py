@@ -70,8 +70,10 @@ def fields_of(name: str) -> list[FieldText]:
     """Numbers in halves; private classes have the values that the statistic knows; public labels
     are called `label`.
     """
-    classes = {"label": "1" if name == "auc_private" else "2", "event": "1", "stratum": "2"}
-    classes |= {"vertex": "2"}
+    classes = {"label": "2", "event": "1", "stratum": "2", "vertex": "2"}
+    classes |= {
+        rule.argument: str(rule.classes - 1) for rule in LIBRARY[name].rules if rule.classes
+    }
     # the Gini coefficient divides by the mean, which must be told from zero
     low = "0" if name == "gini_coefficient" else str(LOW / 2)
     fields = [
@@ -138,8 +140,13 @@ def run_and_check(study: Study, tables, label: str) -> Simulated:
         bounds,
         run.attempt.sizes.sets,
     )
-    # without noise, its interval is the value
-    assert report.estimate == report.noise_low == report.noise_high == value.value
+    # without noise, its interval is the value; an end of the statistic's range is rounded apart
+    assert report.estimate == value.value
+    if value.value is None:
+        assert report.noise_low is report.noise_high is None
+    else:
+        ends = [report.noise_low, report.noise_high]
+        assert ends == pytest.approx(2 * [value.value], rel=1e-12, abs=0)
     assert report.note == value.note
     check_cost(run)
     return run
