@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ from tests.support.signed import signed, signed_members
 from tests.support.studies import KENDALL, Entropy, make_members, make_study
 from umpc.dealer import server
 from umpc.errors import RemoteProtocolError
-from umpc.proto import frame_codec, member_codec
+from umpc.proto import frame_codec, member_codec, pieces
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import AUTHORITY
 from umpc.study.attempt import commit
@@ -134,8 +134,12 @@ def by_name(monkeypatch) -> None:
 def asking(here: server.DealerServer, name: str, request: pb.DealRequest) -> asyncio.Task[int]:
     """A node that asks for its material and counts the frames."""
 
+    async def asked() -> AsyncIterator[pb.DealRequest]:
+        for piece in pieces.cut(request):
+            yield piece
+
     async def frames() -> int:
-        sent = [frame async for frame in here.Deal(request, Caller(name))]
+        sent = [frame async for frame in here.Deal(asked(), Caller(name))]
         return sum(len(frame_codec.decode_frames(frame)) for frame in sent)
 
     return asyncio.create_task(frames())
