@@ -18,7 +18,7 @@ from bench.simulated_study import Simulated, megabytes, study_of
 from bench.table import show
 from bench.work import Work, measure
 
-NODES = (1_000, 10_000)
+NODES = (256, 1_024)
 RECORDS = (1, 10, 100)
 """Records of each node."""
 REAL = (4, 16, 64)
