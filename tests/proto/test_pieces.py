@@ -11,12 +11,13 @@ from umpc.errors import EncodingError, RangeError
 from umpc.proto import codec, member_codec, pieces
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
+from umpc.study.frames import MAX_PAYLOAD, Frame
 from umpc.study.sizes import MAX_MEMBERS
 
 BYTES = pieces.PIECE_BYTES
 LARGE = m.Begin(
-    tuple(bytes([number % 251]) * 32 for number in range(12_000)),
-    tuple(bytes([number % 249]) * 64 for number in range(12_000)),
+    tuple(bytes([number % 251]) * 32 for number in range(24_000)),
+    tuple(bytes([number % 249]) * 64 for number in range(24_000)),
 )
 """Openings and signatures of more nodes than a study may have."""
 
@@ -39,8 +40,13 @@ def test_a_small_message_goes_as_it_is_and_a_large_one_in_pieces():
     assert read(sent) == codec.encode_coordinator(LARGE) and read([]) is None
 
 
+def test_the_largest_frame_goes_as_it_is():
+    frame = Frame("total", (), 2**32 - 1, MAX_PAYLOAD, 8, bytes(MAX_PAYLOAD), 2**32 - 1)
+    assert len(list(pieces.cut(codec.encode_coordinator(m.Part(frame))))) == 1
+
+
 def test_a_request_to_the_dealer_goes_by_the_same_means():
-    signatures = (bytes(64),) * 9000
+    signatures = (bytes(64),) * 20_000
     whole = member_codec.deal_request(b"{}", (), (), signatures)
     first, *others = sent = list(pieces.cut(whole))
     assert len(others) == 1 and first.HasField("piece") and not first.signatures

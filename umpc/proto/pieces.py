@@ -13,9 +13,12 @@ from typing import TypeVar
 from umpc.errors import EncodingError, RangeError
 from umpc.proto.checks import parse
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study.frames import MAX_PAYLOAD
 
-PIECE_BYTES = 1 << 19
-"""The largest message that goes as it is, and the bytes of a piece."""
+PIECE_BYTES = MAX_PAYLOAD
+"""The bytes of a piece, and of the largest frame."""
+WHOLE_BYTES = MAX_PAYLOAD + 1024
+"""The largest message that goes as it is: any frame, with the fields before its payload."""
 MOST_BYTES = 1 << 23
 """The largest message. Members of 1,024 nodes with the largest certificates take 5 MB."""
 
@@ -25,7 +28,7 @@ Whole = TypeVar("Whole", pb.CoordinatorMessage, pb.DealRequest)
 def cut(message: Whole) -> Iterator[Whole]:
     """The messages that carry this one, in order. Raises: RangeError where it is too large."""
     size = message.ByteSize()
-    if size <= PIECE_BYTES:
+    if size <= WHOLE_BYTES:
         yield message
         return
     if size > MOST_BYTES:
