@@ -69,7 +69,8 @@ def test_nodes_keep_what_they_hold_once_a_release_was_asked_for(lost_in):
     """From then on some node may have charged, and the others must be able to finish."""
 
     class Answers(Link):
-        async def ask(self, step, message, kinds, seconds):
+        async def ask(self, step, told, kinds, seconds):
+            message = codec.decode_coordinator(*told)
             if isinstance(message, lost_in):
                 raise PeerLost(f"{self.node.name} is gone", culprit=self.node.name, step=step)
             return m.Ready((), 0, 1) if step == "evaluate" else self._said[type(message)][0]

@@ -234,3 +234,18 @@ def test_a_node_that_is_missing_is_named_before_the_others_give_up(monkeypatch):
         assert [error.blame["umpc-culprit"] for error in found] == ["node-1"] * 2
 
     asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("by_name")
+@pytest.mark.parametrize("came", [[], [pb.DealRequest(piece=pb.Piece(data=b"a", left=2))]])
+def test_a_node_whose_request_ends_early_is_named(came):
+    async def asked() -> AsyncIterator[pb.DealRequest]:
+        for piece in came:
+            yield piece
+
+    async def scenario() -> None:
+        with pytest.raises(Refused) as caught:
+            await anext(dealer().Deal(asked(), Caller("node-1")))
+        assert caught.value.blame["umpc-culprit"] == "node-1"
+
+    asyncio.run(scenario())

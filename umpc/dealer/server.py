@@ -106,7 +106,9 @@ class DealerServer(rpc.DealerServicer):
         except UmpcError as error:
             log.warning("%s gets no material: %s: %s", caller, type(error).__name__, error.message)
             if run is None:
+                refusal = refusal_of(error, caller)
                 self._end_without(caller, study, error)
+                await context.abort(*refusal)
             await context.abort(*status_of(error), blame_of(error))
         finally:
             if run is not None and not complete:
