@@ -56,11 +56,9 @@ def measure(
     *,
     hub: bool,
     backend: str,
-    members_checked: int = 0,
 ) -> list[list[str]]:
     """Run studies over one deployment, and return a line for each."""
     rows = []
-    tree = {"members_checked": members_checked} if members_checked else {}
     begun = time.perf_counter()
     with (
         fork_server() as popen,
@@ -69,7 +67,7 @@ def measure(
         started = time.perf_counter() - begun
         for _ in range(runs):
             before = here.processor_seconds()
-            report = here.study(**FACTS, backend=backend, **tree)
+            report = here.study(**FACTS, backend=backend)
             spent = {name: now - before[name] for name, now in here.processor_seconds().items()}
             process = here.served["hub"].process.pid if hub else 0
             rows.append(
@@ -98,9 +96,6 @@ def main() -> None:
     parser.add_argument("--backend", default="shared", choices=("shared", "grid"))
     parser.add_argument("--busy", type=int, default=0, help="Processes that compute without end.")
     parser.add_argument("--within", type=float, default=8, help="Seconds that a run may take.")
-    parser.add_argument(
-        "--members-checked", type=int, default=0, help="Members in a hash tree; each draws so many."
-    )
     given = parser.parse_args()
     rows = []
     with busy_processes(given.busy):
@@ -109,7 +104,6 @@ def main() -> None:
                 *(given.nodes, given.records, given.runs, given.within),
                 hub=hub,
                 backend=given.backend,
-                members_checked=given.members_checked,
             )
     late = sum(row[-1] == "no" for row in rows)
     print(f"{len(rows) - late} of {len(rows)} runs took at most {given.within:g} s")

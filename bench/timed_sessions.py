@@ -233,7 +233,7 @@ class Session:
             assert dealer is not None
             line = DealerLine(dealer, attempt.study)
             facts = attempt.study, attempt.members, openings, signatures
-            call = DealerCall(line, request_of(*facts, attempt.id))
+            call = DealerCall(line, request_of(*facts))
             reader = MemoryReader(dealer, call, attempt, node, chunks)
             reader.frames = self._dealt[node]
             return reader

@@ -92,24 +92,15 @@ def _join(coordinator: CoordinatorSide, nodes: Sequence[NodeSide]) -> None:
     members = () if agree is None else agree.members
     opened = [m.Opened(node.agree(members), node.sign_members()) for node in nodes]
     begin = coordinator.begin(opened)
-    prepared, looked = [], []
+    prepared = []
     for node in nodes:
-        if isinstance(begin, m.BeginInShort):
-            looked.append(node.look(begin.openings))
-            node.take_shown(coordinator.show(looked[-1], study.coordinator).members)
-            attempt = node.begin(())
-        else:
-            node.check_agreed(begin.signatures)
-            attempt = node.begin(begin.openings)
+        node.check_agreed(begin.signatures)
+        attempt = node.begin(begin.openings)
         prepared.append(m.Prepared(attempt.id, 0, signature=node.sign_attempt()))
     coordinator.check_prepared(prepared)
     evaluate = coordinator.evaluate()
-    for number, node in enumerate(nodes):
-        if isinstance(evaluate, m.EvaluateInShort):
-            shown = coordinator.show_signed(looked[number], study.coordinator)
-            node.check_prepared(shown.signatures)
-        else:
-            node.check_prepared(evaluate.signatures)
+    for node in nodes:
+        node.check_prepared(evaluate.signatures)
 
 
 def _release(node: NodeSide, transcript: Transcript) -> m.Released:

@@ -30,13 +30,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tests.attacks.lies import told
-from umpc.coordinator.links import NodeLink
+from umpc.coordinator.links import Encoded, NodeLink, encoded
 from umpc.crypto.rounds import Message
 from umpc.dealer.session import DealerSession
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import DealtPart, Shares
 from umpc.mpc.transfers.toss_plan import FACTOR, TossPlan
 from umpc.node.attempts.stream_link import StreamLink
+from umpc.proto import codec
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.study.frames import Frame, Key
@@ -255,14 +256,11 @@ class LyingLink(NodeLink):
     tale: ClassVar[Tale] = staticmethod(lambda node, message: message)
     study: ClassVar[str] = ""
 
-    async def ask(self, step: str, message: Any, *rest: Any, **named: Any) -> Any:
-        tale = type(self).tale(self.node.name, message)
-        lie = told(strategy(self.study), self.study, step, message, tale)
-        return await super().ask(step, lie, *rest, **named)
-
-    async def _say(self, message: Any) -> None:
-        tale = type(self).tale(self.node.name, message)
-        await super()._say(told(strategy(self.study), self.study, "asked", message, tale))
+    async def ask(self, step: str, message: Encoded, *rest: Any, **named: Any) -> Any:
+        honest = codec.decode_coordinator(*message)
+        tale = type(self).tale(self.node.name, honest)
+        lie = told(strategy(self.study), self.study, step, honest, tale)
+        return await super().ask(step, encoded(lie), *rest, **named)
 
 
 def lie() -> None:

@@ -21,7 +21,6 @@ from umpc.cli.open_server import end_at_signals, open_server
 from umpc.cli.own_site import OwnSite, configurations, open_site, own_identity
 from umpc.errors import UmpcError
 from umpc.logs import start_logging
-from umpc.node.hosted import HOSTED
 
 if TYPE_CHECKING:
     from umpc.cli.open_server import Server
@@ -43,7 +42,6 @@ def start_many(folder: Path, studies: int | None, level: str, style: str, leash:
         start_logging(f"nodes {folder.name}", level, style)
         sites = _open_sites(folder, ending)
         log.info("%d nodes of %s", len(sites), folder)
-        HOSTED.nodes = len(sites)
         asyncio.run(_serve_all(sites, studies, leash, ending))
 
 

@@ -19,7 +19,6 @@ from umpc.mpc.waves import in_batches, small_cells
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.sizes import Member
-from umpc.study.statements import AgreedInShort
 from umpc.ustat.hypergraph import Hypergraph, Owners
 
 
@@ -30,7 +29,7 @@ class ChunkedAttempt(Attempt, ABC):
         self,
         study: Study,
         members: Sequence[Member],
-        openings: Sequence[bytes] | AgreedInShort,
+        openings: Sequence[bytes],
     ):
         super().__init__(study, members, openings)
         self._ahead: dict[int, list[int]] = {}

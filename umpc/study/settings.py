@@ -124,11 +124,6 @@ class Settings:
         return "unchecked"
 
     @property
-    def members_checked(self) -> int:
-        """How many members a node draws and checks, in a hash tree; 0 where it checks all."""
-        return 0
-
-    @property
     def dealer(self) -> Participant | None:
         """The dealer, where there is one."""
         return None

@@ -11,7 +11,6 @@ neither.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from datetime import datetime
 from functools import lru_cache
 
@@ -81,12 +80,6 @@ class _Verifier:
     def as_of_now(self) -> Verify:
         """Return this check with the time and the list of now: it reads neither again."""
         return _Verifier(self._identity.latest(), clock())
-
-    def basis(self) -> Hashable:
-        """The authority, the revoked certificates as the folder has them now, and the minute."""
-        revoked = self._identity.latest().revoked
-        listed = None if revoked is None else (revoked.number, frozenset(revoked.serials))
-        return self._identity.ca_pem, listed, clock().replace(second=0, microsecond=0)
 
 
 def verifier_of_members(identity: Identity) -> Verify:

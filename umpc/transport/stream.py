@@ -148,11 +148,9 @@ class RpcStream(Generic[Request, Reply]):
             call.lasts = self._kept is not None
         source = self._end_of(call)
         beats = self._beats and not self.is_through_hub  # a hub's session has its own
-        decode = self._decode
         if self._lease is not None and beats:
             self._heart = StreamHeart(self.channel, self._address, self._given_up)
-            decode = self._heard
-        self._reader = StreamReader(source, decode, self._ahead, self._reason, self._lost)
+        self._reader = StreamReader(source, self._decode, self._ahead, self._reason, self._lost)
         self._writer = StreamWriter(call, source, self._reader, self._heart)
 
     def _end_of(self, call: Call[Request, Any]) -> Any:
@@ -203,12 +201,6 @@ class RpcStream(Generic[Request, Reply]):
         reader = self._begun
         reader.feed(sink, takes)
         return reader
-
-    def _heard(self, message: Any) -> Reply:
-        """Decode a message beside which this side beats, or will beat."""
-        if self._heart is not None:
-            self._heart.came(message)
-        return self._decode(message)
 
     @property
     def _begun(self) -> StreamReader[Reply]:

@@ -26,7 +26,7 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.failpoints import failpoint
-from umpc.proto import frame_codec, member_codec
+from umpc.proto import frame_codec, member_codec, pieces
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.registry import attempt_of, decode_study, load_all
@@ -125,16 +125,23 @@ class ShufflerServer(rpc.ShufflerServicer):
 
     async def _introduced(self, caller: str, context: DeliverContext) -> Attempt:
         """Return the attempt for which a node wants to deliver."""
+
+        async def begun() -> pb.DealRequest | None:
+            came = await read(context)
+            if came is None or came.WhichOneof("body") != "begin":
+                return None
+            return came.begin
+
         try:
             async with time_limit(HELLO_SECONDS):
-                request = await read(context)
+                request = await pieces.joined(begun)
         except TimeoutError as error:
             raise StepTimeout(
                 f"{caller} called and did not say for which attempt", culprit=caller
             ) from error
-        if request is None or request.WhichOneof("body") != "begin":
+        if request is None:
             raise RemoteProtocolError(f"{caller} did not begin with an attempt", culprit=caller)
-        return await asyncio.to_thread(self._attempt_of, request.begin, caller)
+        return await asyncio.to_thread(self._attempt_of, request, caller)
 
     def _attempt_of(self, request: pb.DealRequest, caller: str) -> Attempt:
         """Derive the attempt from its parts, as every node of it does.

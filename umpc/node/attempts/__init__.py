@@ -5,8 +5,6 @@
 | `study_run.py` | one study: its proposal, and what is done about it |
 | `attempt_steps.py` | the steps of an attempt, with the ledger between them |
 | `coordinator_stream.py` | the messages with the study's coordinator |
-| `named_messages.py` | the coordinators' large messages, once for all nodes of the process |
-| `looking.py` | the looks at members in a hash tree, and the whole attempt for the dealer |
 | `attempt_runner.py` | the course of an attempt: links, material and rounds |
 | `mesh_preparation.py` | all that a node with peers does before the data |
 | `site.py` | what a run needs of its process |

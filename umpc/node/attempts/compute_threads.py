@@ -4,9 +4,6 @@ A thread that ends leaves memory behind: FLINT keeps caches for each thread, and
 when the thread ends. So threads are kept. There are as many as runs that ever computed at the same
 time, and at most MOST_THREADS: more runs share a thread, and each still computes one step at a
 time and in order.
-
-Where one process runs many nodes, those of one study share a thread. So the first one does the
-public work, and all others find its results (`umpc/study/remembered.py`).
 """
 
 from __future__ import annotations
