@@ -13,7 +13,6 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from umpc_papers.bell_2pc.pair_noise import Shift
 
 from bench.figures.draws import bits_of, seed_of
 from bench.figures.figure import Point
@@ -26,6 +25,7 @@ from bench.figures.store import Store
 from bench.figures.sweep import sweep
 from bench.harness import BANK
 from umpc.dp.exact_sampling import ShakeStream, respond, truth_threshold
+from umpc.mpc.garbled.pair_noise import Shift
 from umpc_papers.local.bell_auc import BellAuc
 
 ALPHA = 1e-5

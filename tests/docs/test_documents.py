@@ -73,7 +73,8 @@ def test_every_link_leads_somewhere(name):
             assert anchor in anchors(path), f"{name} links to {target}, a heading that is not there"
 
 
-PATH = re.compile(r"(?<![\w./-])((?:umpc|umpc_papers|spec|tests|bench|docs|native|deploy)/[\w./-]*\w/?)(?![\w*<…])")
+FOLDERS = "umpc|umpc_papers|spec|tests|bench|docs|native|deploy"
+PATH = re.compile(rf"(?<![\w./-])((?:{FOLDERS})/[\w./-]*\w/?)(?![\w*<…])")
 
 
 def exists(path: str) -> bool:

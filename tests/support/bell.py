@@ -9,7 +9,6 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy import stats
-from umpc_papers.bell_2pc.pair_noise import PairNoise
 
 from tests.support.garbled import garbled_study, without_points
 from tests.support.protocols import noise_of
@@ -17,6 +16,7 @@ from tests.support.studies import Columns, by_class
 from umpc.crypto.prg import Stream, derive, digest
 from umpc.crypto.rounds import Message, Protocol, silence
 from umpc.dp import committee
+from umpc.mpc.garbled.pair_noise import PairNoise
 from umpc.mpc.transfers.correlated_ot import Blocks
 from umpc.mpc.transfers.message_shapes import extend_shape, set_up_shapes
 from umpc.simulation import Simulated

@@ -8,15 +8,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from umpc_papers.bell_2pc.pair_noise import (
-    NOBODYS,
-    AddedCoins,
-    PairNoise,
-    Shift,
-    apply_all,
-    below,
-    words_of,
-)
 
 from tests.support.bell import all_numbers
 from tests.support.mpc_studies import make_schema
@@ -25,6 +16,15 @@ from umpc.dp.committee import CommitteeLaplace
 from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder
 from umpc.mpc.garbled.circuits import InputBit, evaluate_circuit
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
+from umpc.mpc.garbled.pair_noise import (
+    NOBODYS,
+    AddedCoins,
+    PairNoise,
+    Shift,
+    apply_all,
+    below,
+    words_of,
+)
 from umpc.mpc.garbled.pieces import input_values
 from umpc.ustat.kernel import Kernel
 from umpc_papers.bell_2pc.pair_mechanisms import BITS, MOST_VALUES, PairResponse

@@ -27,8 +27,6 @@ from dataclasses import replace
 from fractions import Fraction
 from math import floor
 
-from umpc_papers.bell_2pc.pair_noise import PairNoise, noisy
-
 from umpc.crypto.ring import RINGS
 from umpc.mpc.garbled.bit_sum_gates import BitSumGates
 from umpc.mpc.garbled.bit_sums import (
@@ -43,6 +41,7 @@ from umpc.mpc.garbled.bit_sums import (
 from umpc.mpc.garbled.circuit_builder import FALSE, WireLiteral
 from umpc.mpc.garbled.circuits import Circuit, InputBit
 from umpc.mpc.garbled.outputs import LABEL_BITS, outputs_of
+from umpc.mpc.garbled.pair_noise import PairNoise, noisy
 from umpc.ustat.expression import Expression, Interpreter, interpret
 from umpc.ustat.schema import Schema
 

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol
 
-from umpc_papers.bell_2pc.pair_noise import NOBODYS, PairNoise
-
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Message, silence
 from umpc.errors import KernelError
@@ -28,6 +26,7 @@ from umpc.mpc.garbled.circuits import Circuit, InputBit
 from umpc.mpc.garbled.garbling import EDGES, garbled_bits
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.mpc.garbled.outputs import LABEL_BITS
+from umpc.mpc.garbled.pair_noise import NOBODYS, PairNoise
 from umpc.mpc.garbled.piece_tables import table_bits
 from umpc.mpc.garbled.pieces import PIECES, LookedUp, carried_bits, pieces_of
 from umpc.mpc.transfers.message_shapes import BLOCK_BITS, FOLD, extend_shape, extension_bytes
