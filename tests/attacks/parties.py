@@ -35,7 +35,7 @@ from umpc.crypto.rounds import Message
 from umpc.dealer.session import DealerSession
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import DealtPart, Shares
-from umpc.node.attempts.stream_link import StreamLink
+from umpc.node.attempts.peers import PeerLink
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.study.frames import Frame, Key
@@ -136,7 +136,7 @@ def flipping_all(study: str, mesh: Any) -> Any:
             return stop.value
 
 
-class ReplayingLink(StreamLink):
+class ReplayingLink(PeerLink):
     """A link that remembers what it sent, and sends it again in the study `replay`."""
 
     former: ClassVar[dict[tuple[str, Key], Frame]] = {}
@@ -249,7 +249,7 @@ def lie() -> None:
 
     # `node.py` compares a node's class with UMpcNode, so that name must keep its meaning.
     UMpc.node = lambda self, *given: LyingNode(*given)  # type: ignore[method-assign]
-    links.StreamLink = ReplayingLink  # type: ignore[misc]
+    links.PeerLink = ReplayingLink  # type: ignore[misc]
     dealer.DealerSession = LyingDealer  # type: ignore[misc]
     shuffler.ShufflerSession = LyingShuffler  # type: ignore[misc]
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umpc.errors import EncodingError
-from umpc.node.attempts.named_messages import NamedMessages
-from umpc.proto import codec
+from umpc.proto import codec, named_messages
 from umpc.proto.frame_codec import encode_part
 from umpc.proto.large_parts import (
     FROM_NODE,
@@ -155,7 +154,8 @@ def test_a_large_part_where_a_piece_is_due_is_refused():
 
     named = pb.Named(digest=bytes(32), size=1 << 20)
     with pytest.raises(EncodingError, match="a piece of 1 to"):
-        asyncio.run(NamedMessages().take("coordinator", named, read, write))
+        first = pb.CoordinatorMessage(named=named)
+        asyncio.run(named_messages.received(first, read, write))
 
 
 def test_nothing_of_a_payload_is_shown():

@@ -1,15 +1,13 @@
-"""Large messages of a coordinator: named, wanted once for all nodes of a process, and checked."""
+"""Large messages of a coordinator: named, wanted, and checked."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
 from umpc.errors import EncodingError
-from umpc.node.attempts.named_messages import NamedMessages
 from umpc.proto import codec, named_messages
 from umpc.proto.member_codec import LARGE_BYTES, PIECE_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -49,46 +47,24 @@ def test_a_small_message_goes_as_it_is_and_a_large_one_by_its_name():
     assert part == m.Drop()
 
 
-def test_a_process_fetches_a_message_once_for_all_its_nodes():
-    async def scenario() -> None:
-        named, pieces = wire(LARGE)
-        here = NamedMessages()
-        streams = [Stream(pieces) for _ in range(3)]
-        take = [here.take("coordinator", named, each.read, each.write) for each in streams]
-        found = await asyncio.gather(*take)
-        assert found[0] == LARGE and all(each is found[0] for each in found)
-        assert [each.wanted for each in streams] == [1, 0, 0]
-        # Another coordinator that knows the name gets nothing by it.
-        other = Stream(pieces)
-        assert await here.take("other", named, other.read, other.write) == LARGE
-        assert other.wanted == 1
-
-    asyncio.run(scenario())
+def received(named: pb.Named, stream: Stream) -> m.CoordinatorMessage:
+    came = pb.CoordinatorMessage(named=named)
+    return asyncio.run(named_messages.received(came, stream.read, stream.write))
 
 
-def test_the_next_node_fetches_if_the_first_one_loses_its_stream():
-    async def scenario() -> None:
-        named, pieces = wire(LARGE)
-        here = NamedMessages()
-        lost, whole = Stream([]), Stream(pieces)
-        first = asyncio.create_task(here.take("coordinator", named, lost.read, lost.write))
-        second = asyncio.create_task(here.take("coordinator", named, whole.read, whole.write))
-        with pytest.raises(EncodingError, match="ended before all pieces"):
-            await first
-        assert await second == LARGE and whole.wanted == 1
-
-    asyncio.run(scenario())
+def test_a_node_wants_a_named_message_and_takes_others_as_they_came():
+    named, pieces = wire(LARGE)
+    stream = Stream(pieces)
+    assert received(named, stream) == LARGE and stream.wanted == 1
+    small = codec.encode_coordinator(m.Drop())
+    found = asyncio.run(named_messages.received(small, stream.read, stream.write))
+    assert found == m.Drop() and stream.wanted == 1
 
 
-def test_messages_that_came_whole_are_decoded_once():
-    here = NamedMessages()
-    begin = m.Begin((bytes(32), b"1" * 32), (bytes(64),) * 2)
-    first, again = (here.decode("coordinator", codec.encode_coordinator(begin)) for _ in range(2))
-    assert first == begin and first is again
-    other = here.decode("coordinator", codec.encode_coordinator(replace(begin, openings=())))
-    assert other.openings == () and here.decode("coordinator", pb.CoordinatorMessage(
-        drop=pb.Drop()
-    )) == m.Drop()  # fmt: skip
+def test_a_stream_that_ends_within_a_message_is_an_error():
+    named, pieces = wire(LARGE)
+    with pytest.raises(EncodingError, match="ended before all pieces"):
+        received(named, Stream(pieces[:-1]))
 
 
 @pytest.mark.parametrize("lie", ["digest", "size", "bytes", "more", "kind", "too large"])
@@ -114,4 +90,4 @@ def test_a_coordinator_that_sends_something_else_is_refused(lie):
     pieces = [body[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES)]
     stream = Stream([pb.CoordinatorMessage(piece=piece) for piece in pieces])
     with pytest.raises(EncodingError, match=expected.get(lie, "a piece of 1 to")):
-        asyncio.run(NamedMessages().take("coordinator", named, stream.read, stream.write))
+        received(named, stream)

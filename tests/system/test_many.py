@@ -42,7 +42,7 @@ def hosted(tmp_path) -> Iterator[Lab]:
 
 
 def test_nodes_of_one_process_run_a_study_as_nodes_of_their_own(hosted):
-    """The second study has its members in a hash tree: hosts take the lists, node-7 the roots."""
+    """The second study has its members in a hash tree."""
     processes = {served.process.pid for served in hosted.served.values()}
     assert len(processes) == 4 and len({each.address for each in hosted.served.values()}) == 8
     facts = {

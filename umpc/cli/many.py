@@ -2,8 +2,7 @@
 
 The nodes share the process and its event loop. Each has its own certificate, address, ledger,
 policy and audit trail, and neither a peer nor a coordinator can tell it from a node that runs
-alone. Nodes of one process reach each other as all others do, over links. Behind a hub these links
-stay inside the process.
+alone. Nodes of one process reach each other as all others do, over links.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from umpc.cli.open_server import end_at_signals, open_server
 from umpc.cli.own_site import OwnSite, configurations, open_site, own_identity
 from umpc.errors import UmpcError
 from umpc.logs import start_logging
-from umpc.node.hosted import HOSTED
 
 if TYPE_CHECKING:
     from umpc.cli.open_server import Server
@@ -43,7 +41,6 @@ def start_many(folder: Path, studies: int | None, level: str, style: str, leash:
         start_logging(f"nodes {folder.name}", level, style)
         sites = _open_sites(folder, ending)
         log.info("%d nodes of %s", len(sites), folder)
-        HOSTED.nodes = len(sites)
         asyncio.run(_serve_all(sites, studies, leash, ending))
 
 
@@ -74,9 +71,7 @@ async def _serve_all(
         def add(server: Server, site: OwnSite = site) -> None:
             site.add_to(server, counted.ended, ending)
 
-        server, health, address = await open_server(
-            site.identity, site.place, ALLOWED, add, inside=True
-        )
+        server, health, address = await open_server(site.identity, site.place, ALLOWED, add)
         servers.append((server, health))
         lines.append(f"ready: node {site.identity.name} on {address}")
     watch = asyncio.create_task(_keep_watch([site.identity for site in sites]))

@@ -3,7 +3,6 @@
 | file | what it is |
 |---|---|
 | `server.py` | the gRPC server: access control, and the end of a study with its stream |
-| `hosted.py` | how many nodes this process runs |
 | `public_errors.py` | errors of a node as others may read them |
 | `admission.py` | the admission of a study: the rules as they are now, the approval, the records |
 | `run_watch.py` | the observer of one study, for traces |

@@ -32,7 +32,6 @@ from umpc.errors import (
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.node.approvals import Approvals
-from umpc.node.attempts.agreed_links import AgreedLinks
 from umpc.node.attempts.links import Links
 from umpc.node.attempts.material import (
     DealerCall,
@@ -41,7 +40,6 @@ from umpc.node.attempts.material import (
     MaterialReader,
     request_of,
 )
-from umpc.node.attempts.named_messages import NAMED_MESSAGES
 from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.site import Site
 from umpc.node.attempts.spool import Spool
@@ -52,7 +50,7 @@ from umpc.node.datasets import Dataset, Datasets
 from umpc.node.policy import Policy
 from umpc.node.public_errors import public_error
 from umpc.node.run_watch import RunWatch, Unwatched
-from umpc.proto import codec
+from umpc.proto import codec, named_messages
 from umpc.proto.large_parts import ToCoordinator
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
@@ -127,7 +125,6 @@ class NodeServer(rpc.NodeServicer):
             load=admission.load,
             permit=admission.permit,
             permit_delta=admission.permit_delta,
-            agreed=AgreedLinks(self.identity),
             dial=self.links.dial,
             await_link=self.links.wait_for,
             open_material=self._open_material,
@@ -175,9 +172,7 @@ class NodeServer(rpc.NodeServicer):
             message = await read(context)
             if message is None:
                 raise StudyAborted(f"{coordinator} ended the study", culprit=coordinator)
-            return await NAMED_MESSAGES.received(
-                coordinator, message, lambda: read(context), context.write
-            )
+            return await named_messages.received(message, lambda: read(context), context.write)
 
         async def send(message: m.NodeMessage) -> None:
             try:

@@ -1,22 +1,17 @@
 """Large messages of a coordinator that go to all nodes alike: named first, sent where wanted.
 
-Members, openings and signatures of N nodes go to N nodes. A process that runs many nodes takes such
-a message once: the coordinator sends its SHA-256 and its size, and a node asks for the bytes only
-if its process does not have them. Nobody but the coordinator that named a message gets at it by its
-name, and a message of other bytes is refused.
+Members, openings and signatures of N nodes go to N nodes, in pieces that a stream takes. The
+coordinator sends the message's SHA-256 and its size first, and a node refuses other bytes.
 
     coordinator                          node
     Named(digest, size)         -->
-                                <--      Want(digest), unless the process has the message
+                                <--      Want(digest)
     piece, piece, ...           -->
-
-Where members are in a hash tree, a message in short comes in place of `Named`, and names the whole
-one. A node that runs alone goes on without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -112,3 +107,27 @@ class Assembly:
         if not isinstance(message, COMMON):
             raise EncodingError(f"a {type(message).__name__} was named, which goes to one node")
         return message
+
+
+async def received(
+    message: pb.CoordinatorMessage,
+    read: Callable[[], Awaitable[pb.CoordinatorMessage | None]],
+    write: Callable[[pb.NodeMessage], Awaitable[None]],
+) -> m.CoordinatorMessage:
+    """Return the message that came, or the one that it names.
+
+    Args: read, write: the stream to the coordinator, at this node.
+
+    Raises: EncodingError, and what the stream raises.
+    """
+    if message.WhichOneof("body") != "named":
+        return codec.decode_coordinator(message)
+    pieces = Assembly(message.named)
+    await write(pb.NodeMessage(want=pb.Want(digest=pieces.digest)))
+    is_complete = False
+    while not is_complete:
+        piece = await read()
+        if piece is None:
+            raise EncodingError("the stream ended before all pieces of a named message had come")
+        is_complete = pieces.add(piece)
+    return pieces.message()
