@@ -76,10 +76,10 @@ def test_a_name_whose_connection_broke_is_away_until_it_returns_or_its_time_is_o
     assert not again.queue, "it is remembered without what waited for it"
     relay.expire(south)  # of its first connection, since which it was here
     relay.route(north, envelope("south"))
-    relay.expire(again)
+    assert relay.expire(again) == [north]
     relay.route(north, envelope("south"))
-    away, absent = pb.HubNotice.AWAY, pb.HubNotice.ABSENT
-    assert notices(north) == [away, absent, away, absent], "the second one was told at once"
+    away, absent, gone = pb.HubNotice.AWAY, pb.HubNotice.ABSENT, pb.HubNotice.GONE
+    assert notices(north) == [away, absent, away, gone, absent], "the second one was told at once"
     caller = seat(relay, "east", listens=False)
     relay.leave(caller, for_good=False)
     relay.leave(seat(relay, "west"), for_good=True)
@@ -95,6 +95,33 @@ def test_who_leaves_for_good_is_gone_to_those_that_it_talked_with():
     assert relay.leave(south, for_good=True) == [north]
     north.take()
     assert notices(north) == [pb.HubNotice.GONE] and notices(east) == []
+
+
+@pytest.mark.parametrize("asks", [False, True], ids=["talked before", "asked meanwhile"])
+def test_who_stays_away_for_the_grace_is_gone_by_the_hubs_clock(asks):
+    """A member's own time is longer where it shares its processor: 62 to 120 s for 30."""
+    relay = r.Relay()
+    north, caller, east = (seat(relay, name) for name in ("north", "caller", "east"))
+    if not asks:
+        relay.route(caller, envelope("north"))
+        north.take()
+    relay.leave(caller, for_good=False)
+    if asks:
+        relay.route(north, envelope("caller", 1))
+    assert notices(north) == [pb.HubNotice.ABSENT] and relay.expire(caller) == [north]
+    assert notices(north) == [pb.HubNotice.GONE] and notices(east) == []
+    assert relay.expire(caller) == [], "it is told once"
+
+
+def test_who_came_back_or_has_a_successor_is_not_gone():
+    relay = r.Relay()
+    _, south, west = (seat(relay, name) for name in ("north", "south", "west"))
+    for other in (south, west):
+        relay.route(other, envelope("north"))
+        relay.leave(other, for_good=False)
+    seat(relay, "south")
+    seat(relay, "west", 2)
+    assert relay.expire(south) == relay.expire(west) == []
 
 
 def test_a_process_that_comes_again_takes_its_own_place_and_no_other_does():

@@ -60,7 +60,7 @@ class Seat:
 
     held_up: sender → its sessions of which an envelope was dropped, the oldest one first.
     dropped: the cost of its envelopes for which there was no room, in small envelopes.
-    talked: the connected processes that it exchanged envelopes with.
+    talked: the processes that it exchanged envelopes with, or that asked for it while it was away.
     replaces: the process's former connection, if that has not ended yet.
     is_replaced: the process has a newer connection.
     """
@@ -151,6 +151,8 @@ class Relay:
         self._listeners: dict[tuple[str, str], Seat] = {}
         self._away: dict[tuple[str, str], Seat] = {}
         """Listeners whose connection broke. `expire` forgets one after the grace time."""
+        self._lost: dict[Key, Seat] = {}
+        """All processes whose connection broke, as long."""
 
     def processes_of(self, seat: Seat) -> int:
         """Return the number of connected processes of a process's member."""
@@ -186,6 +188,7 @@ class Relay:
             seat.replaces, former.is_replaced = former, True
             self.waiting -= former.waiting
         self.seats[key] = seat
+        self._lost.pop(key, None)
         if join.listens:
             self._listeners[role, name] = seat
             self._away.pop((role, name), None)
@@ -207,6 +210,8 @@ class Relay:
             del self._listeners[seat.key[:2]]
             if not for_good:
                 self._away[seat.key[:2]] = seat
+        if not for_good:
+            self._lost[seat.key] = seat
         seat.queue.clear()
         seat.held_up.clear()
         for each in self.seats.values():
@@ -218,10 +223,23 @@ class Relay:
             self._notify(other, pb.HubNotice(kind=kind, member=seat.member))
         return told
 
-    def expire(self, seat: Seat) -> None:
-        """Expect a process no longer whose connection broke: its grace time is over."""
+    def expire(self, seat: Seat) -> list[Seat]:
+        """Expect a process no longer whose connection broke: its grace time is over.
+
+        The processes that it talked with hear so from here. Their own time is longer where they
+        share a processor, and this hub said how long it waits.
+        """
         if self._away.get(seat.key[:2]) is seat:
             del self._away[seat.key[:2]]
+        if self._lost.get(seat.key) is not seat:
+            return []  # it came back since
+        del self._lost[seat.key]
+        if seat.key[:2] in self._listeners:
+            return []  # who asks for the former process is told of the new one
+        told = [other for key in seat.talked if (other := self.seats.get(key)) is not None]
+        for other in told:
+            self._notify(other, pb.HubNotice(kind=pb.HubNotice.GONE, member=seat.member))
+        return told
 
     def take(self, seat: Seat) -> pb.HubFrame | None:
         """Return the next frame for a process, or None."""
@@ -248,6 +266,9 @@ class Relay:
             return []  # left over in a former connection: the process has asked to resume since
         target, why_not = self._receiver(place)
         if target is None:
+            lost = self._lost.get(place) or self._away.get(place[:2])
+            if lost is not None:
+                lost.talked.add(sender)
             self._notify(source, pb.HubNotice(kind=why_not, member=member, session=session))
             return [source]
         size = body + FRAME_BYTES

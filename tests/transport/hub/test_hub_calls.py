@@ -364,7 +364,7 @@ def test_a_peer_or_a_hub_that_stays_away_is_lost_after_the_grace(site, monkeypat
                 await stream.write(b"x")
                 assert await stream.next("prepare") == b"x"
                 await hub.stop()
-                with pytest.raises(PeerLost, match="did not come back within 1 s") as caught:
+                with pytest.raises(PeerLost, match=r"did not come back within \d+ s") as caught:
                     await stream.next("open")
                 assert caught.value.culprit == "relay"
                 await hub.start()

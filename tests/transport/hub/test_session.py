@@ -135,3 +135,14 @@ def test_a_session_takes_another_turn_only_if_it_has_more_to_send():
         assert made.pull() is not None and made.has_more, "it may leave once all has arrived"
 
     asyncio.run(scenario())
+
+
+def test_a_peer_that_is_missed_is_told_with_the_seconds_that_passed_on_a_busy_machine_too():
+    """A second counts as a quarter there."""
+
+    async def scenario():
+        busy = session()
+        assert not lives_through(busy, 5 * GRACE, absent=True, counted=0.25)
+        assert f"did not come back within {4 * GRACE + 1} s" in busy.failure.message
+
+    asyncio.run(scenario())

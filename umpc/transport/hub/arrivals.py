@@ -173,6 +173,8 @@ class Arrivals:
             words = f"{peer} is not connected to hub {hub!r}: start it there, or check its name"
             session.may_return = kind == pb.HubNotice.AWAY
             session.fail(PeerUnavailable(words, culprit=peer.name), tell=False)
+        elif kind == pb.HubNotice.GONE and session.away:
+            session.fail(session.lost(), tell=False)  # the hub's grace for it is over
         elif kind == pb.HubNotice.GONE:
             words = f"{peer.name} went away: it left hub {hub!r}; see that it runs"
             session.fail(PeerLost(words, culprit=peer.name), tell=False)

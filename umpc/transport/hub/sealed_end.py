@@ -90,6 +90,8 @@ class SealedEnd(ABC):
         self._repeats = 0
         """Repetitions of an opening, question or probe without any answer."""
         self._quiet = 0.0
+        self.away = 0.0
+        """Seconds for which the peer or the hub is missed, also those that do not count."""
         self._owing = 0.0
 
     @property
@@ -216,7 +218,7 @@ class SealedEnd(ABC):
             return  # the answer to the opening was lost; the opening is sent again
         try:
             plain = self._seal.open(envelope.kind, envelope.number, envelope.body)
-            self._quiet = 0.0
+            self._quiet = self.away = 0.0
             self._repeats = 0
             record = self._numbering.take(plain)
             if record is not None:
@@ -257,6 +259,7 @@ class SealedEnd(ABC):
         # A peer that is connected may be slow. The hub says which one is not, at each question.
         if self.is_absent or not self._link.is_up or counts:
             self._quiet += seconds if absent is None else absent
+            self.away += seconds
         if self._numbering.is_asking:
             # Nothing else leaves before the answer to a question.
             if self._is_due(seconds, ASK_SECONDS, MOST_ASK_SECONDS):
@@ -267,7 +270,7 @@ class SealedEnd(ABC):
             self._numbering.probe()
             self._ready()
         if self._quiet > limit:
-            self.fail(self._lost())
+            self.fail(self.lost())
 
     def _acknowledge(self, seconds: float) -> None:
         """Acknowledge what came a while ago."""
@@ -289,17 +292,18 @@ class SealedEnd(ABC):
         self._repeats += 1
         return True
 
-    def _lost(self) -> PeerLost:
-        hub, grace = self.parties.hub, self._link.grace
+    def lost(self) -> PeerLost:
+        """The failure of an end whose peer or hub is missed, with the seconds that it waited."""
+        hub, waited = self.parties.hub, f"{self.away:.0f} s"
         if not self._link.is_up:
             return PeerLost(
-                f"the connection to hub {hub!r} broke and did not come back within {grace:g} s; "
+                f"the connection to hub {hub!r} broke and did not come back within {waited}; "
                 "see that the hub runs, then run the study again",
                 culprit=hub,
             )
         return PeerLost(
             f"{self.other.name} went away: its connection to hub {hub!r} broke and did not come "
-            f"back within {grace:g} s; see that it runs, then run the study again",
+            f"back within {waited}; see that it runs, then run the study again",
             culprit=self.other.name,
         )
 

@@ -220,7 +220,7 @@ class Session(SealedEnd):
         self._acknowledge(seconds)
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
-            self._quiet = self._waited = 0.0
+            self._quiet = self.away = self._waited = 0.0
             return
         limit = self._link.grace if has_begun else IDLE_SECONDS
         self._await(seconds, absent, limit=limit, counts=not has_begun)
