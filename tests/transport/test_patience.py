@@ -106,7 +106,7 @@ def test_what_others_cancel_is_no_limit():
 
 
 def test_a_sleep_counts_no_seconds_by_which_this_process_was_late():
-    """What a peer has said meanwhile may wait to be read."""
+    """A word of the peer may wait meanwhile to be read."""
 
     async def scenario() -> None:
         asyncio.get_running_loop().call_later(0.01, time.sleep, 0.2)

@@ -36,7 +36,7 @@ PULSE_SECONDS = 5
 SILENT_SECONDS = 20
 """Seconds without a sign of life, after which a process counts as disconnected."""
 
-GATHER_SECONDS, GATHER_EACH = 0.005, 0.0001
+GATHER_SECONDS, GATHER_EACH = 0.01, 0.0002
 """The hub waits so long before it writes to a process, at most, and for each one connected: what
 comes meanwhile joins the message, which costs hub and process more than all the envelopes in it."""
 FEW_BYTES = 1 << 14
