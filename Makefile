@@ -113,7 +113,7 @@ audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) 
 crash: $(VENV)/.dev  ## kill processes at 200 moments after the first charge, and finish each study
 	$(BIN)/python -m tests.system.crash --moments 200
 
-bench: $(VENV)/.dev  ## print every figure next to its target
+bench: $(VENV)/.dev  ## print what a user waits for, next to its target
 	$(BIN)/python -m bench
 
 # SPU=PYTHON: a Python that has SPU, whose figures are then printed, too.
@@ -123,9 +123,10 @@ peers: $(VENV)/.dev  ## print umpc's figures on a job that other systems can run
 pictures: $(VENV)/.bench  ## draw what jobs take as they grow, into bench/pictures
 	$(BIN)/python -m bench.scaling
 
-# DIABETES=FILE and TRIPADVISOR=FILE: the papers' own data (bench/README.md says in which format).
+# BANK=FILE, HEART=FILE, DIABETES=FILE, TRIPADVISOR=FILE: the tables (bench/README.md says which).
 figures: $(VENV)/.bench  ## measure the papers' figures and tables, into bench/pictures/papers; resumes if interrupted
-	$(BIN)/python -m bench.figures $(if $(DIABETES),--data 'diabetes=$(DIABETES)') \
+	$(BIN)/python -m bench.figures $(if $(BANK),--data 'bank=$(BANK)') \
+	  $(if $(HEART),--data 'heart=$(HEART)') $(if $(DIABETES),--data 'diabetes=$(DIABETES)') \
 	  $(if $(TRIPADVISOR),--data 'tripadvisor=$(TRIPADVISOR)')
 
 profile: $(VENV)/.demo  ## show where the time of a complete job goes, by process and kind of work, and by step

@@ -1,33 +1,22 @@
-"""Measurements, printed and never asserted. `make bench` ends with every target in one table.
+"""Measurements, printed and never asserted. `make bench` prints what a user waits for.
 
 | file | what it measures |
 |---|---|
-| `__main__.py` | `python -m bench`: all parts, or some |
+| `__main__.py` | `python -m bench`: the targets, or named parts |
 | `gates.py` | sign gates: evaluation and key generation, as a share of the AES limit |
-| `command.py` | what a user of `umpc study run` waits for |
-| `comparisons.py` | comparisons by tables, as chunks make them, beside the AES limit of keys |
-| `cores.py` | chunks and a whole study on one core and on two |
 | `oblivious.py` | oblivious transfers a second and core |
 | `coins.py` | a committee's noise: coins from transfers beside dealt ones |
 | `garbling.py` | garbled AND gates a second and core |
-| `pieces.py` | garbled edges as studies run them: tables, transfers and gates, beside AES |
-| `chained.py` | studies without a dealer one after the other, unchecked and checked |
-| `bank.py` | the bank study over real processes: on demand, prepared, and without a dealer |
-| `complete.py` | all pairs of the bank data: the exact sum, and the error at ε = 1 |
 | `grid.py` | all pairs by the grid, beside sampled pairs |
 | `large.py` | tables of millions of records, and their sum in the clear |
-| `million.py` | a million records: a first study, and warm ones |
 | `rates.py` | the rates by which `backend = "auto"` chooses |
-| `targets.py` | small studies, in milliseconds beside their targets |
-| `garbled_targets.py` | the part of it without a dealer, and bytes an edge |
-| `unpooled.py` | `umpc` that makes no channels of transfers between studies, for that part |
+| `targets.py` | `make bench`: what a user waits for, beside its target |
 | `without_dealer.py` | the grid without a dealer: bytes and seconds over cells and records |
 | `network.py` | slow lines, beside the seconds that `umpc plan` predicts |
 | `proxy.py` | a slow line in front of servers |
 | `scaling.py` | growth over the size of E, nodes and records: tables, and pictures for README.md |
 | `nodes.py` | 64 nodes |
 | `members.py` | hundreds of members with one record each, in two processes that run many nodes |
-| `short_tables.py` | short CSV files, read with and without DuckDB |
 | `simulated_study.py` | a study of pairs without its nodes: what each process sends and computes |
 | `simulated.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
 | `hub.py` | many nodes through a hub, beside direct links |

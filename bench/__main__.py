@@ -1,7 +1,8 @@
-"""`python -m bench`: every table, one after the other, and at the end all targets in one table.
+"""`python -m bench`: what a user waits for, and at the end all targets in one table.
 
-`python -m bench bank complete` runs only these parts. A job that fails does not stop the others.
-The last lines name each job that failed and the reason, and the exit code is then 1.
+`python -m bench gates network` prints the tables of other measurements, which have no targets. A
+job that fails does not stop the others. The last lines name each job that failed and the reason,
+and the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -14,19 +15,18 @@ from importlib import import_module
 from bench.jobs import Job, run_parts
 
 PARTS = (
+    "targets",
     "gates",
     "oblivious",
     "coins",
     "garbling",
-    "bank",
-    "million",
     "network",
     "scaling",
     "nodes",
-    "complete",
     "grid",
-    "targets",
 )
+USUAL = ("targets",)
+"""The parts that run when none is named."""
 
 
 def part(name: str) -> Job:
@@ -37,15 +37,15 @@ def part(name: str) -> Job:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
-        description="Print every figure beside its target. All parts take about ten minutes.",
+        description="Print what a user waits for, beside its target. It takes some minutes.",
     )
     parser.add_argument(
         "names",
         nargs="*",
         metavar="PART",
-        help=f"run only these parts of {', '.join(PARTS)}; default: all of them",
+        help=f"run these parts of {', '.join(PARTS)}; default: {', '.join(USUAL)}",
     )
-    names = parser.parse_args(arguments).names or PARTS
+    names = parser.parse_args(arguments).names or USUAL
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(PARTS)}")

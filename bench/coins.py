@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from fractions import Fraction
 from math import comb, log2
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from bench.kendall import kendall_study
 from bench.table import show
 from umpc.crypto.prg import Stream
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.transfers.toss_plan import FACTOR
 from umpc.planning.seconds import rounds_before
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
@@ -61,6 +63,31 @@ def main() -> None:
         rows.append(cut_and_choose(nodes, dealt.coins, dealt.bytes - own.bytes))
     columns = ("noise", "coins", "rounds", "bytes", "a node", "ratio", "s a node", "ratio")
     show(f"Noise drawn by a committee, {RECORDS} records a node, |E| = 2n, ε = 1", columns, rows)
+    odds = [
+        (f"{coins}", f"{read}", f"{float(odds_of_reading(coins, read)):.2g}")
+        for coins in (2, 18, 200)
+        for read in sorted({1, 2, 3, coins})
+        if read <= coins
+    ]
+    columns = ("coins", "read", "odds at most")
+    show("A member that lies in conversions, and is not noticed", columns, odds)
+
+
+def odds_of_reading(coins: int, read: int) -> Fraction:
+    """The most with which a lying member reads so many coins, or more, and nobody notices.
+
+    It lies in the conversions of some of FACTOR·coins random bits. One that is opened passes with
+    probability 1/2 at most, and coins use the others (`umpc/mpc/transfers/checked_bits.py`).
+    """
+    bits = FACTOR * coins
+    best = Fraction(0)
+    for lies in range(read, bits + 1):
+        odds = Fraction(0)
+        for used in range(read, min(lies, coins) + 1):
+            ways = comb(lies, used) * comb(bits - lies, coins - used)
+            odds += Fraction(ways, comb(bits, coins) << (lies - used))
+        best = max(best, odds)
+    return best
 
 
 KINDS = (("distributed", "transfers"), ("in_mpc", "dealt"), ("in_mpc", "transfers"))

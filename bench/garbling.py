@@ -1,7 +1,7 @@
 """Garbled AND gates a second and core, bytes an edge, and circuits of all pair statistics.
 
-The measured bytes are beside those of the formula. The first table is what studies run, with
-comparisons by pieces where both owners know their numbers (`pieces.py`).
+The measured bytes are beside those of the formula. The gates are those without pieces. Where both
+owners know their numbers, studies compare by pieces (`umpc/mpc/garbled/pieces.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from bench.limits import aes_blocks_per_second
-from bench.pieces import show_pieces
-from bench.table import Figure, show
+from bench.table import show
 from umpc.crypto.ring import RINGS
 from umpc.mpc.garbled.circuits import Circuit
 from umpc.mpc.garbled.garbling import active_labels, aes_blocks, evaluate, garble, garbled_bits
@@ -69,39 +68,25 @@ PARAMETERS = {
 }
 
 
-def main() -> list[Figure]:
-    figures = show_pieces(pieced_circuits())
+def main() -> None:
     show_rates()
     show_circuits()
-    return figures
 
 
-def pieced_circuits() -> dict[str, Circuit]:
-    """The circuits of TIMED as studies garble them: comparisons by pieces where that is possible.
-
-    The others are gates alone in studies too.
-    """
-    found = {COMPARISON: comparison(in_pieces=True)}
-    for name in TIMED:
-        if name != COMPARISON:
-            found[name] = bank_circuit(name, in_pieces=True)
-    return found
-
-
-def bank_circuit(name: str, *, in_pieces: bool = False) -> Circuit:
+def bank_circuit(name: str) -> Circuit:
     """The circuit of all sums of a pair statistic over age, balance and the label."""
     expressions = LIBRARY[name].expressions(
         [FIELDS[a] for a in LIBRARY[name].arguments], PARAMETERS.get(name, {})
     )
     units = [polynomial_of(each, BANK).unit for each in expressions]
-    return circuit_of_all(expressions, BANK, units, in_pieces=in_pieces)
+    return circuit_of_all(expressions, BANK, units)
 
 
-def comparison(*, in_pieces: bool = False) -> Circuit:
+def comparison() -> Circuit:
     """[x < y] of two numbers of 40 bits."""
     schema = Schema([FieldSchema("x", Fraction(0), Fraction((1 << 40) - 1), Fraction(1))])
     less = Less(Field(0, "x"), Field(1, "x"))
-    return circuit_of_all([less], schema, [Fraction(1)], in_pieces=in_pieces)
+    return circuit_of_all([less], schema, [Fraction(1)])
 
 
 @dataclass(frozen=True)

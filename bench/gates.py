@@ -4,7 +4,7 @@ The widths are those of an age, a balance and a 40-bit number. The limit, evalua
 take turns, so a busy machine slows all of them. The compared figures are medians of the ratios
 within one turn. Seconds are those that the processor spent on this process.
 
-Studies of more than 1,000 edges compare by tables, which `comparisons.py` measures next.
+Studies of more than 1,000 edges compare by tables (`umpc/mpc/masked/tasks.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from functools import partial
 
 import numpy as np
 
-from bench import comparisons
 from bench.limits import aes_blocks_per_second
-from bench.table import Figure, show
+from bench.table import show
 from umpc.cli.memory import tune_memory
 from umpc.crypto.prg import FixedKeyHash
 from umpc.mpc.masked import native
@@ -31,8 +30,6 @@ from umpc.mpc.masked.plan import MATERIAL_BYTES
 GATES = 1 << 16
 RUNS = 9
 LIMIT_SECONDS = 0.05
-SHARE_TARGET, RATIO_TARGET = 0.25, 1 / 3
-TARGET_WIDTHS = (18, 41)
 
 
 @dataclass(frozen=True)
@@ -63,27 +60,22 @@ class Turn:
     generated: float
 
 
-def main() -> list[Figure]:
+def main() -> None:
     tune_memory()
-    rows, figures = [], []
+    rows = []
     for way in ways():
         for width in (8, 18, 41):
             turns = [turn(way, width) for _ in range(RUNS)]
             middle = partial(_median, turns)
             share, ratio = middle(lambda t: t.share), middle(lambda t: t.generated / t.evaluated)
-            has_target = width in TARGET_WIDTHS
-            if has_target:
-                figures += _figures(f"sign gate, w = {width}, {way.name}", share, ratio)
             rows.append(
                 (
                     f"{way.name}, w = {width}",
                     f"{middle(lambda t: t.evaluated) / 1e6:.2f}",
                     f"{100 * share:.0f} %",
-                    f"≥ {100 * SHARE_TARGET:.0f} %" if has_target else "",
                     f"{100 * middle(lambda t: t.chunk_share):.0f} %",
                     f"{middle(lambda t: t.generated) / 1e6:.2f}",
                     f"{ratio:.2f}",
-                    f"≥ {RATIO_TARGET:.2f}",
                     f"{key_bytes(width)}",
                 )
             )
@@ -91,11 +83,9 @@ def main() -> list[Figure]:
         "sign gate",
         "evaluated, M/s",
         "of AES",
-        "target",
         "by chunks",
         "made, M/s",
         "made/eval.",
-        "target",
         "bytes",
     )
     limit = aes_blocks_per_second()
@@ -104,20 +94,6 @@ def main() -> list[Figure]:
         columns,
         rows,
     )
-    return figures + comparisons.main()
-
-
-def _figures(name: str, share: float, ratio: float) -> list[Figure]:
-    target = f"at least {SHARE_TARGET:.0%}"
-    return [
-        Figure(f"{name}: of the AES limit", f"{share:.0%}", target, share >= SHARE_TARGET),
-        Figure(
-            f"{name}: keys made/evaluated",
-            f"{ratio:.2f}",
-            f"at least {RATIO_TARGET:.2f}",
-            ratio >= RATIO_TARGET,
-        ),
-    ]
 
 
 def ways() -> Iterator[Way]:

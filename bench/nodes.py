@@ -12,13 +12,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from bench.harness import Site, made_up, site
-from bench.jobs import figures_of
-from bench.table import Figure, show
+from bench.table import show
 
 NODES, FEW = 64, 2
 RECORDS = (1, 100)
@@ -27,21 +24,10 @@ WATCH_SECONDS = 0.1
 FACTS = {"noise": "distributed", "edges": "2n"}
 
 
-def main() -> list[Figure]:
-    rows: list[tuple[str, ...]] = []
-    figures: list[Figure] = []
-
-    def rounds_of_many(records: int) -> list[Figure]:
-        few, row_of_few = study(FEW, NODES // FEW * records)
-        report, row = study(NODES, records)
-        rows.extend((row_of_few, row))
-        shown = f"{report['rounds']} in {report['seconds_total']:.1f} s"
-        wanted = f"{few['rounds']}, as with {FEW} nodes"
-        is_equal = report["rounds"] == few["rounds"]
-        return [Figure(f"{_name(records)}: rounds", shown, wanted, is_equal)]
-
+def main() -> None:
+    rows = []
     for records in RECORDS:
-        figures += figures_of(_name(records), partial(rounds_of_many, records))
+        rows += [study(FEW, NODES // FEW * records), study(NODES, records)]
     columns = (
         "nodes × records",
         "in all",
@@ -53,15 +39,10 @@ def main() -> list[Figure]:
         "memory",
     )
     show("Kendall, |E| = 2n; sockets, bytes, memory: the largest of all nodes", columns, rows)
-    return figures
 
 
-def _name(records: int) -> str:
-    return f"{NODES} nodes with {records} record{'s' * (records > 1)} each"
-
-
-def study(nodes: int, records: int) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Run one study, and return its report and its line of the table."""
+def study(nodes: int, records: int) -> tuple[str, ...]:
+    """Run one study, and return its line of the table."""
     with site(made_up(nodes * records), nodes) as here:
         with watched(here) as sockets:
             report = here.study(**FACTS)
@@ -69,7 +50,7 @@ def study(nodes: int, records: int) -> tuple[dict[str, Any], tuple[str, ...]]:
     seconds = [f"{report[f'seconds_{part}']:.2f} s" for part in ("total", "offline", "online")]
     most = max(sockets[name] for name in here.names)
     sent = max(report["bytes_online_by_node"])
-    row = (
+    return (
         f"{nodes} × {records}",
         *seconds,
         str(report["rounds"]),
@@ -77,7 +58,6 @@ def study(nodes: int, records: int) -> tuple[dict[str, Any], tuple[str, ...]]:
         f"{sent:,}",
         f"{memory / 2**20:.0f} MiB",
     )
-    return report, row
 
 
 @contextmanager

@@ -14,17 +14,11 @@ from statistics import median
 from typing import Any
 
 from bench.harness import Site, made_up, site
-from bench.table import Figure, show
+from bench.table import show
 
 PICTURES = Path(__file__).parent / "pictures"
 RUNS = 5
 EDGES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-FLAT = (10_000, 10_000_000)
-"""Between these sizes of E the cost of an edge should stay the same, within FLAT_BY."""
-FLAT_BY = 0.2
-LARGE = (1_000_000, 10_000_000)
-"""Between these sizes of E a node's memory grows by at most MOST_AN_EDGE bytes an edge."""
-MOST_AN_EDGE = 24
 NODES = (2, 4, 8, 16, 32)
 GRID = {"backend": "grid", "edges": "all"}
 AGES = 69
@@ -45,15 +39,20 @@ KEYS = (
 )
 
 
-def main() -> list[Figure]:
+def main() -> None:
     over_edges = sweep_edges()
-    added = ["", *(f"{1e6 * _added(*pair):.2f} µs" for pair in pairwise(over_edges))]
-    rows = [
-        [f"{r['size']:,}", f"{r['seconds_total']:.2f} s", each]
-        for r, each in zip(over_edges, added, strict=True)
-    ]
-    show("Kendall, 4,521 records, 2 nodes, over |E|", ("edges", "study", "an edge more"), rows)
-    return [flatness(over_edges), memory_of_an_edge(over_edges)]
+    show_edges(over_edges)
+
+
+def show_edges(rows: Sequence[Point]) -> None:
+    """Print seconds, and what one more edge adds to them and to a node's peak memory."""
+    shown = [(f"{rows[0]['size']:,}", f"{rows[0]['seconds_total']:.2f} s", "", "")]
+    for smaller, larger in pairwise(rows):
+        seconds, memory = (_added(smaller, larger, key) for key in ("seconds_total", "node_memory"))
+        added = (f"{1e6 * seconds:.2f} µs", f"{memory:.0f} bytes")
+        shown.append((f"{larger['size']:,}", f"{larger['seconds_total']:.2f} s", *added))
+    columns = ("edges", "study", "an edge more", "memory of it")
+    show("Kendall, 4,521 records, 2 nodes, over |E|", columns, shown)
 
 
 def sweep_edges() -> list[Point]:
@@ -94,32 +93,9 @@ def sweep_cells() -> list[Point]:
         ]
 
 
-def flatness(rows: Sequence[Point]) -> Figure:
-    """The seconds that one more edge adds, between successive sizes.
-
-    The cost that every job has at any |E| cancels in these differences.
-    """
-    chosen = [row for row in rows if FLAT[0] <= row["size"] <= FLAT[1]]
-    costs = [_added(*pair) for pair in pairwise(chosen)]
-    least, most = min(costs), max(costs)
-    shown = f"{1e6 * least:.2f} to {1e6 * most:.2f} µs"
-    is_flat = most <= (1 + FLAT_BY) / (1 - FLAT_BY) * least
-    return Figure("cost of an edge, 1e4 to 1e7 edges", shown, f"within ±{FLAT_BY:.0%}", is_flat)
-
-
-def memory_of_an_edge(rows: Sequence[Point]) -> Figure:
-    """The peak memory of a node, E included, that one more edge adds; in bytes."""
-    smaller, larger = (next(row for row in rows if row["size"] == size) for size in LARGE)
-    grown = (larger["node_memory"] - smaller["node_memory"]) / (LARGE[1] - LARGE[0])
-    target = f"at most {MOST_AN_EDGE} bytes"
-    name = "a node's memory of an edge, 1e6 to 1e7 edges"
-    return Figure(name, f"{grown:.1f} bytes", target, grown <= MOST_AN_EDGE)
-
-
-def _added(smaller: Point, larger: Point) -> float:
-    """Seconds of one more edge, between two sizes."""
-    seconds = larger["seconds_total"] - smaller["seconds_total"]
-    return seconds / (larger["size"] - smaller["size"])
+def _added(smaller: Point, larger: Point, key: str) -> float:
+    """The growth of a figure by one more edge, between two sizes."""
+    return (larger[key] - smaller[key]) / (larger["size"] - smaller["size"])
 
 
 def _point(here: Site, size: int, changes: dict[str, Any]) -> Point:
@@ -188,8 +164,7 @@ def pictures() -> None:
     title = "All pairs by the grid, and 2n pairs"
     picture("grid-records", title, "records", sweep_records_by_grid(), by_pairs)
     picture("grid-cells", "Kendall by the grid, 4 nodes", "cells", sweep_cells())
-    figures = [flatness(edges), memory_of_an_edge(edges)]
-    show("", ("work", "measured", "target"), [figure[:3] for figure in figures])
+    show_edges(edges)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The protocol's version is not the package's: a study's hash outlives an upgrade."""
+"""The protocol's version is not the package's, and a study's hash outlives both."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import subprocess
 import sys
 
 import msgspec
+import pytest
 
 import umpc
+from tests.support.vector import vector_study
+from umpc.errors import VersionMismatch
 from umpc.protocol_version import PROTOCOL
+from umpc.protocols.registry import decode_study, protocol_of
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
@@ -25,13 +29,35 @@ STUDY = Study(
     settings=UMpcSettings(),
 )
 HASH = "667b973c190b40cb2d97c8c3de8e45d770a310e8a2c660d3e9036db7fbf75682"
-"""A hash that nodes may have in their ledgers. Another one would charge every study again: either
-undo the change, or give PROTOCOL a new number and write the former hash into `study/former.py`."""
+"""A hash that nodes may have in their ledgers. Another one would charge every study again: undo the
+change, or give `HASH_TAG` a new number and write the former hash into `study/former.py`."""
+COURSE = "208bbab3573f2a09c424aceb2be0109dac72ba3b571b0c1cfbb68ba34f1f3ca2"
+"""The identity of a training that commit 0f244e53 computed, whose further steps are paid."""
 
 
 def test_the_hash_of_a_study_is_known():
     assert STUDY.hash.hex() == HASH
-    assert msgspec.json.decode(STUDY.encode())["version"] == PROTOCOL == "0.2.0"
+    assert msgspec.json.decode(STUDY.encode())["version"] == PROTOCOL
+
+
+def test_the_hash_of_a_training_is_known():
+    study = vector_study(course="train", steps=5)
+    course = protocol_of(study).course(study)
+    assert course is not None and course.id.hex() == COURSE
+
+
+@pytest.mark.parametrize("version", ["0.2.0", PROTOCOL, "9.9.9"])
+def test_an_identity_is_of_the_question_and_not_of_the_protocol_that_answers_it(version: str):
+    spoken = STUDY.replaced(version=version)
+    assert spoken.hash.hex() == HASH and spoken.encode() != STUDY.replaced(version="1").encode()
+
+
+def test_a_document_of_another_version_is_read_where_a_site_stored_it_and_nowhere_else():
+    study = vector_study()
+    stored = study.replaced(version="0.2.0").encode()
+    assert decode_study(stored, stored=True) == study
+    with pytest.raises(VersionMismatch, match=r"for protocol 0\.2\.0, this process speaks"):
+        decode_study(stored)
 
 
 def test_another_package_makes_the_same_study():

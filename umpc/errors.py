@@ -11,7 +11,7 @@ UmpcError
 ├── ConfigError                 a site's own configuration is wrong
 ├── DataError                   a site's table does not fit the study's schema
 │   ├── UnknownField            the schema or the table lacks a field
-│   ├── NotNumeric              text where a number is expected
+│   ├── NotNumeric              most values of a field do not fit it, such as texts for numbers
 │   ├── OutOfBounds             a value is outside its field's bounds
 │   ├── EmptyTable              the table has no record
 │   └── TooManySchemas          a node was asked with too many different schemas
@@ -28,7 +28,8 @@ UmpcError
 │   ├── LocalProtocolError      this process broke it: a bug of umpc
 │   ├── RemoteProtocolError     a peer broke it; names culprit and step
 │   ├── EncodingError           bytes that do not decode
-│   └── ImpossibleResult        a result that no records and no noise can give
+│   ├── ImpossibleResult        a result that no records and no noise can give
+│   └── FailedCheck             a check between nodes failed; nothing says who deviated
 ├── TransportError              the network or a certificate failed
 │   ├── CertificateError        wrong, expired, unknown or wrong-role certificate
 │   ├── AddressInUse            another process listens on the address
@@ -47,6 +48,14 @@ into `detail`. A process writes `detail` to its own log and never sends it.
 from __future__ import annotations
 
 from fractions import Fraction
+
+
+def installing(extra: str) -> str:
+    """Return how an optional part is installed. No package registry has umpc."""
+    return (
+        f"install it with `pip install '.[{extra}]'` in a clone of umpc, or with its wheel file: "
+        f"`pip install 'umpc-….whl[{extra}]'`"
+    )
 
 
 class UmpcError(Exception):
@@ -192,6 +201,10 @@ class ImpossibleResult(MpcError):
     """The message never holds the result: a liar may have put a record's value there."""
 
     exit_code = 44
+
+
+class FailedCheck(MpcError):
+    exit_code = 45
 
 
 class TransportError(UmpcError):

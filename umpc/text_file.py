@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,23 @@ def read_text(path: Path, expected: str, failure: type[Exception]) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise failure(f"{path}: {expected} was expected, {why_unread(error)}") from error
+
+
+def check_writable(path: Path, what: str, failure: type[Exception]) -> None:
+    """Check that a file can be written, before work that costs time or epsilon.
+
+    Args: what: the file is for, as "the model". Raises: failure.
+    """
+    try:
+        if path.exists():
+            path.open("ab").close()
+        else:
+            tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise failure(
+            f"{path}: {what} could not be written there ({error.strerror}), and nothing was done. "
+            "Correct the path, or check the folder, its owner and its mode"
+        ) from None
 
 
 def why_unread(error: Exception) -> str:

@@ -3,9 +3,11 @@
 python -m bench.figures [NAME …] [--quick] [--redraw] [--data NAME=FILE]
                         [--compute dask://HOST:PORT --compute-tls FOLDER]
 
-An interrupted run continues where it stopped. --quick: a run of a minute with few runs a point,
-into build/figures-quick. --redraw: draw the stored results again, whatever code measured them;
-versions.json says which code. --data: a paper's own data, which cannot be part of this project.
+An interrupted run continues where it stopped. --quick: a run of a minute with few runs a point and
+no verdict, into build/figures-quick. --redraw: draw the stored results again, whatever code
+measured them; versions.json says which code. --data: a table, which is no part of this project.
+Only figures of generated records and of published tables, known by their sha256, are written into
+bench/pictures/papers. Those of made-up or other tables go into build/figures, and say so.
 --compute: the workers of a Dask cluster measure. Start them in this checkout, as docs/cluster.md
 says, with OMP_NUM_THREADS=1 and --nthreads 1.
 The figures are the same, because each batch has a seed of its own.
@@ -15,11 +17,12 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from bench.figures import given
 from bench.figures.catalogue import chosen
-from bench.figures.figure import Figure
+from bench.figures.figure import Agreement, Figure, Row
 from bench.figures.files import write_agreement, write_csv, write_versions
 from bench.figures.progress import shown
 from bench.figures.store import Store
@@ -31,14 +34,19 @@ def make(figure: Figure, quick: bool, redraw: bool, jobs: int = -1, cluster: Any
     """Measure, draw and write one figure. Return the seconds that passed."""
     started = time.monotonic()
     build = ROOT / "build" / ("figures-quick" if quick else "figures")
-    pictures = build / "pictures" if quick else ROOT / "bench" / "pictures" / "papers"
+    digest, note = "", ""
+    if figure.data:
+        digest, note = given.digest_of(figure.data), given.note_of(figure.data)
+    is_kept = not (quick or note)
+    pictures = ROOT / "bench" / "pictures" / "papers" if is_kept else build / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
-    store = Store(build / f"{figure.name}.jsonl", code_version(), any_version=redraw)
+    path = build / f"{figure.name}.jsonl"
+    store = Store(path, code_version(), any_version=redraw, data=digest)
     rows = sweep(figure, store, quick, jobs, cluster)
     points = figure.points(quick)
-    figure.draw(rows, pictures / f"{figure.name}.png")
-    write_csv(figure, rows, pictures / f"{figure.name}.csv")
-    agreement = figure.agreement(rows)
+    figure.draw(rows, pictures / f"{figure.name}.png", note)
+    write_csv(figure, rows, pictures / f"{figure.name}.csv", note)
+    agreement = agreement_of(figure, rows, quick, note)
     write_agreement(figure, agreement, pictures / "agreement.md")
     entries = entries_of(figure, store, points)
     facts = {
@@ -47,7 +55,7 @@ def make(figure: Figure, quick: bool, redraw: bool, jobs: int = -1, cluster: Any
         "seeds": "SHA-256 of figure, point and batch 0 to "
         f"{max(point.batches for point in points) - 1}: draws.py",
         "processor seconds": round(sum(entry["seconds"] for entry in entries), 1),
-    }
+    } | ({"table": note or figure.data, "sha256": digest} if digest else {})
     write_versions(figure, environment() | facts, pictures / "versions.json")
     passed = time.monotonic() - started
     print(
@@ -59,6 +67,19 @@ def make(figure: Figure, quick: bool, redraw: bool, jobs: int = -1, cluster: Any
     return passed
 
 
+def agreement_of(figure: Figure, rows: Sequence[Row], quick: bool, note: str) -> Agreement:
+    """The line of agreement. Few runs give no verdict, and a made-up table none on the paper.
+
+    Args: note: what the table is, where it is not the published one.
+    """
+    if quick:
+        return Agreement("no verdict", "; ".join(filter(None, (note, "a quick run: too few runs"))))
+    verdict, reason = figure.agreement(rows)
+    if figure.data and given.is_made_up(figure.data):
+        return Agreement("made-up table, no verdict", f"{note}. {reason}")
+    return Agreement(verdict, f"{note}. {reason}" if note else reason)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.figures", description=__doc__.splitlines()[0]
@@ -67,7 +88,7 @@ def main() -> None:
         "names", nargs="*", help='such as 003-1 or 003-table-2, or "003" for all of a paper'
     )
     parser.add_argument(
-        "--quick", action="store_true", help="a smoke run, into build/figures-quick"
+        "--quick", action="store_true", help="a smoke run, no verdicts, into build/figures-quick"
     )
     parser.add_argument("--redraw", action="store_true", help="draw again what is stored")
     parser.add_argument(
@@ -107,10 +128,10 @@ def client_of(compute: str, tls: str) -> Any:
 
 
 def _has_its_data(figure: Figure) -> bool:
-    if figure.needs and not given.is_given(figure.needs):
+    if figure.data and not given.can_be_measured(figure.data):
         print(
-            f"{figure.name} is left out: it needs --data {figure.needs}=FILE, "
-            f"{given.EXPECTED[figure.needs]}\n"
+            f"{figure.name} is left out: it needs --data {figure.data}=FILE, "
+            f"{given.EXPECTED[figure.data]}\n"
         )
         return False
     return True

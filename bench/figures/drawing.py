@@ -10,7 +10,8 @@ from bench.figures.figure import Row, series_of
 
 COLOURS = ("#1b6ca8", "#c8553d", "#3a7d44", "#7a4b9a", "#b8860b", "#444444", "#d16ba5", "#2aa198")
 MARKERS = "os^Dv*XP"
-Draw = Callable[[Sequence[Row], Path], None]
+Draw = Callable[[Sequence[Row], Path, str], None]
+"""Draws rows into a file. The last argument stands before the title, unless it is empty."""
 Cells = Callable[[Sequence[Row]], Sequence[Sequence[str]]]
 
 
@@ -36,7 +37,7 @@ def panels(*drawn: Panel, quantity: str, columns: int = 2, title: str = "") -> D
     quantity: the figure's own quantity, whose theory is drawn.
     """
 
-    def draw(rows: Sequence[Row], path: Path) -> None:
+    def draw(rows: Sequence[Row], path: Path, note: str = "") -> None:
         from matplotlib import pyplot
 
         lines = -(-len(drawn) // columns)
@@ -56,7 +57,7 @@ def panels(*drawn: Panel, quantity: str, columns: int = 2, title: str = "") -> D
             fontsize=8,
             frameon=False,
         )
-        figure.suptitle(title, fontsize=10)
+        figure.suptitle(titled(note, title), fontsize=10)
         _save(figure, path)
 
     return draw
@@ -113,14 +114,14 @@ def _base(series: str) -> str:
     return series.split(", ε")[0]
 
 
-def facets(panel: Panel, title: str, note: Callable[[Row], str] = lambda row: "") -> Draw:
+def facets(panel: Panel, title: str, below: Callable[[Row], str] = lambda row: "") -> Draw:
     """A picture with one panel for each data set, side by side. Series are named "data: curve".
 
     panel: shows the figure's own quantity. note: a second line below the data's name, from one of
     its rows.
     """
 
-    def draw(rows: Sequence[Row], path: Path) -> None:
+    def draw(rows: Sequence[Row], path: Path, note: str = "") -> None:
         from matplotlib import pyplot
 
         found: dict[str, list[Row]] = {}
@@ -133,12 +134,12 @@ def facets(panel: Panel, title: str, note: Callable[[Row], str] = lambda row: ""
         )
         for each, (data, own) in zip(axes[0], found.items(), strict=True):
             _panel(each, panel, own, panel.quantity)
-            each.set_title("\n".join(filter(None, (data, note(own[0])))), fontsize=9)
+            each.set_title("\n".join(filter(None, (data, below(own[0])))), fontsize=9)
         handles, labels = axes[0][0].get_legend_handles_labels()
         figure.legend(
             handles, labels, loc="outside lower center", ncols=4, fontsize=8, frameon=False
         )
-        figure.suptitle(title, fontsize=10)
+        figure.suptitle(titled(note, title), fontsize=10)
         _save(figure, path)
 
     return draw
@@ -150,7 +151,7 @@ def bars(quantity: str, label: str, title: str) -> Draw:
     Points have two standard errors.
     """
 
-    def draw(rows: Sequence[Row], path: Path) -> None:
+    def draw(rows: Sequence[Row], path: Path, note: str = "") -> None:
         from matplotlib import pyplot
 
         figure, axes = pyplot.subplots(figsize=(9.4, 0.9 + 0.26 * len(rows)), layout="constrained")
@@ -167,7 +168,7 @@ def bars(quantity: str, label: str, title: str) -> Draw:
         )
         axes.legend(fontsize=8, frameon=False)
         axes.grid(alpha=0.3, axis="x")
-        axes.set_title(title, fontsize=10)
+        axes.set_title(titled(note, title), fontsize=10)
         _save(figure, path)
 
     return draw
@@ -176,7 +177,7 @@ def bars(quantity: str, label: str, title: str) -> Draw:
 def table(columns: Callable[[Sequence[Row]], Sequence[str]], cells: Cells, title: str = "") -> Draw:
     """A picture of a table of text, made from the rows."""
 
-    def draw(rows: Sequence[Row], path: Path) -> None:
+    def draw(rows: Sequence[Row], path: Path, note: str = "") -> None:
         from matplotlib import pyplot
 
         text = cells(rows)
@@ -190,10 +191,15 @@ def table(columns: Callable[[Sequence[Row]], Sequence[str]], cells: Cells, title
         drawn.auto_set_font_size(False)
         drawn.set_fontsize(8)
         drawn.auto_set_column_width(range(len(text[0])))
-        axes.set_title(title, fontsize=10)
+        axes.set_title(titled(note, title), fontsize=10)
         _save(figure, path)
 
     return draw
+
+
+def titled(note: str, title: str) -> str:
+    """A picture's title, below a note where there is one."""
+    return "\n".join(filter(None, (note, title)))
 
 
 def _save(figure, path: Path) -> None:

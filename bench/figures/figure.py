@@ -71,8 +71,8 @@ class Figure:
     measure, predict: functions of a module, so that other processes can call them. A seed has 32
         bytes.
     agreement: decides from the rows whether the claim holds here.
-    draw: draws the picture into a file.
-    needs: the name of a file that must be given (`given.py`). Without it the figure is left out.
+    draw: draws the picture into a file. Its last argument stands before the picture's title.
+    data: the name of the table that is measured (`given.py`); empty where records are generated.
     """
 
     name: str
@@ -83,8 +83,8 @@ class Figure:
     measure: Callable[[Point, bytes], Measured]
     predict: Callable[[Point], float | None]
     agreement: Callable[[Sequence[Row]], Agreement]
-    draw: Callable[[Sequence[Row], Path], None]
-    needs: str = ""
+    draw: Callable[[Sequence[Row], Path, str], None]
+    data: str = ""
 
 
 def series_of(rows: Sequence[Row]) -> dict[str, list[Row]]:

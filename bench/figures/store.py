@@ -18,11 +18,13 @@ class Store:
 
     Args:
         version: the version of the code that measures now.
+        data: the digest of the table that is measured, which is part of every batch's key.
         any_version: also use batches that another version measured.
     """
 
-    def __init__(self, path: Path, version: str, any_version: bool = False):
-        self.path, self.version, self._any_version = path, version, any_version
+    def __init__(self, path: Path, version: str, any_version: bool = False, data: str = ""):
+        self.path, self.version, self.data = path, version, data
+        self._any_version = any_version
         self._found: dict[str, Mapping[str, Any]] = {}
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         self._torn = bool(text) and not text.endswith("\n")
@@ -39,12 +41,15 @@ class Store:
 
     def get(self, figure: str, point: Point, number: int) -> Mapping[str, Any] | None:
         """A batch's `measured`, `seconds`, `version` and `date`; None if it is not stored."""
-        return self._found.get(key_of(figure, point, number))
+        return self._found.get(self._key(figure, point, number))
+
+    def _key(self, figure: str, point: Point, number: int) -> str:
+        return json.dumps([self.data, key_of(figure, point, number)])
 
     def put(
         self, figure: str, point: Point, number: int, measured: Measured, seconds: float, date: str
     ) -> None:
-        key = key_of(figure, point, number)
+        key = self._key(figure, point, number)
         entry = {
             "key": key,
             "version": self.version,
@@ -62,6 +67,6 @@ class Store:
 def key_of(figure: str, point: Point, number: int) -> str:
     """A batch's identity: figure, point, number. Its seed follows from this text.
 
-    The number of batches is no part of it.
+    The number of batches is no part of it, nor is the table: another table takes the same seeds.
     """
     return json.dumps([figure, point.series, point.x, dict(point.facts), number], sort_keys=True)

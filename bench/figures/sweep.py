@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.figures import given
 from bench.figures.draws import seed_of
 from bench.figures.figure import Figure, Measured, Point, Row
 from bench.figures.progress import Progress
@@ -31,7 +32,7 @@ def sweep(
     points = list(figure.points(quick))
     missing = [job for job in _all_jobs(points) if store.get(figure.name, *job) is None]
     progress = Progress(figure.name, len(missing))
-    for point, number, measured, seconds in _run(figure, missing, jobs, cluster):
+    for point, number, measured, seconds in _run(figure, missing, store.data, jobs, cluster):
         store.put(
             figure.name,
             point,
@@ -56,9 +57,9 @@ def _all_jobs(points: Sequence[Point]) -> list[Job]:
 
 
 def _run(
-    figure: Figure, missing: Sequence[Job], jobs: int, cluster: Any
+    figure: Figure, missing: Sequence[Job], digest: str, jobs: int, cluster: Any
 ) -> Iterator[tuple[Point, int, Measured, float]]:
-    work = partial(_work, figure.name, figure.measure, figure.predict)
+    work = partial(_work, figure.name, figure.measure, figure.predict, (figure.data, digest))
     if (jobs == 1 and cluster is None) or not missing:
         yield from (work(*job) for job in missing)
         return
@@ -73,9 +74,15 @@ def _run(
 
 
 def _work(
-    name: str, measure, predict, point: Point, number: int
+    name: str, measure, predict, table: tuple[str, str], point: Point, number: int
 ) -> tuple[Point, int, Measured, float]:
-    """Measure one batch, or predict, in a worker. The last value is its processor seconds."""
+    """Measure one batch, or predict, in a worker. The last value is its processor seconds.
+
+    Args: table: the table's name and digest. Raises: SystemExit where the worker has another one.
+    """
+    data, digest = table
+    if digest and given.digest_of(data) != digest:
+        raise SystemExit(f"a worker has another table of the {data} data than this process")
     started = time.process_time()
     if number == THEORY:
         found = predict(point)

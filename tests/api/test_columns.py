@@ -49,3 +49,21 @@ def test_numbers_become_plain_and_words_stay():
         "1.5",
     ]
     assert plain_column(["1_0", " 4"], PLAIN) == ["1_0", " 4"]
+
+
+@pytest.mark.parametrize(
+    ("values", "classes", "categories"),
+    [
+        (["1", "2", "1"], 2, ("1", "2")),
+        (["10", "9"], 2, ("9", "10")),
+        (["-1", "1"], 2, ("-1", "1")),
+        (["0", "1"], 2, ("0", "1")),
+        (["3", "1", "2"], 3, ("1", "2", "3")),
+        (["2", "1"], 0, ()),
+        (["2", "1", "9"], 2, ()),
+        (["1.5", "2.5"], 2, ()),
+        (["sick", "healthy"], 2, ("healthy", "sick")),
+    ],
+)
+def test_a_label_of_whole_numbers_becomes_categories_in_their_order(values, classes, categories):
+    assert describe_column("x", values, classes).field.categories == categories

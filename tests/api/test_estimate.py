@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 import umpc
-from umpc.api.fields import field_of
-from umpc.api.frames import columns_of
+from umpc.api.fields import columns_at, field_of
+from umpc.api.frames import frame_table
 
 BOUNDS = {"age": (0, 127), "balance": (-500, 500, "1")}
 LOUD = 10**9
@@ -134,7 +134,9 @@ def test_a_wrong_argument_is_named(changes, error, words):
 
 
 def test_bounds_become_fields_that_follow_from_them_alone():
-    whole, half = np.array([1.0, 2.0]), np.array([1.5])
+    whole, half = (
+        columns_at(frame_table({"x": each}, ["x"], "a"), ["x"])["x"] for each in ([1.0, 2], [1.5])
+    )
     assert field_of("x", (0, 9), [whole]).whole
     assert field_of("x", (0, 9), [half]).resolution == "0.000001"
     assert field_of("x", (0.05, 3), [half]).schema().lower <= 0.05
@@ -160,10 +162,12 @@ def test_columns_of_all_sorts_become_numbers_or_texts():
             "kind": pd.Categorical(["u", "v"]),
         }
     )
-    found = columns_of(frame, list(frame.columns), "north")
-    assert found["whole"][0] == 1 and np.isnan(found["whole"][1])
-    assert found["text"].tolist() == ["a", None]
-    assert found["flag"].tolist() == ["true", "false"] and found["kind"].tolist() == ["u", "v"]
+    names = list(frame.columns)
+    found = columns_at(frame_table(frame, names, "north"), names)
+    assert found["whole"].numbers[0] == 1 and np.isnan(found["whole"].numbers[1])
+    assert found["text"].texts.tolist() == ["a", None]
+    assert found["flag"].texts.tolist() == ["true", "false"]
+    assert found["kind"].texts.tolist() == ["u", "v"]
 
 
 def test_the_noise_is_new_in_every_call():
@@ -200,3 +204,119 @@ def test_a_condition_keeps_the_records_for_which_it_holds():
         umpc.estimate("kendall_tau", [first], names, where="age > 120", **settings)
     with pytest.raises(umpc.errors.StudyError, match="lies from 0 to 127"):
         umpc.estimate("kendall_tau", [first], names, where="age > 200", **settings)
+
+
+def test_a_missing_value_leaves_a_record_out_whatever_the_condition_says_and_it_is_told():
+    """SQL and R would keep the person of 70 years without a meal."""
+    table = {"meal": [1200, None, 900], "age": [40, 70, 65]}
+    bounds = {"meal": (0, 2000), "age": (0, 100)}
+    found = umpc.estimate(
+        "mean", [table], ["age"], bounds=bounds, epsilon=1e9, where="meal > 1000 or age > 60"
+    )
+    assert found.report.records == 2 and found.estimate == pytest.approx((40 + 65) / 2)
+    for form in (found.to_markdown(), found.to_html()):
+        assert "complete in all 2 columns of the study; only where" in form
+        assert "is left out, whatever the condition says of the others" in form
+
+
+def test_statistics_together_say_that_all_columns_decide():
+    table = {"x": [1, 2, 3, 4, 5, 6], "y": [2, 1, 4, 3, 6, 5], "z": [1, None, 3, None, 5, None]}
+    asked = [("kendall_tau", ["x", "y"]), ("kendall_tau", ["x", "z"])]
+    bounds = {name: (0, 9) for name in "xyz"}
+    found = umpc.estimate(asked, [table], bounds=bounds, epsilon=1e9, edges="all")
+    assert found.report.records == 3
+    told = "complete in all 3 columns of the study, for each of its values"
+    assert told in found.to_markdown() and told in found.to_html()
+
+
+# --- one spelling of a value through data, categories and label ---------------------------------
+
+
+def value(statistic: str, frames: list[object], names: list[str], **given: object) -> float | None:
+    """The value without noise, over all sets."""
+    found = umpc.estimate(statistic, frames, names, epsilon=LOUD, edges="all", **given)
+    return found.estimate
+
+
+@pytest.mark.parametrize("bounds", [{"x": (0, 9)}, {"x": (0, 9), "y": [False, True]}, "data"])
+@pytest.mark.parametrize("first", [True, "true", "TRUE", False])
+def test_a_logical_is_the_same_in_data_categories_and_label(bounds, first):
+    """Three of four pairs of a true and a false one are in order."""
+    import pandas as pd
+
+    plain = {"x": [1, 4, 3, 5], "y": [True, False, True, False]}
+    nullable = pd.DataFrame(
+        {"x": [1, 4, 3, 5, 9], "y": pd.array([*plain["y"], None], dtype="boolean")}
+    )
+    for frame in (plain, nullable, {**plain, "y": ["TRUE", "False", "true", "FALSE"]}):
+        found = value("auc", [frame], ["x"], bounds=bounds, label=("y", first), max_colluding=0)
+        assert found == (1 if first is False else 0)
+
+
+@pytest.mark.parametrize("bounds", [None, (0, 1), (0, 1, 1), ["0", "1"]])
+@pytest.mark.parametrize("first", [1, 1.0, "1", np.int64(1)])
+def test_a_label_may_be_a_whole_number(bounds, first):
+    given = {"x": (0, 9)} if bounds is None else {"x": (0, 9), "smoke": bounds}
+    for smoke in ([1, 0, 1, 0], [1.0, 0.0, 1.0, 0.0], ["1", "0", "1", "0"]):
+        frame = {"x": [5, 1, 7, 6], "smoke": smoke}
+        label = ("smoke", first)
+        found = value("auc", [frame], ["x"], bounds=given, label=label, max_colluding=0)
+        assert found == 0.75
+
+
+def test_categories_that_are_numbers_keep_all_digits():
+    codes = [1234567, 1234568, 1234567, 7654321]
+    bounds = {"c": ["1234567", "1234568", "7654321"]}
+    for values in (codes, np.array(codes, float), list(map(str, codes))):
+        assert value("duplicate_pair_ratio", [{"c": values}], ["c"], bounds=bounds) == 1 / 6
+
+
+def test_people_with_large_numbers_stay_apart():
+    people = np.array([2**53, 2**53 + 1, 2**53 + 2, 2**53 + 3, 2**53 + 3])
+    frame = {"x": [1, 2, 3, 4, 5], "y": [1, 2, 3, 4, 5], "id": people}
+    listed = {**frame, "id": [*people.tolist()[:-1], None]}
+    for each in (frame, listed):
+        found = umpc.estimate(
+            "kendall_tau",
+            [each],
+            ["x", "y"],
+            bounds={"x": (0, 9), "y": (0, 9)},
+            epsilon=LOUD,
+            person="id",
+            records_per_person=1,
+        )
+        assert found.report.records == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"bounds": {"y": ["no", "yes"]}}, "no value is in any; there are 'false', 'true'"),
+        ({"bounds": {"y": ["true ", "false"]}}, "a category without blanks at its ends"),
+        ({"frames": [{"y": ["a", "b"]}], "bounds": {"y": (0, 1)}}, "give a list of its categories"),
+    ],
+)
+def test_a_column_of_which_no_value_fits_is_refused(given, words):
+    usual = {"frames": [{"y": [True, False]}], "names": ["y"], **given}
+    with pytest.raises((umpc.errors.NotNumeric, umpc.errors.StudyError), match=words):
+        value("duplicate_pair_ratio", **usual)
+
+
+def test_frames_that_cannot_be_read_have_our_own_errors():
+    import pandas as pd
+
+    twice = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=["x", "y", "x"])
+    bounds = {"x": (0, 9), "y": (0, 9)}
+    with pytest.raises(umpc.errors.DataError, match="two columns of the frame have one name"):
+        value("kendall_tau", [twice], ["x", "y"], bounds=bounds)
+    with pytest.raises(umpc.errors.DataError, match="should be a sequence of values"):
+        value("kendall_tau", [{"x": 5, "y": [1]}], ["x", "y"], bounds=bounds)
+    for label in ("y", ("y",), ("y", "a", "b"), (1, "a")):
+        with pytest.raises(umpc.errors.StudyError, match="label should be a pair of a column"):
+            value("auc", [twice], ["x"], bounds=bounds, label=label)
+
+
+def test_infinite_values_are_told():
+    frame = {"x": [1, 2, np.inf, -np.inf, 300], "y": [1, 2, 3, 4, 5]}
+    with pytest.warns(UserWarning, match=r"3 value\(s\) beyond the bounds, 2 of them infinite"):
+        value("kendall_tau", [frame], ["x", "y"], bounds={"x": (0, 9), "y": (0, 9)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from types import SimpleNamespace
 
@@ -25,6 +26,37 @@ def test_a_notebook_has_one_line_that_changes(monkeypatch, capsys):
     assert told[0] == "starting" and told[1].startswith("prepare") and "1 of 2" in told[1]
     assert told[1].count("█") == 10 and told[2].count("█") == 20
     assert capsys.readouterr().err == ""
+
+
+def test_the_nodes_that_are_waited_for_are_named_and_more_rarely_each_time(capsys):
+    """A table that hangs showed `propose: 0 of 2` for 40 s, and no name."""
+    now = [0.0]
+    show = ProgressShow(clock=lambda: now[0], nodes=["north", "south"])
+    for node in ("north", "south"):
+        show.note(node, "connect", 1, 1)
+        show.note(node, "propose", 0, 1)
+    show.note("north", "propose", 1, 1)
+    lines = []
+    for second in range(1, 41):
+        now[0] = float(second)
+        show.name_silent()
+        if told := capsys.readouterr().err:
+            lines.append(told)
+    assert [re.search(r"since (\d+) s", line)[1] for line in lines] == ["5", "10", "20", "40"]
+    assert all(line.startswith("propose: waiting for south since") for line in lines)
+    show.note("south", "propose", 1, 1)
+    show.name_silent()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_node_that_cannot_be_connected_is_named_and_many_are_counted(capsys):
+    now = [0.0]
+    show = ProgressShow(clock=lambda: now[0], nodes=[f"n{number}" for number in range(10)])
+    now[0] = 6.0
+    show.name_silent()
+    assert "connect: waiting for n0, n1, n2, n3, n4, n5, n6, n7 and 2 more" in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_shell_without_a_kernel_is_no_notebook(monkeypatch):

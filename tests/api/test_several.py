@@ -15,6 +15,7 @@ from umpc.cli.infer import infer
 from umpc.cli.show import print_report
 from umpc.errors import KernelError, StudyError
 from umpc.reporting.json_document import SCHEMA, check_document
+from umpc.reporting.words import rounded
 from umpc.study.report import Report
 
 RNG = np.random.default_rng(5)
@@ -132,7 +133,8 @@ def test_documents_tables_and_pages_show_every_value(strata, two, capsys, tmp_pa
         print_report(result.report, "table")
         texts = (capsys.readouterr().out, result.to_markdown(), result.to_html())
         for name, part in result.parts.items():
-            assert all(f"{part.estimate:.6g}" in text for text in texts)
+            value = rounded(part.estimate, part.report.noise_std)
+            assert all(value in text for text in texts)
             assert all(name in text.replace("\\_", "_") for text in texts)
         assert all("not corrected" in " ".join(text.split()) for text in texts[1:])
         assert str(len(result.parts)) in repr(result)

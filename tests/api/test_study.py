@@ -10,6 +10,7 @@ import umpc
 from umpc.api import study as proposed
 from umpc.api.event_loop import run_now
 from umpc.coordinator.studyfile import load_study_file
+from umpc.errors import ConfigError, RangeError
 from umpc.transport.authority import Authority
 
 
@@ -49,6 +50,66 @@ def test_it_describes_and_plans_itself_as_the_commands_do(identity):
     assert "0.5" in lines["epsilon"] and "north" in repr(made)
     plan = made.plan([40, 50])
     assert plan["edges"] == 180 and plan["rounds"] == 3 and plan.label in plan.to_dict()
+
+
+def test_it_says_beforehand_what_a_run_or_its_reader_would_stumble_over(identity):
+    assert "delta" not in dict(study(identity, noise="in_mpc").check())
+    loud = dict(study(identity, noise="in_mpc", epsilon=30).check())
+    assert loud["delta"].startswith("at least 3.5e-06") and 'noise = "distributed"' in loud["delta"]
+
+    @umpc.kernel
+    def close(a, b):
+        return umpc.select(a.age == b.age, abs(a.balance - b.balance), 0)
+
+    lines = dict(study(identity, statistic=close, columns=None).check())
+    assert "do not meet the condition count 0" in lines["averages"]
+    assert "averages" not in dict(study(identity).check())
+
+
+def test_check_and_plan_refuse_fields_that_do_not_fit_and_say_what_classes_mean(identity):
+    made = {"statistic": "auc_private", "columns": ["age", "state"]}
+    bounds = {"age": (0, 127, 1), "state": (1, 2, 1)}
+    refused = study(identity, **made, bounds=bounds)
+    for ask in (refused.check, lambda: refused.plan([40, 50])):
+        with pytest.raises(RangeError, match=r"field 'state'.*the second counts"):
+            ask()
+    told = study(identity, **made, bounds={**bounds, "state": ["1", "2"]}).check()
+    assert ("classes", "state: '2' should score above '1'") in told
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("south.org:99999", "address 'south.org:99999' is wrong: expected host:port"),
+        ("south.org", "expected host:port"),
+        ("fe80::1:27101", "is ambiguous: expected .ipv6.:port"),
+        ("0.0.0.0:7100", "is an address to listen at"),
+        ("[::]:7100", "is an address to listen at"),
+        ("south.org:0", "is an address to listen at"),
+        ("localhost:7100", "each caller's own machine, and other participants are elsewhere"),
+        ("127.0.0.1:7100", "at 127.0.0.1:7100: this address is each caller's own"),
+        ("[::1]:7100", "each caller's own machine"),
+        ("hub:relay@localhost:7443", "each caller's own machine"),
+        ("hub:relay@hub.org", "expected host:port"),
+    ],
+)
+def test_an_address_at_which_nobody_can_be_called_is_found_by_the_check(identity, address, words):
+    for wrong in (
+        {"nodes": {"north": "north:7100", "south": address}},
+        {"dealer": {"deal": address}},
+    ):
+        made = study(identity, **wrong)
+        with pytest.raises(ConfigError, match=words):
+            made.check()
+
+
+def test_a_trial_on_one_machine_passes_the_check_and_is_called_one(identity):
+    nodes = {"north": "127.0.0.1:7101", "south": "localhost:7102"}
+    made = study(identity, nodes=nodes, dealer={"dealer": "[::1]:7100"})
+    assert "all on this machine" in dict(made.check())["addresses"]
+    through = {name: f"hub:relay@hub.org:{port}" for name, port in (("north", 1), ("south", 1))}
+    elsewhere = study(identity, nodes=through, dealer={"dealer": "[fe80::1]:7100"})
+    assert "addresses" not in dict(elsewhere.check())
 
 
 def test_a_kernel_of_python_is_traced_and_not_saved(identity, tmp_path):

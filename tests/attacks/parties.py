@@ -35,6 +35,7 @@ from umpc.crypto.rounds import Message
 from umpc.dealer.session import DealerSession
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import DealtPart, Shares
+from umpc.mpc.transfers.toss_plan import FACTOR, TossPlan
 from umpc.node.attempts.peers import PeerLink
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import UMpc
@@ -95,8 +96,11 @@ class LyingNode(UMpcNode):
 
     def toss(self) -> Any:
         honest = super().toss()
-        lies = self._lies("coin") and honest is not None
-        return flipping_all(self.study.name, honest) if lies else honest
+        if honest is not None and self._lies("coin"):
+            return flipping_coins(self.study.name, honest, self.attempt.toss_plan.rounds)
+        if honest is not None and self._lies("choose"):
+            return choosing_twice(self.study.name, honest, self.attempt.toss_plan)
+        return honest
 
     def _lies(self, way: str) -> bool:
         return strategy(self.study.name) == way
@@ -125,13 +129,33 @@ def flipping(study: str, protocol: Any, *, believed: bool = False) -> Any:
             return stop.value
 
 
-def flipping_all(study: str, mesh: Any) -> Any:
-    """Flip the first bit in a protocol between all members: a message to each in every round."""
+def flipping_coins(study: str, mesh: Any, rounds: int) -> Any:
+    """Turn the first coin: flip its bit in the last round, and believe what the others then see."""
     messages = next(mesh)
+    for _ in range(rounds - 1):
+        messages = mesh.send((yield messages))
+    came = dict((yield {to: changed(study, message, 0) for to, message in messages.items()}))
+    first = min(came)
+    came[first] = replace(came[first], payload=flipped(came[first].payload, 0, 0))
+    try:
+        mesh.send(came)
+    except StopIteration as stop:
+        return stop.value
+
+
+def choosing_twice(study: str, mesh: Any, plan: TossPlan) -> Any:
+    """Choose other bits in eight digits of Δ than in the others, where bits become numbers."""
+    lies = {}
+    end = -32  # a commitment ends the message, and the extension's last rows go before it
+    start = end - FACTOR * len(plan.thresholds)
+    for to, message in next(mesh).items():
+        rows = bytes(each ^ 255 for each in message.payload[start:end])
+        payload = message.payload[:start] + rows + message.payload[end:]
+        lies[to] = told("choose", study, message.step, message, replace(message, payload=payload))
+    messages = lies
     while True:
-        lies = {to: changed(study, message, 0) for to, message in messages.items()}
         try:
-            messages = mesh.send((yield lies))
+            messages = mesh.send((yield messages))
         except StopIteration as stop:
             return stop.value
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from umpc.errors import ImpossibleResult
+from umpc.coordinator.links import NodeLink
+from umpc.errors import ImpossibleResult, UmpcError
 from umpc.protocols.u_mpc import coordinator
 from umpc.study.report import Report
 
@@ -27,6 +28,29 @@ def test_a_replay_of_an_impossible_sum_is_no_result_either(liars):
     for _ in range(2):
         ended = liars.attempt(name="bit-again", epsilon="1000")
         assert isinstance(ended, ImpossibleResult), ended
+
+
+@pytest.mark.attack(
+    "a node learns from a refusal what its lie met", "honest", "bounded: nodes hear of no refusal"
+)
+@pytest.mark.lies("bit")
+def test_a_node_hears_nothing_of_a_refusal_in_a_run_or_when_it_is_asked_again(liars, monkeypatch):
+    """The refusal is the coordinator's answer to a lie; a node's run ends as after any result.
+
+    A node that keeps its stream open would be told why the study ended.
+    """
+    told: list[UmpcError] = []
+
+    async def abort(link: NodeLink, error: UmpcError, **_: object) -> None:
+        told.append(error)
+
+    monkeypatch.setattr(NodeLink, "abort", abort)
+    for _ in range(2):
+        assert isinstance(liars.attempt(name="bit-unheard", epsilon="1000"), ImpossibleResult)
+    assert told == []
+    for name in liars.names:
+        lines = [line for line in liars.log(name).splitlines() if "bit-unheard" in line]
+        assert lines and not any("ended" in line or "cannot give" in line for line in lines), lines
 
 
 @pytest.mark.attack(

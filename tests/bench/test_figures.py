@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from bench.figures import __main__ as command
+from bench.figures import given
 from bench.figures.catalogue import all_figures, chosen
-from bench.figures.drawing import tick_label
+from bench.figures.drawing import tick_label, titled
 from bench.figures.draws import bits_of, seed_of
 from bench.figures.figure import Agreement, Figure, Point, Row, row_at, series_of
-from bench.figures.files import COLUMNS
+from bench.figures.files import COLUMNS, write_agreement
 from bench.figures.paper003 import figure_1
 from bench.figures.store import Store
 from bench.figures.sweep import sweep
@@ -25,10 +27,11 @@ from bench.figures.version import code_version
 class Counted:
     """A tiny figure of two series at two places, two batches each; it counts what it measures.
 
-    fails_after: batches, from then on the run is interrupted.
+    fails_after: batches, from then on the run is interrupted. data: the table's name.
     """
 
-    def __init__(self, fails_after: int = 1000):
+    def __init__(self, fails_after: int = 1000, data: str = ""):
+        self.data = data
         self.calls: list[tuple[str, float]] = []
         self.seeds: set[bytes] = set()
         self.fails_after = fails_after
@@ -53,7 +56,8 @@ class Counted:
             measure=self.measure,
             predict=lambda point: point.x + 1 if point.series == "one" else None,
             agreement=self.agreement,
-            draw=lambda rows, path: path.write_bytes(b"drawn"),
+            data=self.data,
+            draw=lambda rows, path, note: path.write_bytes(b"drawn" + note.encode()),
         )
 
     def agreement(self, rows: Sequence[Row]) -> Agreement:
@@ -145,7 +149,100 @@ def test_a_quick_run_writes_elsewhere(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "ROOT", tmp_path)
     command.make(Counted().figure, quick=True, redraw=False, jobs=1)
     assert not (tmp_path / "bench").exists()
-    assert (tmp_path / "build" / "figures-quick" / "pictures" / "agreement.md").exists()
+    told = (tmp_path / "build" / "figures-quick" / "pictures" / "agreement.md").read_text()
+    assert told.splitlines()[-1].endswith("| no verdict | a quick run: too few runs |")
+    assert "agrees" not in told
+
+
+def test_a_run_of_some_figures_keeps_the_lines_of_all_others(tmp_path):
+    path, agrees = tmp_path / "agreement.md", Agreement("agrees", "so")
+    names = ("002-gain", "003-table-2", "001-figure-3-substitute", "003-figure-1")
+    for name in (*names, "003-figure-1"):
+        write_agreement(dataclasses.replace(Counted().figure, name=name), agrees, path)
+    told = [line.split(" | ")[0] for line in path.read_text().splitlines()[-4:]]
+    assert told == [f"| {name}" for name in sorted(names)]
+
+
+# --- tables ---
+
+BANK = "age;job;marital;y;balance\n30;a;b;no;-5\n40;c;d;yes;900\n"
+
+
+@pytest.fixture
+def no_table(tmp_path, monkeypatch):
+    """No table beside the project, and none given."""
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    monkeypatch.setattr(given, "BESIDE", {})
+    for name in given.EXPECTED:
+        monkeypatch.setenv(f"UMPC_FIGURES_DATA_{name.upper()}", "")
+    return tmp_path
+
+
+def table_of(folder: Path, text: str = BANK) -> Path:
+    file = folder / "table.csv"
+    file.write_text(text)
+    return file
+
+
+def lines_of(path: Path) -> list[list[str]]:
+    with path.open(newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_a_made_up_table_is_named_everywhere_and_never_in_the_folder_of_the_papers(no_table):
+    command.make(Counted(data="bank").figure, quick=False, redraw=False, jobs=1)
+    assert not (no_table / "bench").exists()
+    pictures = no_table / "build" / "figures" / "pictures"
+    note = "made-up table in place of the bank data"
+    assert (pictures / "000-figure-1.png").read_text() == f"drawn{note}"
+    header, *rows = lines_of(pictures / "000-figure-1.csv")
+    assert header[-1] == "table" and {row[-1] for row in rows} == {note}
+    told = (pictures / "agreement.md").read_text().splitlines()[-1]
+    assert f"| made-up table, no verdict | {note}. 11.0 |" in told
+    assert json.loads((pictures / "versions.json").read_text())["000-figure-1"]["table"] == note
+
+
+def test_points_of_another_table_are_never_taken_up(no_table):
+    def measured() -> int:
+        counted = Counted(data="bank")
+        command.make(counted.figure, quick=False, redraw=False, jobs=1)
+        return len(counted.calls)
+
+    assert (measured(), measured()) == (8, 0), "made up"
+    for text in (BANK, BANK + "50;e;f;no;7\n"):
+        given.give([f"bank={table_of(no_table, text)}"])
+        assert (measured(), measured()) == (8, 0)
+    with pytest.raises(SystemExit, match="a worker has another table of the bank data"):
+        sweep(Counted(data="bank").figure, store_at(no_table, data="of another process"), jobs=1)
+
+
+def test_only_a_table_of_the_published_digest_is_drawn_for_the_papers(no_table, monkeypatch):
+    file = table_of(no_table)
+    given.give([f"bank={file}"])
+    digest = hashlib.sha256(BANK.encode()).hexdigest()
+    for known, folder in (((), "build/figures/pictures"), ((digest,), "bench/pictures/papers")):
+        monkeypatch.setattr(given, "PUBLISHED", {"bank": known})
+        command.make(Counted(data="bank").figure, quick=False, redraw=False, jobs=1)
+        assert (no_table / "bench").exists() == bool(known)
+        told = (no_table / folder / "agreement.md").read_text().splitlines()[-1]
+        assert (digest[:16] in told) == (not known) and " | agrees | " in told
+        versions = json.loads((no_table / folder / "versions.json").read_text())
+        assert versions["000-figure-1"]["sha256"] == digest
+
+
+def test_the_title_of_a_picture_begins_with_what_its_table_is():
+    assert titled("made-up table", "bank data") == "made-up table\nbank data"
+    assert titled("", "bank data") == "bank data"
+
+
+def test_every_figure_of_a_table_names_it():
+    """Its points' facts, or its place among the figures, tell which table it reads."""
+    for figure in all_figures().values():
+        facts = [point.facts.get("data", "") for point in figure.points(True)]
+        read = {"jobs": "bank", "diagnosis": "heart"}.get(facts[0], facts[0])
+        assert figure.data == (read if read in given.EXPECTED else figure.data), figure.name
+    named = {name for name, figure in all_figures().items() if figure.data == "bank"}
+    assert {"003-table-2", "plan-figure-1", "003-figure-4", "001-figure-3-substitute"} <= named
 
 
 def test_figures_are_chosen_by_name_short_name_or_paper():

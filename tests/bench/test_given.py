@@ -11,9 +11,10 @@ import pytest
 from bench.figures import __main__ as command
 from bench.figures import given
 from bench.figures.catalogue import chosen
-from bench.figures.paper001 import auc, figure_3, kendall, ratings
+from bench.figures.paper001 import auc, classifier, figure_3, kendall, ratings
 from bench.figures.paper001.classifier import diabetes
 from bench.figures.paper001.scores import load
+from bench.figures.paper003 import data
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_a_given_table_of_hospital_stays_is_scored_and_measured(nothing_given, t
     given.give([f"diabetes={file}"])
     figure = figure_3.FIGURE
     point = figure.points(True)[0]
-    assert point.series.startswith("diabetes: ") and len(point.facts["digest"]) == 16
+    assert point.series.startswith("diabetes: ") and len(given.digest_of("diabetes")) == 64
     found = figure.measure(point, bytes(32))
     assert sum(found["negatives"] + found["positives"]) == 600, "a third is for training"
     assert 0.6 < load("diabetes", 0).exact < 0.95
@@ -91,13 +92,43 @@ def test_reviews_in_the_data_s_own_form_are_read_and_make_passes_both_files(
     found = ratings.tripadvisor()
     assert found.columns["x"].tolist() == [4, 0] and found.columns["y"].tolist() == [5, 3]
     asked = subprocess.run(
-        ["make", "-n", "figures", "DIABETES=a b.csv", "TRIPADVISOR=c.dat"],
+        ["make", "-n", "figures", "DIABETES=a b.csv", "TRIPADVISOR=c.dat", "BANK=d", "HEART=e"],
         cwd=Path(given.__file__).parents[2],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    assert "--data 'diabetes=a b.csv'" in asked and "--data 'tripadvisor=c.dat'" in asked
+    for told in ("diabetes=a b.csv", "tripadvisor=c.dat", "bank=d", "heart=e"):
+        assert f"--data '{told}'" in asked
+
+
+UCI = "63.0,1.0,1.0,145.0,233.0,1.0,2.0,150.0,0.0,2.3,3.0,0.0,6.0,0\n"
+HEART = "site,age,sex,trestbps,chol,num\na,63,1,145,233,0\nb,,1,130,,2\nb,57,0,120,0,3\n"
+
+
+def test_both_forms_of_the_heart_data_are_one_table(nothing_given, tmp_path):
+    lines = UCI + "60,1,4,130,?,0,1,140,1,1.5,3,?,?,2\n57,0,4,120,0,?,0,1,1,1,?,?,?,3\n"
+    for text in (lines, HEART):
+        file = tmp_path / "heart.data"
+        file.write_text(text)
+        given.give([f"heart={file}"])
+        table, source = given.heart_table(["trestbps", "chol", "num"])
+        assert table.rows == [("145", "233", "0"), ("120", "0", "3")] and source == "Heart data"
+    file.write_text("a,b\n1,2\n")
+    with pytest.raises(SystemExit, match=r"processed\.cleveland\.data"):
+        given.heart_table(["num"])
+
+
+def test_a_given_bank_table_is_read_by_every_figure_of_it(nothing_given, tmp_path):
+    file = tmp_path / "bank.csv"
+    rows = [f"{20 + i};{'abc'[i % 3]};{'yes' if i % 5 else 'no'};{i * 100}" for i in range(60)]
+    file.write_text("\n".join(["age;job;y;balance", *rows]) + "\n")
+    given.give([f"bank={file}"])
+    assert not given.is_made_up("bank") and not given.is_published("bank")
+    assert ratings.bank().records == data.bank(60).records == data.jobs(60).records == 60
+    assert data.bank(60).columns["balance"].max() == 5900
+    assert sum(classifier.bank().sizes) == 40, "a third is for training"
+    assert ratings.label_of("bank").startswith("bank data")
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_an_unknown_part_is_refused_before_any_job_runs(capsys):
     with pytest.raises(SystemExit) as refused:
         command.main(["gates", "elsewhere"])
     assert refused.value.code == 2
-    assert "there is no benchmark elsewhere; there are gates" in capsys.readouterr().err
+    assert "there is no benchmark elsewhere; there are targets, gates" in capsys.readouterr().err
 
 
 def test_every_part_can_be_loaded_and_has_a_job():
@@ -78,19 +78,11 @@ def test_every_part_can_be_loaded_and_has_a_job():
         assert callable(module.main), name
 
 
-def test_a_failed_study_of_64_nodes_keeps_the_other_figures_and_rows(monkeypatch, capsys):
-    def study(count: int, records: int):
-        if (count, records) == (64, 100):
-            raise JobFailed("node-31 went away")
-        report = {"rounds": 3, "seconds_total": 1.0}
-        return report, (f"{count} × {records}", *["-"] * 7)
-
-    monkeypatch.setattr(nodes, "study", study)
-    code = run_parts(("nodes",), {"nodes": nodes.main})
+def test_parts_without_a_name_are_those_with_targets(monkeypatch, capsys):
+    monkeypatch.setattr(command, "part", lambda name: lambda: [GOOD._replace(work=name)])
+    assert command.main([]) == 0
     printed = capsys.readouterr().out
-    assert code == 1 and "64 × 1 " in printed and "3, as with 2 nodes" in printed
-    last = printed.splitlines()[-1]
-    assert last == "failed: 64 nodes with 100 records each: node-31 went away"
+    assert "targets" in printed and "gates" not in printed
 
 
 @pytest.mark.parametrize(
@@ -119,5 +111,4 @@ def test_a_site_that_does_not_start_is_a_failed_job(monkeypatch, capsys):
     monkeypatch.setattr(nodes, "site", site)
     assert jobs.run_parts(("nodes",), {"nodes": nodes.main}) == 1
     last = capsys.readouterr().out.splitlines()[-1]
-    reason = "PeerUnavailable: node-31 did not start: no memory"
-    assert last == f"failed: 64 nodes with 100 records each: {reason}"
+    assert last == "failed: nodes: PeerUnavailable: node-31 did not start: no memory"

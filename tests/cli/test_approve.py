@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,16 +15,19 @@ from click.testing import CliRunner
 import umpc as umpc_package
 from tests.support.gopa import gopa_study
 from tests.support.grid import grid_study
+from tests.support.ledgers import pay
 from tests.support.local import local_study
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import KENDALL, library_study, make_study
-from umpc.cli.approve import description_of
+from umpc.cli.approve import budget_after, description_of, facts_of
 from umpc.cli.main import umpc
 from umpc.errors import ApprovalError, ApprovalPending, ConfigError, PolicyRefused
 from umpc.node.approvals import MAX_PENDING, Approvals, approvals_beside
+from umpc.node.budget.ledger import Ledger
 from umpc.node.config import load_node_config
 from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.policy import ANYTHING
+from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins, FieldText
@@ -99,6 +103,7 @@ def test_the_list_has_what_waits_first(site):
 def test_a_study_is_shown_with_all_that_a_decision_needs(site):
     site.ask(TAU)
     lines = site.said("show", digits(TAU))
+    promise = protocol_of(TAU).promise_of(TAU)
     assert lines == [
         f"study         'tau', hash {TAU.hash.hex()}",
         "asked         now by coordinator, not decided on",
@@ -116,8 +121,10 @@ def test_a_study_is_shown_with_all_that_a_decision_needs(site):
         f"computation   hash {computation_hash(TAU)}, for kernels under [policy]",
         "field         'x': 0 to 3, in steps of 0.5",
         "field         'y': -1 to 1, whole numbers",
-        "adversary     honest: everybody follows the protocol; the coordinator and up to 2 of 3 "
-        "nodes may pool what they see: every record of the other nodes keeps epsilon",
+        "records       complete in all 2 columns of the study",
+        f"promise       {promise.protected}",
+        f"adversary     honest. {promise.sites}",
+        f"disclosed     {promise.disclosed}",
         "epsilon       3/10",
         "noise         distributed, withstands 2 of 3 nodes that collude",
         "edges         all, balanced",
@@ -126,7 +133,37 @@ def test_a_study_is_shown_with_all_that_a_decision_needs(site):
         "coordinator   coordinator",
         "dealer        dealer",
         "nodes         node-0, node-1, node-2",
+        "budget        epsilon 5 in all, and nothing is spent, epsilon 47/10 after this study",
     ]
+
+
+def test_the_budget_that_a_study_leaves_is_told(site):
+    site.ask(TAU)
+    entry, config = site.approvals.find(TAU.hash.hex()), load_node_config(site.config)
+
+    def told() -> str:
+        shown = list(facts_of(config, entry, TAU))
+        assert [text for name, text in shown if name == "budget"] == [shown[-1][1]]
+        return shown[-1][1]
+
+    config.ledger.with_name("north-ledger.sqlite.key").unlink()  # the first start makes it
+    with Ledger(config.ledger, "north", Fraction(5), Fraction(0)) as ledger:
+        assert told() == "epsilon 5 of 5 left now, epsilon 47/10 after this study"
+        ledger.reserve(bytes(32), Fraction(2), Fraction(0), name="runs")
+        pay(ledger, bytes(32), b"attempt", b"share")
+        assert told() == "epsilon 3 of 5 left now, epsilon 27/10 after this study"
+        ledger.reserve(TAU.hash, Fraction(3, 10), Fraction(0), name="tau")
+        pay(ledger, TAU.hash, b"attempt", b"share")
+        paid = "epsilon 27/10 of 5 left now; this study is paid and costs nothing more"
+        assert told() == paid
+        ledger.reserve(bytes([1]) * 32, Fraction(5, 2), Fraction(0), name="large")
+        pay(ledger, bytes([1]) * 32, b"attempt", b"share")
+    other = msgspec.structs.replace(TAU, name="another")
+    assert budget_after(config, other) == (
+        "epsilon 1/5 of 5 left now; the node will refuse this study, which needs more epsilon"
+    )
+    config.ledger.write_bytes(b"no database")
+    assert budget_after(config, other).startswith("not known: ")
 
 
 def test_a_study_that_calls_itself_what_it_is_not_is_seen_through(site):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -121,6 +122,18 @@ def test_show_as_a_table(config):
     with node(config) as ledger:
         ledger.drop(B)
     assert "held until" not in run(config, "show")
+
+
+@pytest.mark.parametrize(("columns", "widest"), [("", 110), ("70", 70), ("300", 300)])
+def test_a_piped_table_follows_columns_and_cuts_no_date(config, monkeypatch, columns, widest):
+    monkeypatch.setenv("COLUMNS", columns)
+    with node(config) as ledger:
+        ledger.reserve(A, Fraction(1, 4), Fraction(0), name="a study of a rather long name " * 4)
+        pay(ledger, A, b"attempt", b"the share itself")
+    table = run(config, "show").partition("ledger ")[0]
+    assert max(map(len, table.splitlines())) <= widest
+    assert re.search(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", table)
+    assert "…" not in table
 
 
 def test_a_prepared_study_is_shown_with_what_it_reserves(config):

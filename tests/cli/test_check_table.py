@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 
@@ -84,9 +85,10 @@ def test_bounds_words_and_marks(tmp_path):
     (tmp_path / "id").mkdir()
     ended = check(tmp_path, "age,balance\n130,1\n?,2\nforty,3\n,4\n")
     (line, _) = ended.output.splitlines()
+    assert isinstance(ended.exception, NotNumeric)
     assert "2 of 3 value(s) are no numbers as they are written, and count as the lower" in line
     assert "1 value(s), such as '?', often stand for a missing value" in line
-    assert 'missing = ["", "nan", "NaN", "?"] under [data]' in line
+    assert 'missing = ["", "nan", "NaN", "NA", "?"] under [data]' in line
     assert "1 value(s), such as 'forty', are words: correct the table" in line
     assert "1 value(s) lie outside the study's 0 to 99 and count as the nearer bound" in line
 
@@ -94,7 +96,7 @@ def test_bounds_words_and_marks(tmp_path):
 def test_categories(tmp_path):
     study = STUDY.replace("lower = 0\nupper = 99\nwhole = true\n", 'categories = ["a", "b"]\n')
     ended = check(tmp_path, "age,balance\na,1\nc,2\n", study)
-    assert "1 value(s) are none of the study's categories, such as 'c'" in ended.output
+    assert "1 of 2 value(s) are none of the study's categories, such as 'c'" in ended.output
     assert "every value is one of" in check(tmp_path, "age,balance\na,1\n", study).output
 
 
@@ -130,7 +132,7 @@ def test_a_field_that_is_mostly_no_numbers_says_why_and_fails(tmp_path, table, w
     ended = check(tmp_path, table)
     assert ended.output.startswith("field 'age': 3") and words in ended.output
     assert isinstance(ended.exception, NotNumeric)
-    assert "numbers were expected in 'balance', and most values are no" in str(ended.exception)
+    assert "values that fit were expected in 'balance', and most" in str(ended.exception)
 
 
 @pytest.mark.parametrize(
@@ -167,3 +169,76 @@ def test_a_table_that_this_user_may_not_read_is_refused_with_what_to_do(tmp_path
     assert isinstance(result.exception, DataError)
     assert "this user may not read it: check its owner and mode" in str(result.exception)
     assert "Errno" not in str(result.exception)
+
+
+ALIVE = STUDY.replace("lower = 0\nupper = 99\nwhole = true\n", 'categories = ["false", "true"]\n')
+MMOL = STUDY.replace("upper = 99", "upper = 30")
+
+
+@pytest.mark.parametrize(
+    ("study", "values", "words"),
+    [
+        (MMOL, (90, 105, 126), ("90 to 126", "3 value(s) lie outside the study's 0 to 30", "unit")),
+        (MMOL, ("inf", "-inf", 5), ("2 value(s) are infinite, and count as a bound",)),
+        (ALIVE, ("WAHR", "FALSCH", "true"), ("2 of 3", "'FALSCH', 'WAHR'", "words = {")),
+        (ALIVE, (0, 1, 1), ("3 of 3 value(s) are none", 'words = {"0" = "false"}')),
+    ],
+)
+def test_a_field_of_which_most_values_do_not_fit_ends_with_23(tmp_path, study, values, words):
+    ended = check(tmp_path, "age,balance\n" + "".join(f"{value},1\n" for value in values), study)
+    line = ended.output.splitlines()[0]
+    assert all(word in line for word in words), line
+    assert isinstance(ended.exception, NotNumeric) and "'age'" in str(ended.exception)
+
+
+def test_a_spelling_of_booleans_and_an_na_of_r_fit(tmp_path):
+    ended = check(tmp_path, "age,balance\nTRUE,1\nFALSE,NA\nTrue,2\nNA,1\n", ALIVE)
+    assert ended.exit_code == 0, ended.output
+    assert "field 'age': every value is one of the study's categories" in ended.output
+    assert "field 'balance': 1 to 2" in ended.output
+
+
+def test_a_nodes_words_and_names_of_columns_count(tmp_path):
+    for name in ("ca.pem", "cert.pem", "key.pem"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "t.csv").write_text("alive,CRP_mg_l,balance\nWAHR,1.5,x\nFALSCH,2,y\n")
+    data = '[data]\npath = "t.csv"\nwords = {WAHR = "true", FALSCH = "false"}\n'
+    more = 'columns = {age = "alive", balance = "CRP_mg_l"}\n'
+    node = 'name = "north"\nidentity = "."\n' + "{}[budget]\nepsilon = 1\n"
+    ended = check(tmp_path, node.format(data + more), ALIVE, "node.toml")
+    assert ended.exit_code == 0, ended.output
+    assert "field 'balance': 1.5 to 2" in ended.output
+    for wrong, error, told in (
+        ('columns = {age = "lives"}\n', UnknownField, "the column that columns under [data] names"),
+        ("words = {WAHR = true}\n", ConfigError, "all of them texts"),
+        ('columns = {a = "x", b = "x"}\n', ConfigError, "another column of the table for each"),
+    ):
+        kept = data if "words" not in wrong else '[data]\npath = "t.csv"\n'
+        ended = check(tmp_path, node.format(kept + wrong), ALIVE, "node.toml")
+        assert isinstance(ended.exception, error) and told in str(ended.exception)
+
+
+@pytest.mark.parametrize(
+    ("categories", "error", "told"),
+    [
+        ('["f ", "m"]', StudyError, "a category without blanks at its ends was expected"),
+        ('["NA", "DE"]', ConfigError, "marks a missing value at this site"),
+    ],
+)
+def test_categories_that_no_value_can_have_are_refused(tmp_path, categories, error, told):
+    study = ALIVE.replace('["false", "true"]', categories)
+    ended = check(tmp_path, "age,balance\nf,1\n", study)
+    assert isinstance(ended.exception, error) and told in str(ended.exception)
+
+
+def test_texts_of_decimals_beside_typed_numbers_and_a_decimal_comma(tmp_path):
+    """A site's decimal comma is about texts: numbers of a Parquet file have a type."""
+    for name in ("ca.pem", "cert.pem", "key.pem"):
+        (tmp_path / name).write_text("")
+    with duckdb.connect() as connection:
+        query = "SELECT 1.5::DOUBLE AS balance, '30,0' AS age"
+        connection.execute(f"COPY ({query}) TO '{tmp_path}/t.parquet' (FORMAT parquet)")
+    node = 'name = "n"\nidentity = "."\n[data]\npath = "t.parquet"\ndecimal = ","\n'
+    ended = check(tmp_path, node + "[budget]\nepsilon = 1\n", name="node.toml")
+    assert ended.exit_code == 0, ended.output
+    assert "field 'balance': 1.5 to 1.5" in ended.output and "'age': 30.0 to 30.0" in ended.output

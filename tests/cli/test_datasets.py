@@ -29,7 +29,7 @@ identity = "c"
 [[fields]]
 name = "age"
 lower = 0
-upper = 127
+upper = 250
 whole = true
 """
 
@@ -153,3 +153,13 @@ def test_a_study_is_compared_with_the_data_set_that_it_names(site):
     file.write_text(STUDY.format(""))
     with pytest.raises(ConfigError, match="the data sets 'heart', 'bank'"):
         list(compare_table(file, site / "node.toml"))
+
+
+def test_each_data_set_has_its_own_words_and_names(site):
+    file, node = site / "study.toml", site / "node.toml"
+    (site / "bank.csv").write_text("Alter\nvierzig\n")
+    own = 'columns = {age = "Alter"}\nwords = {vierzig = "40"}\n'
+    node.write_text(node.read_text().replace('path = "bank.csv"\n', f'path = "bank.csv"\n{own}'))
+    for name, words in (("heart", "30 to 30"), ("bank", "40 to 40")):
+        file.write_text(STUDY.format(f'dataset = "{name}"'))
+        assert words in dict(compare_table(file, node))["age"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from types import SimpleNamespace
@@ -138,7 +140,7 @@ def test_each_fault_of_the_certificate_is_red(site, monkeypatch):
     site.authority.issue("north", "node", folder, days=10)
     the_one(site.red(), 51, "expires in 9 days", "renew it")
     site.authority.issue("north", "node", folder, now=datetime.now(UTC) - timedelta(days=200))
-    the_one(site.red(), 51, "expired", "umpc ca request")
+    the_one(site.red(), 51, "expired", "umpc enrol join --name north")
     site.authority.issue("north", "node", folder)
     site.list(now=datetime.now(UTC) - timedelta(days=40))
     the_one(site.red(), 51, "is overdue since", "get a new crl.pem")
@@ -164,6 +166,33 @@ def test_a_policy_that_refuses_everything_is_red_and_others_are_one_line(site):
     assert "policy: allows every study; refuses raw records" in site.doctor()[1]
 
 
+def test_an_open_policy_is_never_green(site):
+    """Open: every statistic of every column, and no person is asked."""
+    rules = ("", "min_nodes = 3", 'coordinators = ["c"]', "max_epsilon = 1")
+    for rule in rules:
+        site.write(f"[policy]\n{rule}\n")
+        code, output = site.doctor()
+        assert code == 0 and "--  policy: allows" in output and "ok  policy" not in output
+        assert "OPEN: every member may ask" in output and "approval = true under" in output
+    for rule in ("approval = true", 'statistics = ["mean"]', 'fields = ["age"]'):
+        site.write(f"[policy]\n{rule}\n")
+        output = site.doctor()[1]
+        assert "ok  policy: allows" in output and "OPEN" not in output
+
+
+def test_columns_that_seem_to_identify_people_are_named_and_person_is_asked_for(site):
+    site.table("age,PatientID,first name,drug_name,patient_age\n1,2,3,4,5\n")
+    site.write("[policy]\napproval = true\n")
+    output = site.doctor()[1]
+    assert "--  identifiers: 'PatientID', 'first name': columns of such names" in output
+    assert "--  person: none under [policy]" in output and 'person = "PatientID"' in output
+    site.write('[policy]\nfields = ["age"]\nperson = "PatientID"\n')
+    output = site.doctor()[1]
+    assert "identifiers" not in output and "--  person" not in output
+    site.write('[policy]\nfields = ["age"]\n')
+    assert "identifiers" not in site.doctor()[1] and "--  person" in site.doctor()[1]
+
+
 def test_the_audit_trail_is_verified_with_the_ledgers_charges(site):
     assert "--  audit trail: " in site.doctor()[1]
     site.spend(1)
@@ -178,3 +207,15 @@ def test_the_audit_trail_is_verified_with_the_ledgers_charges(site):
     the_one(site.red(), 37, "audit trail", "row 1 is wrong")
     site.ledger.write_bytes(b"damaged")
     the_one(site.red(), 32, "ledger")
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"), [(1024, "--  open files: at most 1024"), (4096, "ok  ")]
+)
+def test_a_low_limit_of_open_files_is_told(tmp_path, limit, said):
+    site = Examined(tmp_path)
+    command = f"ulimit -Sn {limit} && ulimit -Hn {limit} && exec {sys.executable} -m umpc.cli.main"
+    words = f"{command} node doctor --config {site.folder / 'node.toml'}"
+    shown = subprocess.run(["bash", "-c", words], capture_output=True, text=True).stdout
+    (line,) = [line for line in shown.splitlines() if "open files" in line]
+    assert line.startswith(said)

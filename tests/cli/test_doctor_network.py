@@ -7,7 +7,8 @@ import socket
 
 import pytest
 
-from tests.support.examined_site import LONG_AGO, Examined, free_port
+from tests.support.examined_site import LONG_AGO, Examined
+from tests.support.ports import reserved_address
 from umpc.cli.doctor_network import NamedPeer, check_network
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
@@ -44,7 +45,7 @@ def test_peers_and_the_own_address_are_called(site):
             *((name, name) for name in ("south", "east", "stranger")),
         )
     }
-    west = f"127.0.0.1:{free_port()}"
+    west = reserved_address()
 
     async def scenario():
         servers, at = [], {}

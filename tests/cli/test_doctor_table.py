@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 
+import duckdb
 import pytest
 
 from tests.support.examined_site import Examined, the_one
+from tests.support.studies import KENDALL, make_study
+from umpc.errors import ApprovalPending
+from umpc.node.approvals import REJECTED, Approvals, approvals_beside
 
 
 @pytest.fixture
@@ -52,9 +56,11 @@ OPEN = "[policy]\nmax_epsilon = 1\n"
         ),
         ("a;b\n1,234;1.5\n7;2\n", ('have thousands separators: write thousands = ","',)),
         ("a;b\n1,5;1.5\n7;2\n", ("such as '1.5', do not: write all of them in one way",)),
-        ("a\n1\n2\nNA\n", ("'NA'", 'missing = ["", "nan", "NaN", "NA"] under [data]')),
+        ("a\n1\n2\n?\n", ("'?'", 'missing = ["", "nan", "NaN", "NA", "?"] under [data]')),
         ("a\n12 mg\n2\n", ("'12 mg'", "other characters beside the number: remove")),
-        ('a\n1\n2\n"3\u00a0"\n', ("hold other characters", "remove")),
+        ('a\n1\n2\n"3\u00a0€"\n', ("hold other characters", "remove")),
+        ("a\n1\n(1.5)\n", ("'(1.5)'", "with a hyphen in front, as -1.5")),
+        ("a\n1\n\u22121.5\n", ("negative numbers", "with a hyphen in front, as -1.5")),
         ("a\n1\n2\nforty\n", ("'forty'", "or list them as missing under [data]")),
     ],
 )
@@ -94,3 +100,76 @@ def test_the_settings_that_doctor_names_make_the_column_numbers(site):
     site.write(OPEN, data='decimal = ","\nthousands = "."\nmissing = ["", "?"]')
     code, output = site.doctor()
     assert code == 0 and "ok  columns: numbers: 'crp', 'n'\n" in output
+
+
+STUDY = """
+name = "s"
+statistic = "gini_mean_difference"
+columns = ["age"]
+epsilon = 1
+identity = "nowhere"
+[[fields]]
+name = "age"
+{}
+[[nodes]]
+name = "north"
+address = "127.0.0.1:1"
+"""
+BOUNDS = "lower = 0\nupper = 30\nwhole = true"
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "code", "words"),
+    [
+        (BOUNDS, (90, 100, 7), 23, ("7 to 100", "2 value(s) lie outside the study's 0 to 30")),
+        (BOUNDS, (9, 100, 7), 0, ()),
+        ('categories = ["a", "b"]', ("A", "B", "a"), 23, ("'A', 'B'", "words = {")),
+        (BOUNDS, ("x", "y", "z"), 23, ("3 of 3 value(s) are no numbers",)),
+    ],
+)
+def test_a_study_that_does_not_fit_the_table_is_red(site, field, values, code, words):
+    site.write('[policy]\nfields = ["age"]\n')
+    site.table("age\n" + "".join(f"{value}\n" for value in values))
+    (site.folder / "study.toml").write_text(STUDY.format(field))
+    found = site.red("--study", str(site.folder / "study.toml"))
+    if code:
+        the_one(found, code, "'study.toml', field 'age'", "Most values do not fit", *words)
+    else:
+        assert found == (0, [])
+
+
+def test_a_study_that_waits_for_approval_is_compared_unasked(site):
+    approvals = Approvals(approvals_beside(site.ledger))
+    with pytest.raises(ApprovalPending):
+        approvals.require(make_study(KENDALL, name="waiting"), "north")
+    site.write('[policy]\nfields = ["x", "y"]\n')
+    site.table("x,y\n1,2\n2,3\n")
+    assert site.red() == (0, [])
+    site.table("x,y\n1,200\n2,300\n")
+    the_one(site.red(), 23, "'waiting', field 'y'", "2 value(s) lie outside the study's 0 to 3")
+    approvals.decide(approvals.entries()[0].hash, REJECTED)
+    assert site.red() == (0, [])
+
+
+def test_infinite_values_and_an_na_are_named_before_any_study(site):
+    site.write('[policy]\nfields = ["x"]\n')
+    site.table("x\n1\ninf\n2\n-inf\n")
+    the_one(site.red(), 23, "'x': 2 of 4 value(s) are infinite, and count as a field's bound")
+    site.table('"x"\n1\nNA\n2\n')
+    code, output = site.doctor()
+    assert code == 0 and "'x': 1 value(s) are NA, which is now missing" in output
+    site.write('[policy]\nfields = ["x"]\n', data='missing = ["", "NA"]')
+    assert "which is now missing" not in site.doctor()[1]
+
+
+def test_a_column_that_no_study_can_use_is_named(site):
+    with duckdb.connect() as connection:
+        query = "SELECT 1 AS x, DATE '2020-01-01' AS day"
+        connection.execute(f"COPY ({query}) TO '{site.folder}/t.parquet' (FORMAT parquet)")
+    site.write(OPEN)
+    file = site.folder / "node.toml"
+    file.write_text(file.read_text().replace("t.csv", "t.parquet"))
+    code, output = site.doctor()
+    assert code == 0 and "--  columns: of types that no study can use: 'day (DATE)'" in output
+    file.write_text(file.read_text().replace(OPEN, '[policy]\nfields = ["day"]\n'))
+    the_one(site.red(), 21, "'day': a column of numbers, booleans or texts", "DATE", "Export it")

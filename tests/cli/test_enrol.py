@@ -65,13 +65,40 @@ def test_two_administrators_enrol_a_node(authority, tmp_path):
 
     config = load_node_config(site / "node.toml")
     assert (config.name, str(config.epsilon), config.listen) == ("north", "1/3", "127.0.0.1:0")
-    assert config.source.path == site / "data.csv" and config.policy.approval is False
+    assert config.source.path == site / "data.csv" and config.policy.approval is True
     assert load_identity(config.identity, "node").name == "north"
+    assert "a person must accept each study" in told
+    trial = ("--name", "trial", "--folder", tmp_path / "trial", "--open")
+    told = run("enrol", "join", *trial)[1]
+    assert "no person is asked" in told
+    assert "\n# approval = true" in (tmp_path / "trial/node.toml").read_text()
     before = (site / "node.toml").read_text()
     _, told = run("enrol", "join", "--name", "north", *own, "--epsilon", "9")
     assert "stays as it is" in told and (site / "node.toml").read_text() == before
     run("ca", "revoke", "--authority", authority, "north")
     assert run("ca", "list", "--authority", authority)[0].splitlines()[1].startswith("revoked")
+
+
+def test_a_revoked_name_is_admitted_again_with_a_warning_at_every_way(authority, tmp_path):
+    own, here = ("--folder", tmp_path), ("--authority", authority)
+
+    def admitted() -> str:
+        request, _ = run("enrol", "join", "--name", "north", *own)
+        return run("enrol", "approve", request, *here, answer="y\n")[1]
+
+    assert "WARNING" not in admitted() + admitted()
+    run("ca", "revoke", *here, "north")
+    (tmp_path / "site/key.pem").rename(tmp_path / "key.revoked.pem")
+    told = admitted()
+    assert "WARNING      the former certificate of 'north' was revoked" in told
+    assert "WARNING" not in admitted(), "it is a member again, and this renews its certificate"
+    run("ca", "revoke", *here, "north")
+    run("ca", "request", "--name", "north", "--role", "node", tmp_path / "new")
+    asked = (tmp_path / "new/request.csr", "--out", tmp_path / "new/cert.pem")
+    assert (
+        "WARNING      the former certificate of 'north' was revoked"
+        in run("ca", "sign", *here, *asked)[1]
+    )
 
 
 def test_other_roles_finish_without_naming_their_role_and_a_lost_admission_is_printed_again(

@@ -110,7 +110,7 @@ def test_a_wrong_option_is_an_object_too(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("answers", "raised"),
     [
-        (["0.2.0", ApprovalPending("west waits")], ApprovalPending),
+        (["9.9.9", ApprovalPending("west waits")], ApprovalPending),
         ([ApprovalPending("west waits"), PeerUnavailable("south is away")], PeerUnavailable),
         ([PolicyRefused("west rejected it"), ApprovalPending("south waits")], PolicyRefused),
     ],

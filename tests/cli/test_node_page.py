@@ -15,7 +15,7 @@ import pytest
 from tests.cli.test_approve import OWN, TAU, Site
 from umpc.approval_page.html import render
 from umpc.cli import node_page
-from umpc.cli.approve import description_of
+from umpc.cli.approve import facts_of
 from umpc.cli.node_page import MOST_EVENTS, contents, decider
 from umpc.deployment.processes import UMPC, stop
 from umpc.errors import ApprovalError, PolicyRefused
@@ -23,6 +23,7 @@ from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.reading import last_rows, rows
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger import Ledger
+from umpc.node.config import load_node_config
 from umpc.protocols.registry import decode_study
 
 
@@ -40,7 +41,9 @@ def test_a_study_is_shown_as_approve_shows_it_and_decided_on_as_there(site):
     shown = contents(site.config)
     assert [each.hash for each in shown.waiting] == [TAU.hash.hex(), OWN.hash.hex()]
     entry = site.approvals.find(TAU.hash.hex())
-    assert shown.waiting[0].facts == tuple(description_of(entry, decode_study(entry.document)))
+    assert shown.waiting[0].facts == tuple(
+        facts_of(load_node_config(site.config), entry, decode_study(entry.document))
+    )
     assert (shown.site, shown.budgets, shown.faults) == ("north", (), ())
     decide = decider(site.config)
     assert decide(TAU.hash.hex(), "accept", "").startswith("accepted: 'tau' of coordinator")
@@ -97,10 +100,11 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_shown(site, monkeypatch):
 def test_a_study_of_another_version_is_shown_with_its_fault(site):
     site.ask(TAU)
     (found,) = site.approvals.entries()
-    broken = node_page._waiting(replace(found, document=b"\xc1"))
+    config = load_node_config(site.config)
+    broken = node_page._waiting(config, replace(found, document=b"\xc1"))
     assert broken.fault.startswith("This study cannot be read here")
     assert ("epsilon", "0.3") in broken.facts
-    steering = node_page._waiting(found)
+    steering = node_page._waiting(config, found)
     assert all(text.isprintable() for _, text in steering.facts)
 
 

@@ -113,17 +113,17 @@ def test_delays_are_counted_as_the_table_says(file):
     assert slow.offline == pytest.approx(FIXED[1] + 3 * LINK_SECONDS / 2)
 
 
-def test_a_following_study_opens_no_connection_and_tosses_no_coins_of_two_nodes(file):
+def test_a_following_study_opens_no_connection_and_sets_up_no_transfers(file):
     attempt, _, once = seconds(file, Network(1.0))
     assert once.following == pytest.approx(once.total - 6 - 6)
     drawn, _, three = seconds(file, Network(1.0), noise="in_mpc")
-    assert not drawn.toss_plan.is_tossed_ahead  # of three nodes
     assert three.following == pytest.approx(once.following + drawn.toss_plan.rounds)
     path = file(noise="in_mpc", nodes=[{"name": f"n{i}", "address": f"n{i}:1"} for i in range(2)])
     pair = attempt_over(study_of(path), "30,40")
-    assert pair.toss_plan.is_tossed_ahead
     found = predict_seconds(pair, predict(pair), NOTHING, Network(1.0))
-    assert found.following == pytest.approx(once.following + pair.rounds - attempt.rounds)
+    assert found.following == pytest.approx(
+        once.following + pair.toss_plan.rounds + pair.rounds - attempt.rounds
+    )
     assert found.with_work(2.0, 3.0).following == found.following + 5.0
 
 

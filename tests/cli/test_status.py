@@ -12,6 +12,8 @@ from tests.support.studies import KENDALL, make_study
 from umpc.cli.main import umpc
 from umpc.errors import ApprovalPending
 from umpc.node.approvals import Approvals, approvals_beside
+from umpc.node.audit.entry import AuditRow
+from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.budget_account import BudgetCost
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.prepared_costs import PreparedCost, prepared_beside, write_prepared
@@ -149,3 +151,38 @@ def test_another_name_than_the_certificates_is_said(site):
     site.config.write_text(site.config.read_text().replace('"north"', '"south"'))
     code, _, to_do = site.status()
     assert code == 1 and "for 'north'" in to_do[0] and "for 'south'" in to_do[0]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        'path = "t.csv"',
+        'name = "t"\npath = "visits/*.csv"',
+        'name = "t"\nurl = "postgresql://r@db/d?sslmode=verify-full"\nsql = "v"\n'
+        'password_file = "absent"',
+        'name = "t"\nurl = "s3://bucket/k.csv"\ncredentials_file = "absent"',
+    ],
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("budget", "show"),
+        ("budget", "verify"),
+        ("audit", "show"),
+        ("audit", "verify"),
+        ("audit", "export"),
+        ("approve", "list"),
+        ("node", "status"),
+        ("node", "backup", "--to", "north.tar"),
+    ],
+    ids=" ".join,
+)
+def test_commands_that_look_at_no_table_work_while_it_is_away(site, monkeypatch, data, words):
+    with Ledger(site.ledger, "t", Fraction(5), Fraction(0)):
+        AuditTrail(site.ledger).append(AuditRow("start"))
+    (site.folder / "t.csv").unlink()
+    text = site.config.read_text()
+    site.config.write_text(text.replace('path = "t.csv"', data))
+    monkeypatch.chdir(site.folder)
+    done = CliRunner().invoke(umpc, [*words, "--config", "node.toml"])
+    assert done.exit_code == 0, done.exception or done.output

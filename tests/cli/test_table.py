@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 
 from tests.support.protocols import one_node_study
 from umpc.cli import table as module
-from umpc.cli.own_table import BREAST_CANCER, breast_cancer
+from umpc.cli.demo_options import given_bounds, named_value
+from umpc.cli.kernel_options import field_of, label_of, listed
+from umpc.cli.own_table import BREAST_CANCER, DIAGNOSIS, breast_cancer, usual_columns
 from umpc.cli.table import DemoTable, exact_over_all, exact_value, pooled, read_csv
 from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.node.table.number_format import NumberFormat
@@ -22,6 +25,7 @@ from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.ustat.hypergraph import Hypergraph, SampledCell
+from umpc.ustat.statistics import LIBRARY
 
 ROWS = [("1", "0.5"), ("2", "-1.25"), ("2", "3"), ("7", "0"), ("1", "0.5")]
 TABLE = DemoTable(("age", "the balance"), ROWS)
@@ -57,10 +61,12 @@ def test_the_chosen_columns_are_read_in_the_chosen_order(tmp_path, delimiter, qu
     assert found == DemoTable(("y", "x"), [("2", "1"), ("4", "3")])
 
 
-def test_rows_with_an_empty_or_absent_cell_are_left_out(tmp_path):
-    path = written(tmp_path, "x,y\n1,2\n,3\n4,\n5, \n6\n7,8,9\n")
+def test_rows_with_an_empty_cell_are_left_out_and_those_of_another_length_are_refused(tmp_path):
+    path = written(tmp_path, "x,y\n1,2\n,3\n4,\n5, \n7,8\n6,NA\n")
     assert read_csv(path, ",", ["x", "y"]).rows == [("1", "2"), ("7", "8")]
-    assert read_csv(path, ",", ["x"]).rows == [("1",), ("4",), ("5",), ("6",), ("7",)]
+    assert read_csv(path, ",", ["x"]).rows == [("1",), ("4",), ("5",), ("7",), ("6",)]
+    with pytest.raises(ConfigError, match="whose rows have as many values as its header"):
+        read_csv(written(tmp_path, "x,y\n1,2\n7,8,9\n"), ",", ["x", "y"])
 
 
 @pytest.mark.parametrize("columns", [None, [], ["z"], ["x", "z"]])
@@ -108,11 +114,30 @@ def test_the_demos_own_table_is_that_of_scikit_learn():
     assert tuple(expected.feature_names) == BREAST_CANCER
     found = breast_cancer(BREAST_CANCER).rows
     assert [[float(text) for text in row] for row in found] == expected.data.tolist()
+    diagnoses = [row[0] for row in breast_cancer([DIAGNOSIS]).rows]
+    assert diagnoses == expected.target_names[expected.target].tolist()
+
+
+def test_a_statistic_has_columns_of_the_demos_own_table():
+    assert usual_columns(LIBRARY["kendall_tau"]) == (["mean radius", "mean texture"], None)
+    assert usual_columns(LIBRARY["auc_private"]) == (["mean radius", DIAGNOSIS], None)
+    assert usual_columns(LIBRARY["auc"]) == (["mean radius"], f"{DIAGNOSIS}=malignant")
+    for statistic in LIBRARY.values():
+        assert len(usual_columns(statistic)[0]) == len(statistic.arguments)
+
+
+def test_the_event_of_a_survival_table_counts_by_its_second_number(tmp_path):
+    """R's survival writes 1 for censored and 2 for dead."""
+    path = written(tmp_path, "age,time,status\n1,9,1\n2,4,2\n3,2,2\n")
+    table = read_csv(path, ",", ["age", "time", "status"])
+    labelled = replace(table, classes={"status": 2})
+    *_, status = labelled.fields()
+    assert status == FieldText.of_categories("status", ["1", "2"])
 
 
 def test_without_scikit_learn_the_demo_asks_for_a_table(monkeypatch):
     monkeypatch.setattr("umpc.cli.own_table.find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"install 'umpc\[demo\]', or name a table with --csv"):
+    with pytest.raises(ConfigError, match=r"\[demo\].* Or name a table with --csv"):
         breast_cancer(None)
 
 
@@ -247,9 +272,9 @@ def test_a_public_label_splits_the_records_into_two_classes(tmp_path):
     rows = [("3", "no"), ("5", "yes"), ("1", "no"), ("5", "no")]
     table = DemoTable(("x", "y"), rows, ("y", "yes"))
     auc = study(table, "(sign(a.x - b.x) + 1) * (1/2)", sampling="two_sample")
-    assert auc.fields[1] == FieldText("y", "0", "1", "1", ("yes", "no"), True)
+    assert auc.fields[1] == FieldText("y", "0", "1", "1", ("no", "yes"), True)
     tables = pooled(auc, table.split(tmp_path, 2))
-    assert exact_over_all(auc, tables) == pytest.approx(2.5 / 3)
+    assert exact_over_all(auc, tables) == pytest.approx(1 - 2.5 / 3), "a is of the first class"
 
 
 @pytest.mark.parametrize(
@@ -271,3 +296,31 @@ def test_a_column_of_words_becomes_categories_in_order():
 def test_a_column_of_too_many_words_is_no_category():
     with pytest.raises(DataError, match="column 'name' holds 4097 different texts"):
         DemoTable(("name",), [(f"n{number}",) for number in range(4097)]).fields()
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "bounds"),
+    [
+        ("age=0:127", "age", ("0", "127")),
+        ('"a b,c=d"=0:5:1', "a b,c=d", ("0", "5", "1")),
+        ('y="lo,1",mid, hi', "y", ["lo,1", "mid", "hi"]),
+        ('y="a:b","say ""c"""', "y", ["a:b", 'say "c"']),
+        ('5" pipe=a,b', '5" pipe', ["a", "b"]),
+    ],
+)
+def test_names_and_categories_in_quotes_keep_their_commas(text, name, bounds):
+    assert given_bounds(text) == (name, bounds)
+    if isinstance(bounds, list):
+        assert field_of(text).categories == tuple(bounds) and field_of(text).name == name
+
+
+def test_a_list_of_columns_and_a_label_may_have_commas_too():
+    assert listed('age,"a b,c=d", balance') == ["age", "a b,c=d", "balance"]
+    assert named_value("--label", '"x=y"="a,b"') == ("x=y", "a,b")
+    assert [each.categories for each in (label_of('y="a,b",c'), label_of("y=a,b"))] == [
+        ("a,b", "c"),
+        ("a", "b"),
+    ]
+    for wrong in ("", "=", "x=", "=1"):
+        with pytest.raises(ConfigError, match="is given as NAME=VALUE"):
+            named_value("--label", wrong)

@@ -28,7 +28,7 @@ def figure_of(folder: Path) -> Figure:
         measure=measure,
         predict=lambda point: None,
         agreement=lambda rows: Agreement("agrees", ""),
-        draw=lambda rows, path: None,
+        draw=lambda rows, path, note: None,
     )
 
 

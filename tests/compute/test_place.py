@@ -41,7 +41,7 @@ def test_a_cluster_needs_its_certificates_and_the_extra(tmp_path, monkeypatch):
         ComputePlace(0, DASK, tmp_path).open()
     Authority.create(tmp_path / "other").issue("cluster", "node", tmp_path / "cluster")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ConfigError, match=r"umpc\[cluster\]"):
+    with pytest.raises(ConfigError, match=r"pip install .\.\[cluster\]"):
         ComputePlace(0, DASK, tmp_path / "cluster").open()
 
 

@@ -52,14 +52,34 @@ class Link:
         return self._said[type(message)][self._place]
 
 
+def run_of(links: list[Any], shufflers: Any = ()) -> Conductor:
+    side = coordinator_of(STUDY)
+    return Conductor(side, links, silent, 0.0, list(shufflers), expect_nothing, Losses(STUDY))
+
+
 def conduct(proposed: list[Any], shufflers: Any = ()) -> tuple[dict[str, Any], UmpcError]:
     """Conduct a run. Returns: what the first node was asked, and how the run ended."""
     links: list[Any] = [Link(place, {**SAYS, m.Propose: proposed}) for place in range(3)]
-    side = coordinator_of(STUDY)
-    parts = (side, links, silent, 0.0, list(shufflers), expect_nothing, Losses(STUDY))
     with pytest.raises(UmpcError) as caught:
-        asyncio.run(Conductor(*parts).conduct())
+        asyncio.run(run_of(links, shufflers).conduct())
     return links[0].asked, caught.value
+
+
+@pytest.mark.parametrize("lost_in", [m.Evaluate, m.Release])
+def test_nodes_keep_what_they_hold_once_a_release_was_asked_for(lost_in):
+    """From then on some node may have charged, and the others must be able to finish."""
+
+    class Answers(Link):
+        async def ask(self, step, message, kinds, seconds):
+            if isinstance(message, lost_in):
+                raise PeerLost(f"{self.node.name} is gone", culprit=self.node.name, step=step)
+            return m.Ready((), 0, 1) if step == "evaluate" else self._said[type(message)][0]
+
+    said = {place: {**SAYS, m.Propose: [answers()[place]]} for place in range(3)}
+    run = run_of([Answers(place, said[place]) for place in range(3)])
+    with pytest.raises(PeerLost):
+        asyncio.run(run.conduct())
+    assert run.may_be_charged == (lost_in is m.Release)
 
 
 @pytest.mark.parametrize("few", [8, 2])

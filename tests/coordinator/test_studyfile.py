@@ -196,8 +196,9 @@ def test_a_file_without_a_dealer_is_a_study_whose_nodes_draw_the_noise_together(
     ("text", "reason"),
     [
         (GOOD.replace(DEALER, ""), "names no dealer"),
-        ('preprocessing = "none"\n' + GOOD, "go together"),
-        ('backend = "garbled"\n' + GOOD, "go together"),
+        ('preprocessing = "none"\n' + GOOD, "leave 'dealer' out"),
+        ('backend = "garbled"\n' + GOOD, "leave 'dealer' out"),
+        ('preprocessing = "none"\nbackend = "shared"\n' + GOOD, "go together"),
         (GARBLED + DEALER, "leave 'dealer' out"),
     ],
 )

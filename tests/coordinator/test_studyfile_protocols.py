@@ -198,11 +198,11 @@ def test_a_key_that_nobody_has_is_refused(tmp_path, protocol):
 @pytest.mark.parametrize(
     ("entries", "where"),
     [
-        ({"bins": 4}, r"Expected `object`, got `int` - at `\$\.bins`"),
-        ({"bins": {"age": "4"}}, r"Expected `int \| array`, got `str` - at `\$\.bins\.age`"),
-        ({"bins": {"age": True}}, r"got `bool` - at `\$\.bins\.age`"),
-        ({"rounding": 1}, r"Expected `str`, got `int` - at `\$\.rounding`"),
-        ({"protocol": "bell-auc", "levels": "3"}, r"Expected `int`, .* at `\$\.levels`"),
+        ({"bins": 4}, "`bins`: a table was expected, and a whole number came"),
+        ({"bins": {"age": "4"}}, "`bins.age`: a whole number or a list was expected, and a text"),
+        ({"bins": {"age": True}}, "`bins.age`: .* and true or false came"),
+        ({"rounding": 1}, "`rounding`: a text in quotes was expected"),
+        ({"protocol": "bell-auc", "levels": "3"}, "`levels`: a whole number was expected"),
         (
             {"protocol": "ghazi-shuffle", "shufflers": [{"name": "a"}]},
             r"required field `address` - at `\$\.shufflers\[0\]`",

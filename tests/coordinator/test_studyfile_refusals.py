@@ -56,7 +56,7 @@ def test_a_wrong_value_is_named_with_the_file(tmp_path, line, wrong):
     with pytest.raises(StudyError) as refusal:
         load(tmp_path, replaced(line, f"{line.split(' = ')[0]} = {wrong}"))
     message = str(refusal.value)
-    assert str(tmp_path / "study.toml") in message and f"$.{LINES[line][0]}" in message
+    assert str(tmp_path / "study.toml") in message and f"`{LINES[line][0]}" in message
 
 
 @pytest.mark.parametrize(

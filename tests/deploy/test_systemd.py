@@ -12,7 +12,7 @@ import click
 import pytest
 
 import umpc
-from umpc.cli import serve
+from umpc.cli import main
 from umpc.errors import (
     AddressInUse,
     AuditError,
@@ -23,7 +23,8 @@ from umpc.errors import (
 )
 
 FOLDER = Path(umpc.__file__).parents[1] / "deploy" / "systemd"
-ROLES = ("node", "dealer", "shuffler")
+ROLES = ("node", "dealer", "shuffler", "hub", "enrol")
+"""Every command that serves others until it is stopped."""
 PROGRAM = "/opt/umpc/bin/umpc"
 HARDENED = {
     "User": "umpc",
@@ -54,14 +55,31 @@ def settings(role: str) -> dict[str, list[str]]:
     return found
 
 
+def group_of(name: str) -> click.Command:
+    """The command `umpc NAME`."""
+    found = main.umpc.get_command(click.Context(main.umpc), name)
+    assert found is not None
+    return found
+
+
+def test_every_command_that_listens_has_a_unit():
+    """A server of umpc has the option --listen, or a file that has it as the node's."""
+    listens = {"node"}
+    for group in main.umpc.list_commands(click.Context(main.umpc)):
+        for each in getattr(group_of(group), "commands", {}).values():
+            options = {name for parameter in each.params for name in parameter.opts}
+            listens |= {group} if "--listen" in options and each.name != "join" else set()
+    assert listens == set(ROLES) == {path.name[5:-9] for path in FOLDER.glob("*.service")}
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_a_unit_starts_its_role_without_rights(role):
     unit = settings(role)
     assert {key: unit.get(key) for key in HARDENED} == {k: [v] for k, v in HARDENED.items()}
     assert unit["StateDirectory"] == ["umpc/%i"], "the only folder that it may write to"
-    program, group, start, *options = shlex.split(unit["ExecStart"][0])
-    assert (program, group, start) == (PROGRAM, role, "start")
-    command = getattr(serve, role).commands["start"]
+    program, group, verb, *options = shlex.split(unit["ExecStart"][0])
+    assert (program, group) == (PROGRAM, role)
+    command = group_of(group).commands[verb]
     with click.Context(command) as context:
         known = {each for parameter in command.params for each in parameter.opts}
         command.parse_args(context, list(options))
@@ -72,7 +90,8 @@ def test_a_failure_that_needs_a_person_is_not_tried_again():
     for role in ROLES:
         (codes,) = settings(role)["RestartPreventExitStatus"]
         never = {int(code) for code in codes.split()}
-        errors = [ConfigError, LedgerError, CertificateError]
+        errors = [ConfigError, CertificateError]
+        errors += [LedgerError] if role != "enrol" else []
         errors += [AuditError] if role == "node" else []
         assert never == {error.exit_code for error in errors}
         assert never.isdisjoint({AddressInUse.exit_code, PeerLost.exit_code})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from tests.support.document_blocks import ROOT, Reader, blocks
+from tests.support.document_blocks import ROOT, Reader, blocks, unmarked
 
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
@@ -49,6 +50,18 @@ def test_every_role_has_a_page_whose_commands_run():
         named = {each.name for each in blocks(text) if each.kind == "run" and each.name}
         assert not named or name in NAMED_BY, f"nothing runs {named} of {name}"
         assert len(re.findall(r"^<!-- (?:run|file|shows|has)\b", text, re.M)) == len(blocks(text))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_runs_or_is_marked_as_not_meant_to(name):
+    assert unmarked(PAGES[name]) == [], f"{name}: begin with <!-- run --> or <!-- not run: why -->"
+
+
+def test_a_block_without_a_mark_is_found():
+    assert unmarked("```sh\nls\n```\n\n<!-- not run: needs a disk -->\n```sh\nls\n```\n") == [1]
+    assert unmarked("<!-- run -->\n```sh\nls\n```\nwords\n```text\nls\n```\n") == [6]
+    with pytest.raises(tomllib.TOMLDecodeError):
+        unmarked("<!-- not run: a part -->\n```toml\na = 1\na = 2\n```\n")
 
 
 RIGHT = """

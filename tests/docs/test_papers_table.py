@@ -26,6 +26,7 @@ COLUMNS = ("result", "where", "reach", "test")
 NUMBERED = {
     "Bell et al. 2020": {
         "Algorithm": "1 2 3",
+        "Section": "5 6 7",
         "Theorem": "1 2 3 4 5",
         "Lemma": "1 2 3 4 5 6",
         "Corollary": "1 2 3 4 5",
@@ -43,17 +44,21 @@ NUMBERED = {
         "Lemma": "1 2 3 4 5 6 A.1 A.2 A.3 A.4 A.16 A.17 A.18",
         "Remark": "1 2 3 4 5 6 7 A.8",
         "Definition": "1 2 3",
+        "Application": "3a 3b 3c",
+        "Section": "6",
     },
     "Sinh & Ramon 2025": {
         "Algorithm": "1",
         "Protocol": "3.1 B.1",
+        "Claim": "D.1 D.2",
+        "Section": "A.1 A.5.1 A.5.2 A.5.3 A.5.4 E.1.1 E.1.2",
         "Remark": "B.1",
         "Lemma": "A.5 A.6 C.1 C.2 C.3 D.3",
         "Definition": "2.1 A.1 A.2 A.3 A.4",
         "Figure": "1 2 3 4 5 6",
         "Table": "1 2 3",
     },
-    "Bellet 2021 (slides)": {},
+    "Bellet 2021 (slides)": {"GOPA's": "verification"},
 }
 """The numbered results of each paper that have a figure, an algorithm or a meaning of their own."""
 

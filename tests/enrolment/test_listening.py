@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.ports import reserved_address
 from umpc.enrolment import dialler, listener, site_side
 from umpc.enrolment.authority_side import EnrolmentOffice
 from umpc.enrolment.dialler import EnrolmentAnswer, ask, wait_until_admitted
@@ -150,10 +151,8 @@ def test_nothing_is_sent_to_anybody_but_the_invitations_authority(consortium, tm
             with pytest.raises(CertificateError, match=r"somebody else answers .*Nothing was sent"):
                 ask(moved, request)
         assert heard == []
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        address = f"127.0.0.1:{closed.getsockname()[1]}"
     with pytest.raises(PeerUnavailable, match="umpc enrol listen"):
-        ask(replace(invitation, address=address), request)
+        ask(replace(invitation, address=reserved_address()), request)
     assert identity.name == "mallory"
 
 
@@ -319,6 +318,27 @@ def test_members_are_told_as_a_study_file_names_them(consortium, tmp_path):
     }
     assert "# coordinator 'c', c:1" in text and "# node 'south', without an address" in text
     assert "'old'" not in text
+
+
+def test_a_renewal_without_an_address_keeps_the_former_one_and_so_does_one_that_waits(
+    consortium, tmp_path
+):
+    def told() -> str:
+        return members_of(consortium.folder)[0].address
+
+    office, site = consortium.office, tmp_path / "north"
+    ask(consortium.invite("north"), join(site, consortium.invite("north"), "north:1"))
+    consortium.approve("north")
+    for address, expected in (("", "north:1"), ("moved:2", "moved:2"), ("", "moved:2")):
+        former = told()
+        entry = office.receive(site_side.join(site, "north", "node", address=address))
+        assert told() == former, "a request that waits changes nothing"
+        office.approve(office.view(entry), office.view(entry).fingerprint)
+        assert told() == expected
+    office.invite("north", "node")
+    assert told() == "moved:2", "an invitation changes nothing"
+    office.decline(office.receive(site_side.join(site, "north", "node", address="other:3")))
+    assert told() == "moved:2", "nor does a request that was declined"
 
 
 def test_the_site_trusts_no_other_authority(tmp_path):

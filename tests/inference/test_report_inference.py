@@ -16,9 +16,10 @@ import umpc
 from bench.type_one import NullCase, excess, rejected
 from tests.support.statistical import ALPHA
 from umpc.cli.infer import infer as umpc_infer
-from umpc.cli.report_table import print_table
+from umpc.cli.show import print_report
 from umpc.inference.null_test import LEAST
 from umpc.inference.report_inference import KINDS, Inference
+from umpc.reporting.words import rounded
 
 BOUNDS = {"x": (0, 255), "y": (0, 255), "g": ["u", "v"]}
 
@@ -73,8 +74,9 @@ def test_a_report_has_one_interval_of_the_noise_alone(settings):
     (first, *_) = document["inference"]["intervals"]
     assert first["kind"] == "noise" and document["noise_low"] == first["low"]
     with redirect_stdout(io.StringIO()) as table:
-        print_table(found.report, {})
-    assert f"{first['low']:.5g} … {first['high']:.5g}" in table.getvalue()
+        print_report(found.report, "table")
+    ends = (rounded(first[end], found.report.noise_std) for end in ("low", "high"))
+    assert " … ".join(ends) in table.getvalue()
 
 
 @pytest.mark.parametrize("kind", ["population", "hoeffding"])

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.site_tables import let_duckdb_read_all
 from umpc.node.config_section import IDENTITY_FILES
 
 
@@ -24,16 +23,3 @@ def site(tmp_path: Path) -> Path:
         (tmp_path / "id" / name).write_text("pem")
     (tmp_path / "bank.csv").write_text("age\n30\n")
     return tmp_path
-
-
-@pytest.fixture(params=["small files without DuckDB", "all with DuckDB"])
-def either_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test runs once with each reader of tables."""
-    if request.param == "all with DuckDB":
-        let_duckdb_read_all(monkeypatch)
-
-
-@pytest.fixture
-def only_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDB reads every file."""
-    let_duckdb_read_all(monkeypatch)

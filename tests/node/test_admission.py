@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
+from tests.support.local import NO_EDGES, bins
+from tests.support.protocols import usual
 from tests.support.studies import make_study
 from umpc.errors import ConfigError, DataError, PolicyRefused, TooManySchemas, UmpcError
 from umpc.node.admission import Admission
@@ -73,6 +75,12 @@ def test_a_change_of_the_rules_counts_at_the_next_proposal(node, caplog):
     assert caplog.messages == [f"{node.file} changed; its [policy] counts from now on"]
     node.write("min_nodes = 2")
     assert node.ask() == "2 records"
+
+
+def test_a_new_run_whose_answer_no_record_can_change_is_refused(node):
+    one_bin = make_study(max_colluding=1, protocol="bell-ldp", bins=bins(x=1, y=4), **NO_EDGES)
+    assert node.ask(usual(one_bin)) == "StudyError"
+    assert node.ask(usual(one_bin.replaced(bins=bins(x=2, y=4)))) == "2 records"
 
 
 def test_a_file_that_is_being_written_in_pieces_is_read_until_it_is_whole(node):
@@ -175,6 +183,20 @@ def test_the_maximum_of_a_column_is_not_found_by_proposing_bounds(node, caplog):
     assert answers == {"2 records"} and high != largest
     assert "for the administrator only: study 'study', field 'x'" in caplog.messages[0]
     assert "data rows 2 count as the nearer bound" in caplog.messages[0]
+
+
+def test_the_administrator_is_told_loudly_where_most_values_do_not_fit(node, caplog):
+    """The study goes on, because its end would be an answer about the values."""
+    told = "MOST VALUES of field 'x' DO NOT FIT"
+    for rows, loud in (("90,1\n100,1\n2,1\n", True), ("90,1\n2,1\n", False)):
+        caplog.clear()
+        node.table.write_text(f"x,y\n{rows}")
+        assert (
+            node.ask(make_study(name=f"of {len(rows)}", max_colluding=1))
+            == f"{rows.count(chr(10))} records"
+        )
+        errors = [each.message for each in caplog.records if each.levelname == "ERROR"]
+        assert [told in message for message in errors] == [True] * loud
 
 
 def test_class_counts_are_not_found_by_proposing_categories(node):

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -292,3 +293,16 @@ def test_a_damaged_file_refuses_every_study(approvals, file, content):
 def test_a_folder_that_is_gone(tmp_path):
     with pytest.raises(ApprovalError, match="the system refused"):
         Approvals(tmp_path / "absent" / "x.approvals").require(STUDY, "north")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("hash", "x'00'"), ("name", "x'00'"), ("document", 5)]
+)
+def test_a_value_of_another_type_is_told_in_one_line(tmp_path, column, value):
+    path = tmp_path / "approvals"
+    with pytest.raises(ApprovalPending):
+        Approvals(path).require(STUDY, "north")
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(f"UPDATE studies SET {column} = {value}")
+    with pytest.raises(ApprovalError, match="a value of another type came"):
+        Approvals(path).entries()

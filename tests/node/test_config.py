@@ -23,7 +23,7 @@ def test_defaults(site):
         name="a",
         listen="127.0.0.1:0",
         identity=site / "id",
-        source=TableSource(site / "bank.csv", None, ("", "nan", "NaN")),
+        source=TableSource(site / "bank.csv", None, ("", "nan", "NaN", "NA")),
         dataset="bank",
         epsilon=Fraction(5),
         ledger=site / "a-ledger.sqlite",
@@ -363,7 +363,7 @@ def test_which_keys_need_a_restart(site):
         HEAD + '[data]\npath = "other.csv"\nname = "bank"\n[budget]\nepsilon = 6\n',
     )
     assert before.needs_restart(changed) == [
-        "data.path or sql, delimiter, missing, encoding, decimal or thousands",
+        "data.path or sql, delimiter, missing, encoding, decimal, thousands, words, columns",
         "budget.epsilon",
     ]
 

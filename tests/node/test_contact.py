@@ -62,7 +62,7 @@ def ask(folder: Path, monkeypatch, **rules):
 
     async def greeted(identity, role, name, address):
         called.append(name)
-        return "0.2.0" if name == "node-1" else PeerUnavailable(f"{name} is away")
+        return "9.9.9" if name == "node-1" else PeerUnavailable(f"{name} is away")
 
     monkeypatch.setattr(module, "greet_or_fail", greeted)
     check = checked_by(folder, rules)
@@ -75,7 +75,7 @@ def test_each_answer_comes_with_its_reason(tmp_path, monkeypatch):
     reply, called = ask(tmp_path, monkeypatch)
     assert called == ["node-1", "node-2", "dealer"]
     assert [(each.name, each.version, each.failure.error) for each in reply.contacted] == [
-        ("node-1", "0.2.0", ""),
+        ("node-1", "9.9.9", ""),
         ("node-2", "", "PeerUnavailable"),
         ("dealer", "", "PeerUnavailable"),
     ]

@@ -22,8 +22,6 @@ from umpc.study.parts import FieldText, Person
 from umpc.study.sizes import Sizes
 from umpc.ustat.condition import parse_condition
 
-pytestmark = pytest.mark.usefixtures("either_reader")
-
 X, Y = FieldText("x", "0", "2", whole=True), FieldText("y", "0", "2", whole=True)
 TAU = make_study(fields=(X, Y), edges="all", max_colluding=1)
 TWICE = TAU.replaced(person=Person("who", 2))

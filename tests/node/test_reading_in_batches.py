@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 import numpy as np
-import pytest
 
 from tests.support.site_tables import AGE, TENTHS
 from umpc.node import reading_progress as module
@@ -13,8 +12,6 @@ from umpc.node.records import Records, load_records
 from umpc.node.table import reading
 from umpc.node.table.source import TableSource
 from umpc.study.parts import Person
-
-pytestmark = pytest.mark.usefixtures("only_duckdb")
 
 TEXT = "age,x,id\n" + "\n".join(
     f"{i % 200},{'NA' if i % 5 == 3 else f'{i / 4}'},p{i % 9}" for i in range(60)

@@ -27,8 +27,6 @@ from umpc.node.table.columns import _connect, _cursor, open_table
 from umpc.node.table.source import TableSite
 from umpc.ustat.schema import FieldSchema
 
-pytestmark = pytest.mark.usefixtures("either_reader")
-
 # --- what is read -----------------------------------------------------------------------------
 
 

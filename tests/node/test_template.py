@@ -11,7 +11,7 @@ from umpc.errors import ConfigError
 from umpc.node.policy import ANYTHING
 from umpc.node.records import TableSource
 from umpc.node.table.number_format import NumberFormat
-from umpc.node.template import template
+from umpc.node.template import configured, template
 
 
 def test_the_template_is_accepted_once_its_paths_exist(site):
@@ -40,6 +40,16 @@ def test_what_the_template_comments_out_is_accepted_too(site):
     assert [
         name for name, rule in vars(config.policy).items() if rule == getattr(ANYTHING, name)
     ] == []
+
+
+def test_a_new_node_asks_a_person_unless_it_is_open(site):
+    (site / "data.csv").write_text("age\n")
+    (site / "id").rename(site / "site")
+    values = {"table": "data.csv", "epsilon": "1/3", "listen": "127.0.0.1:0"}
+    for is_open in (False, True):
+        config = load(site, configured("a", **values, is_open=is_open))
+        assert config.policy.approval is not is_open
+    assert load(site, template("a")).policy.approval
 
 
 def test_a_template_for_a_name_that_no_node_may_have():

@@ -5,9 +5,9 @@ They start a server of their own on this machine, with a folder of its own, and 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.support.files import key_file
+from tests.support.ports import reserved_port
 
 ACCESS, SECRET = "READERKEY", "hunter2-Zx"
 SECONDS = 60
@@ -55,17 +56,10 @@ class Weed:
 def _free_ports(count: int) -> list[int]:
     """Free ports of which the ports 10,000 above are free too: gRPC's, by SeaweedFS's own rule."""
     found: list[int] = []
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = 20_000 + probe.getsockname()[1] % 20_000
     while len(found) < count:
-        port += 1
-        with socket.socket() as one, socket.socket() as other:
-            try:
-                one.bind(("127.0.0.1", port))
-                other.bind(("127.0.0.1", port + 10_000))
-            except OSError:
-                continue
+        port = reserved_port()
+        with contextlib.suppress(OSError, OverflowError):
+            reserved_port(port + 10_000)
             found.append(port)
     return found
 

@@ -77,3 +77,11 @@ def test_gamma_2_of_kendalls_kernel():
     print(f"γ₂ <= {bound:.4f}")
     assert bound == pytest.approx(2 + 2**0.5)
     assert bound < 64**0.5
+
+
+@pytest.mark.parametrize(("bins", "reach"), [(8, 0.25), (10, 0.5), (16, 0.75)])
+def test_the_bias_of_the_kernel_at_the_middles(bins, reach):
+    """[|x − y| < c] on uniform records: at the middles of k bins it is off by −(1 − c)/k."""
+    steps = np.arange(bins)
+    at_middles = np.mean(np.abs(steps[:, None] - steps) < reach * bins)
+    assert at_middles - (2 * reach - reach**2) == pytest.approx(-(1 - reach) / bins)

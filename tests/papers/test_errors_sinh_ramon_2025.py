@@ -253,3 +253,112 @@ def test_the_bound_of_e_sample_is_four_times_too_large(n):
     quarter = Fraction(1, 4)
     right = Fraction(2, n * (n - 1)) * (2 * (n - 2) * quarter + quarter)
     assert 4 * right == Fraction(2 * (2 * n - 3), n * (n - 1)) and right < Fraction(1, n)
+
+
+# --- claim D.2, lemma D.3: the noise of a balanced E ---
+
+
+def noise_over_claim(records: int, edges: int) -> Fraction:
+    """2(δ_max Δf/(ε|E|))² over D.2's 2(2Δf)²/(n²ε²), for k = 2; ε and Δf cancel."""
+    degree = -(-2 * edges // records)
+    return Fraction(degree * records, 2 * edges) ** 2
+
+
+def test_claim_d_2_forgets_the_ceiling():
+    """D.2: "all vertices have degree ⌈k|E|/n⌉ or ⌊k|E|/n⌋. Hence [...] E_DP ≈ 8/(n²ε²)".
+
+    Lemma D.3 makes a bound of it. It holds where n divides k|E|. One edge more than n/2 nearly
+    doubles the greatest degree, and the noise is 4 times what is claimed.
+    """
+    assert noise_over_claim(4521, 2 * 4521) == 1
+    assert float(noise_over_claim(4521, 2260)) == pytest.approx(1.0004, abs=1e-4)
+    assert float(noise_over_claim(4521, 2261)) == pytest.approx(4.00, abs=0.005)
+    assert noise_over_claim(4521, 1) == Fraction(4521, 2) ** 2, "and without limit for fewer edges"
+    assert max(noise_over_claim(100, edges) for edges in range(50, 4951)) < 4
+
+
+# --- section 3, M_HF with protocol B.1 ---
+
+
+def test_one_honest_member_of_a_group_has_a_part_of_the_noise_only():
+    """4: "a randomly selected group Z [...] will have at least one honest party", D.2.1: "Protocol
+    B.1 can be modified to delegate the sharing of noise η to a subgroup Z".
+
+    If 40 members each draw Polya(1/40), one honest one has a fortieth of the shape. For four
+    edges a record of one unit each, ε = 1 becomes 6.0; in all, 15 for 65,536 units.
+    """
+    left = {s: float(remaining_epsilon(Fraction(1), s, 40, 1)) for s in (1, 4, 65_536)}
+    assert left == pytest.approx({1: 4.69, 4: 6.01, 65_536: 15.24}, abs=0.005)
+    assert 0.5**40 < 1e-12, "40 members are what f_H = 1/2 and 10^-12 ask for"
+    assert remaining_epsilon(Fraction(1), 4, 1, 1) == 1, "each member needs noise enough alone"
+
+
+# --- lemma C.2: the simulator ---
+
+
+def test_the_simulators_total_is_off_by_the_number_of_edges():
+    """C.2: it sends shares of (Û − Σ r'_e)/|E|, and "P_i computes z_i = y_i + |E|·η_i".
+
+    They add up to Û. The parties' real numbers add up to η + Σ f = |E|·Û, so one look at the total
+    tells the two apart. Shares of |E|·Û − Σ r'_e, added as the protocol adds η, are right.
+    """
+    values, noise = [Fraction(1), Fraction(3), Fraction(-2)], Fraction(5)
+    edges, drawn = len(values), [Fraction(7), Fraction(-4), Fraction(11)]
+    released = (sum(values) + noise) / edges
+    simulated = sum(drawn) + edges * ((released - sum(drawn)) / edges)
+    real = sum(values) + noise
+    assert simulated == released != real == edges * released
+    assert sum(drawn) + (edges * released - sum(drawn)) == real
+
+
+# --- appendix A: numbers and definitions ---
+
+
+def test_a_1_gives_every_number_one_of_two_values():
+    """A.1: "x̄ = (2·b_{ℓ−1} − 1)·Σ_{i=0}^{ℓ−2} 2^i": no b_i and no h, and b_{ℓ−1} = 1 is positive,
+    where the next sentence calls "the set {2^{ℓ−1}, …, 2^ℓ − 1}" the negative integers.
+    """
+    bits = 4
+    ones = sum(1 << place for place in range(bits - 1))
+    printed = {x: (2 * (x >> (bits - 1)) - 1) * ones for x in range(1 << bits)}
+    assert set(printed.values()) == {-7, 7}
+    assert printed[15] > 0 > printed[1]
+
+
+def test_a_1_adds_without_carries():
+    """A.1: F_{2^ℓ} = Z_2[X]/(P). Its sum is ⊕, so 1 + 1 = 0: it adds up no statistic."""
+    ones = 6
+    total = 0
+    for _ in range(ones):
+        total ^= 1
+    assert total == 0 != ones % (1 << 40)
+
+
+def test_a_1_and_section_6_have_different_ranges():
+    """2: int has the range ±2^{ℓ−c−1}, so numbers reach ±2^{ℓ−2c−1}; 6.1: "[−2^25, 2^25]"."""
+    bits, fraction = 40, 14
+    assert 2 ** (bits - fraction - 1) * Fraction(1, 2**fraction) == 2**11
+    assert 2 ** (bits - 1) * Fraction(1, 2**fraction) == 2**25, "int has to reach ±2^{ℓ−1}"
+
+
+def test_definition_a_4_counts_what_two_datasets_share():
+    """A.4: "d(x, x') = |x ∩ x'|. E.g., d(x, x') = 1 means that x and x' differ in at most one
+    instance": it is the number of common instances. So neighbours differ in all records but one.
+    """
+    data, others = {1, 2, 3}, {3, 8, 9}
+    assert len(data & others) == 1 and len(data - others) == 2
+    assert len(data & data) == 3 > 1, "a dataset is no neighbour of itself"
+    neighbour = {1, 2, 9}
+    assert len(data & neighbour) == 2 > 1, "nor of one that differs in one instance"
+
+
+def test_definition_a_3_is_met_by_a_mechanism_that_tells_the_record():
+    """A.3: "for all possible outputs O [...] P[A(x) = O] ≤ e^ε · P[A(x') = O] + δ".
+
+    For single outputs: x and one of 1/δ numbers meet it with ε = 0. The outputs of x are a set.
+    """
+    delta = Fraction(1, 1000)
+    law = {x: {(x, place): delta for place in range(1000)} for x in (0, 1)}
+    outputs = law[0].keys() | law[1].keys()
+    assert all(law[0].get(o, 0) <= law[1].get(o, 0) + delta for o in outputs)
+    assert sum(law[0].values()) == 1 > sum(law[1].get(o, 0) for o in law[0]) + delta

@@ -41,6 +41,7 @@ from umpc_papers.local.settings import CellSettings
 FIELDS = (FieldText("age", "0", "99", whole=True), FieldText("wage", "0", "999", whole=True))
 RECORDS = "60,50,40"
 ADDRESS = "127.0.0.1:1"
+NODES = [{"name": name, "address": ADDRESS} for name in ("north", "south", "west")]
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +62,7 @@ def file(tmp_path):
             "fields": [field_entry(field) for field in FIELDS if field.name in columns],
             "epsilon": "1",
             "identity": "coordinator",
-            "nodes": [{"name": name, "address": ADDRESS} for name in ("north", "south", "west")],
+            "nodes": NODES,
         }
         if "protocol" not in changes:
             entries["dealer"] = {"name": "dealer", "address": ADDRESS}
@@ -102,6 +103,31 @@ CELLS = {
     "bins": {"age": 5, "wage": ["100", "500"]},
     "rounding": "randomised",
 }
+
+
+def test_no_protocol_is_recommended_that_a_constant_beats(file, tmp_path):
+    """Records in which nothing goes with anything: 0 is nearer to tau than any noisy answer."""
+    like, path = tmp_path / "flat.csv", file(epsilon="1/10", nodes=NODES[:1])
+    rows = [f"{age},{wage}" for age in range(0, 50, 10) for wage in range(0, 500, 100)]
+    like.write_text("age,wage\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    command = (str(path), "--records", "25", "--like", str(like), "--protocols")
+    said, _ = plan(*command)
+    assert said["mse_of_constant"] == 0 and said["protocols"] and said["recommended"] is None
+    shown = CliRunner().invoke(umpc, ["plan", *command], catch_exceptions=False).stdout
+    assert "the constant 0 " in shown
+    assert shown.rstrip().endswith(
+        "recommended: none, for no setting here beats answering with a constant: 0 has error 0"
+    )
+
+
+def test_a_study_whose_answer_is_constant_is_no_alternative(file, tmp_path):
+    path = file(protocol="bell-ldp", bins={"age": 1, "wage": 4}, dealer=None)
+    said, told = plan(str(path), "--records", RECORDS, "--protocols")
+    assert said["mse"] is None and "the same whatever the records are" in told
+    for name in OF_CELLS:
+        assert "the same whatever the records are" in said["impossible"][name]
+    best = next(each for each in said["protocols"] if each["protocol"] == "bell-ldp, best bins")
+    assert best["mse"] > 0 and said["mse_of_constant"] is None
 
 
 def test_a_file_of_cells_is_turned_to_shared_edges(file):

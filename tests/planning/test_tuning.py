@@ -17,7 +17,7 @@ from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
 from umpc.planning import machine
 from umpc.planning.prediction import attempt_over
-from umpc.planning.reference_table import ReferenceTable
+from umpc.planning.reference_table import ConstantAnswer, ReferenceTable
 from umpc.planning.tuning import tune
 from umpc.protocols.registry import protocol_of
 from umpc.study.parts import FieldText
@@ -103,6 +103,45 @@ def test_between_classes_pairs_are_numbers_and_an_auc_has_levels():
     assert made.error.mse < made.before.mse
 
 
+NEARLY_FLAT = {"x": np.arange(60) % 4, "y": np.arange(60) * 7 % 60 // 15}
+"""Kendall's tau is 0.01, and any noise of bell-ldp over 60 records is larger."""
+
+
+def test_no_tuned_plan_has_an_answer_that_is_the_same_for_all_records():
+    """One bin of either field would have the least "error", |tau|: its estimate is always 0."""
+    study = local_study("bell-ldp", epsilon="1/2")
+    attempt, table = over(study, NEARLY_FLAT, "30,30")
+    constant = attempt.with_study(study.replaced(bins=bins(x=1, y=4)))
+    ignored = protocol_of(study).error(constant, table)
+    assert table.constant == ConstantAnswer(0.0, abs(table.statistic))
+    assert sqrt(ignored.mse) == pytest.approx(table.constant.error)
+    made = tune(attempt, table)
+    assert all(each.count > 1 for each in made.study.settings_as(CellSettings).bins)
+    assert made.error.mse > ignored.mse and not made.beats_constant
+    assert made.in_words().startswith("no setting here beats answering with a constant: bins = ")
+    assert made.in_words().endswith(f"the constant 0 has error {table.constant.error:.3g}")
+    clear = {"x": np.arange(400) % 4, "y": np.arange(400) % 4}
+    made = tune(*over(local_study("bell-ldp", epsilon="4"), clear))
+    assert made.beats_constant and "; the constant 0 has error 0.752" in made.in_words()
+
+
+def test_a_study_of_one_bin_is_tuned_to_one_that_can_run():
+    study = local_study("bell-ldp", bins=bins(x=1, y=4), epsilon="4")
+    made = tune(*over(study, {"x": np.arange(400) % 4, "y": np.arange(400) % 4}))
+    assert dict(made.changed)["bins"]["x"] > 1
+
+
+def test_the_best_constant_is_0_or_the_middle_of_the_statistics_range():
+    """It needs no record: the middle is never far off, and 0 is the value of most hypotheses."""
+    for values, best in (([0, 99] * 100, 49.5), ([40, 41] * 100, 0.0)):
+        _, table = over(local_study("bell-ldp", **WIDE), {"x": np.array(values)}, "100,100")
+        assert table.constant == ConstantAnswer(best, abs(table.statistic - best))
+    auc = local_study("bell-auc", x=("0", "63"), levels=4, epsilon="1")
+    columns = {"x": np.arange(200) * 11 % 64, "label": np.arange(200) // 100}
+    _, table = over(auc, columns, "50+50,50+50")
+    assert table.constant == ConstantAnswer(0.5, abs(table.statistic - 0.5))
+
+
 def test_what_has_nothing_to_tune_is_refused():
     attempt, table = over(bell_study(protocol="u-mpc", noise="distributed", edges="all"), normal())
     with pytest.raises(StudyError, match="no setting that trades one error for another"):
@@ -132,3 +171,5 @@ def test_the_plan_prints_the_settings_for_the_table_it_is_given(tmp_path, monkey
     assert "tuned over like.csv: bins = {age = " in shown.stdout, shown.output
     said = json.loads(CliRunner().invoke(umpc, [*command, "--format", "json"]).stdout)
     assert set(said["tuned"]["settings"]) == {"bins"} and said["tuned"]["mse"] < said["mse"]
+    assert said["tuned"]["beats_constant"] and said["tuned"]["mse"] < said["mse_of_constant"]
+    assert "mse of constant (over like.csv)" in shown.stdout

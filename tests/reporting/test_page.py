@@ -11,7 +11,9 @@ import pytest
 from tests.support.studies import Entropy, make_study
 from umpc.cli.show import print_report
 from umpc.errors import ConfigError
+from umpc.reporting.markdown import markdown
 from umpc.reporting.page import page, save_page
+from umpc.reporting.words import rounded
 from umpc.simulation import simulate
 from umpc.study.measured import Moment
 from umpc.study.parts import FieldText
@@ -81,7 +83,9 @@ def test_it_is_well_formed_and_asks_for_nothing(report):
 def test_it_says_what_the_report_says(report):
     said = " ".join(Parsed(page(report)).texts)
     for value in (
-        f"{report.estimate:.6g}",
+        rounded(report.estimate, report.noise_std),
+        f"The 95 % interval is {rounded(report.low, report.noise_std)} to ",
+        f"for {report.interval_covers}.",
         report.study_hash,
         report.sums[0].kernel,
         f"{report.bytes_online:,}",
@@ -89,6 +93,68 @@ def test_it_says_what_the_report_says(report):
         assert value in said
     assert "<b>&1" in said, "names are escaped, not interpreted"
     assert all(step in said for step in STEPS)
+
+
+@pytest.mark.parametrize(
+    ("value", "noise", "shown"),
+    [
+        (0.449333, 0.0075, "0.4493"),
+        (-0.449333, 0.03, "-0.449"),
+        (-0.0004, 0.03, "0.000"),
+        (0.449333, 12.3, "0"),
+        (56789.3, 1234.0, "56800"),
+        (12.5, 1e-9, "12.5000"),
+        (1.5e-7, 1e-9, "1.5e-07"),
+        (0.449333, None, "0.449333"),
+        (0.449333, 0.0, "0.449333"),
+        (3e20, 1e18, "3e+20"),
+    ],
+)
+def test_a_value_has_the_digits_that_its_noise_leaves(value, noise, shown):
+    assert rounded(value, noise) == shown
+
+
+def test_the_value_the_interval_and_the_date_stand_together_in_every_form(report, capsys):
+    """The page had 0.449333 alone, with six digits and noise of 0.0075."""
+    known = replace(
+        report,
+        estimate=0.449333,
+        noise_std=0.0075,
+        low=0.43123456,
+        high=0.47123456,
+        finished="2026-11-28T07:43:39+00:00",
+        prepared=True,
+        prepared_at="2026-11-27T09:00:00+00:00",
+    )
+    print_report(known, "table")
+    for text in (page(known), markdown(known), capsys.readouterr().out):
+        assert "0.4493" in text and "0.44933" not in text
+        assert "0.4312" in text and "0.4712" in text and "0.43123" not in text
+        assert "2026-11-28 07:43 UTC" in text
+        assert "2026-11-27 09:00 UTC" in text and "the records are those of" in text
+    unknown = page(replace(known, prepared_at=""))
+    assert "before this run; the records are those of the tables at that time" in unknown
+    assert "shown again 2026-11-28" in page(replace(known, replayed=True))
+    assert "prepared" not in page(report).partition("<h2>")[0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "widest"), [("60", 60), ("200", 200), ("", 110), ("wide", 110)]
+)
+def test_a_piped_table_is_as_wide_as_columns_says(report, capsys, monkeypatch, columns, widest):
+    monkeypatch.setenv("COLUMNS", columns)
+    print_report(replace(report, finished="2026-11-28T07:43:39+00:00"), "table")
+    text = capsys.readouterr().out
+    most = max(map(len, text.splitlines()))
+    assert widest - 40 < most <= widest
+    assert "2026-11-28 07:43 UTC" in " ".join(text.replace("│", " ").split())
+
+
+def test_the_records_that_count_are_told_with_the_number_of_columns(report):
+    assert "complete in all 2 columns of the study" in page(report)
+    where = page(replace(report, where="x &gt;= 1", person="patient"))
+    assert "complete in all 3 columns of the study; only where" in where
+    assert "with a missing value in any column is left out" in where
 
 
 def test_every_step_of_every_node_is_a_bar(report):

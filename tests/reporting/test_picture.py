@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import escape
 from xml.etree import ElementTree
 
 import pytest
 
 import umpc
+from umpc.approval_page.html import PARTS
+from umpc.approval_page.style import STYLE as APPROVAL_STYLE
 from umpc.reporting.markdown import markdown, save_markdown
-from umpc.reporting.page import page
+from umpc.reporting.page import COLORS, page
+from umpc.reporting.page_style import STYLE as PAGE_STYLE
 from umpc.reporting.picture import ticks
-from umpc.reporting.words import promises
+from umpc.reporting.words import promises, rounded
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +49,45 @@ def test_the_picture_has_a_bar_for_each_interval_at_its_place(result):
     )
 
 
+def luminance(color: str) -> float:
+    """Relative luminance of #rgb or #rrggbb (WCAG 2.2)."""
+    digits = color.lstrip("#")
+    if len(digits) == 3:
+        digits = "".join(each * 2 for each in digits)
+    parts = (int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4))
+    linear = [
+        each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def themes(style: str) -> list[dict[str, str]]:
+    """The colors of each theme of a style, by name: light, dark, and print where there is one."""
+    found = re.findall(r"\{([^{}]*--ink:[^{}]*)\}", style)
+    return [dict(re.findall(r"--(\w+): (#\w+)", block)) for block in found]
+
+
+def test_what_is_drawn_stands_out_from_what_it_lies_on(result):
+    """The dot had a contrast of 1.23 with its bar; 3 is the norm for what is no text."""
+    assert contrast("#3b6ea5", "#a23b3b") < 1.3
+    drawn = themes(result.plot().svg)
+    papers = [each["paper"] for each in themes(PAGE_STYLE)]
+    assert len(drawn) == len(papers) == 3
+    for colors, paper in zip(drawn, papers, strict=True):
+        pairs = [(colors["dot"], colors["bar"]), (colors["bar"], paper), (colors["dot"], paper)]
+        assert min(contrast(*pair) for pair in pairs) >= 3
+    for color in COLORS.values():
+        assert min(contrast(color, paper) for paper in papers) >= 3
+    for colors in themes(APPROVAL_STYLE):
+        assert min(contrast(colors[part], colors["paper"]) for part in PARTS) >= 3
+    assert "svg rect { stroke: var(--paper)" in APPROVAL_STYLE, "parts of a bar have a gap"
+
+
 def test_ticks_are_round_and_inside():
     for low, high in ((-1.3, 2.2), (0.0001, 0.0004), (-9e6, 1e7)):
         found = ticks(low, high)
@@ -59,13 +102,17 @@ def test_the_page_begins_with_the_picture_and_folds_the_rest(result):
         < text.index("<details>", text.index("What was promised"))
     )
     promised = text[text.index("What was promised") :]
-    assert promised.count("<p>To ") == 3 == len(promises(result.report))
+    assert all(f"<p>{escape(each)}</p>" in promised for each in promises(result.report))
     assert "<script" not in result._repr_html_() and "p = " in result._repr_html_()
 
 
 def test_markdown_says_the_same_and_names_are_no_markup(result, tmp_path):
     text = markdown(result.report)
-    assert f"**{result.estimate:.6g}**" in text and "| rounds |" in text and "p = " in text
+    assert (
+        f"**{rounded(result.estimate, result.report.noise_std)}**" in text
+        and "| rounds |" in text
+        and "p = " in text
+    )
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert all(len(re.findall(r"(?<!\\)\|", row)) in (3, 4, 5) for row in rows)
     odd = markdown(replace(result.report, study="a|b\n# *c*", replayed=True))

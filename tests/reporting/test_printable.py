@@ -47,7 +47,7 @@ def test_a_name_with_brackets_is_no_markup(report, capsys):
     assert "a[/b]" in printed(replace(report, study="a[/b]", statistic="c[/b]"), capsys)
 
 
-@pytest.mark.parametrize("place", ["interval_covers", "protected", "promise", "note", "where"])
+@pytest.mark.parametrize("place", ["interval_covers", "protected", "note", "where"])
 def test_a_field_s_name_with_brackets_is_no_markup_in_any_row(report, capsys, place):
     """A grid with levels names its fields in the row of the interval, and it ended likewise."""
     shown = printed(replace(report, **{place: "the value at 8 levels of a[/b] and c[d]"}), capsys)

@@ -22,8 +22,10 @@ from umpc.dp.distributed_gaussian import LEAST_SHARE, GaussianShare
 from umpc.dp.skellam import SkellamShare
 from umpc.protocols.base.one_message_coordinator import sum_report
 from umpc.protocols.u_mpc.sums import Law, sum_reports
-from umpc.study.interval import estimated
+from umpc.study.interval import estimated, statistic_of
+from umpc.study.report import SumReport
 from umpc.study.sizes import Sizes
+from umpc.ustat.intervals import TAIL
 from umpc_papers.bell_2pc.group_mechanism import GroupLaplace
 from umpc_papers.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
 from umpc_papers.central.messages import CuratedEstimate
@@ -53,11 +55,14 @@ def sums_of(log_ratio: float, shape: float) -> tuple[Floats, Floats]:
 def held_by(law: Law, values: Floats, chances: Floats) -> float:
     """How often the interval of the noise alone holds the value. Args: values: in units."""
     (entry,) = sum_reports(SIZES, [0], [law])
-    _, found = estimated(GINI_STUDY, [entry], SIZES.sets)
-    low, high = found.noise_low, found.noise_high
-    assert low is not None and high is not None and low < high
-    # the value without noise is 0 − noise
-    return float(chances[(low <= -values * UNIT) & (-values * UNIT <= high)].sum())
+    return covered(entry, values * UNIT, chances)
+
+
+def covered(entry: SumReport, noise: Floats, chances: Floats) -> float:
+    """How often the quantiles of the error hold the noise: the interval before it is cut."""
+    low, high = statistic_of(GINI_STUDY, [entry]).law([1.0], 0.0).central(TAIL)
+    assert low < high
+    return float(chances[(low <= noise) & (noise <= high)].sum())
 
 
 def laws() -> Iterator[tuple[str, Law, Floats, Floats]]:
@@ -138,9 +143,18 @@ def test_a_curator_s_interval_counts_the_grid_of_its_noise(log_ratio):
     sets = comb(10, 2)
     std = sqrt(2 * exp(-log_ratio)) / -expm1(-log_ratio) / sets
     estimate = CuratedEstimate(0.5, std, 10, 0.0, sets, 9, step=1 / sets)
-    _, found = estimated(GINI_STUDY, [sum_report(GINI_STUDY, estimate)], sets)
-    inside = (found.noise_low <= 0.5 - values / sets) & (0.5 - values / sets <= found.noise_high)
-    assert chances[inside].sum() >= LEVEL - ROUNDING
+    held = covered(sum_report(GINI_STUDY, estimate), values / sets, chances)
+    assert held >= LEVEL - ROUNDING
+
+
+def test_an_interval_is_cut_to_the_possible_values_and_a_note_says_what_noise_did():
+    for mean, note in ((5.0, ""), (10.4, "0 to 10"), (-0.2, "0 to 10")):
+        entry = sum_report(GINI_STUDY, LocalEstimate(mean, 0.8, 10))
+        result, found = estimated(GINI_STUDY, [entry], SIZES.sets)
+        assert result.value == mean, "the estimate is shown as it was released"
+        ends = (found.low, found.noise_low, found.noise_high, found.high)
+        assert all(0 <= end <= 10 for end in ends) and found.low < found.high
+        assert (note in result.note) and bool(result.note) == bool(note)
 
 
 def test_normal_noise_has_the_normal_interval_and_unknown_noise_a_longer_one():

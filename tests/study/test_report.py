@@ -65,7 +65,8 @@ def test_every_number_follows_from_study_and_attempt():
     assert same == (report.estimate, report.noise_std, report.sampling_std_bound)
     alone = statistic_of(STUDY, report.sums).noise_alone
     assert (report.noise_low, report.noise_high) == covering_interval("mean", alone, 45)
-    assert report.low < report.noise_low < entry.mean < report.noise_high < report.high
+    # the noise is wide: ends are cut to the kernel's range
+    assert 0 == report.low == report.noise_low < entry.mean < report.noise_high < report.high < 10
     assert report.interval_covers == "the value on all pairs of the records"
     assert report.low < entry.mean < report.high and report.note == ""
     assert 0 < report.sampling_std <= report.sampling_std_bound
@@ -87,7 +88,7 @@ def test_the_first_interval_is_for_all_sets_and_holds_noise_and_sampling():
     (law,) = [entry.noise for entry in statistic.sums]
     assert (law.std, law.step, law.shape) == (report.noise_std, 0.5 / 20, 1.0 * 2 / 1)
     half = ErrorLaw([law], [1.0]).central(0.025)[1]
-    assert report.high - report.estimate > half
+    assert statistic.law([1.0], report.estimate).central(0.025)[1] > half
 
 
 def test_a_total_is_scaled_by_the_number_of_possible_sets():

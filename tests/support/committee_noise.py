@@ -16,8 +16,9 @@ from umpc.mpc.transfers.coins_from_transfers import drawn_numbers
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
 
-STEPS = {"ot_offer", "ot_choice", "ot_trees", "ot_extend", "ot_open_bits", "ot_multiples"}
-"""The steps of the transfers that toss coins."""
+SET_UP = {"ot_offer", "ot_choice", "ot_trees"}
+STEPS = SET_UP | {"ot_open_bits", "ot_multiples", "toss"}
+"""The steps of the transfers that toss coins. Two members send no correction alone."""
 SPLITS = {
     "two": [5, 4],
     "one has no records": [4, 0, 3],

@@ -5,6 +5,7 @@
     <!-- run: join -->          another test types this block; docs/site.md has such ones
     <!-- file: study.toml -->   the block after it is this file
     <!-- shows -->              the last command printed these lines, in this order
+    <!-- not run: needs docker -->   no test runs the block after it, for this reason
 
 A block of `sh` has a command a line, a block of `python` runs as a whole. A comment
 `# exit code 35` says how a command ends; without it, it ends with 0. `&` starts a process, which
@@ -21,14 +22,15 @@ import contextlib
 import os
 import re
 import shlex
-import socket
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from click.testing import CliRunner
 
+from tests.support.ports import reserved_port
 from tests.system.forked import Forked
 from umpc.cli.main import umpc
 from umpc.deployment.processes import UMPC, stop
@@ -40,6 +42,7 @@ MARK = re.compile(
     r"(?:```(?P<language>\w+)\n(?P<text>.*?)^```$)?",
     re.DOTALL | re.MULTILINE,
 )
+NOT_RUN = re.compile(r"<!-- not run: [a-z].* -->")
 LOCAL = re.compile(r"127\.0\.0\.1:(\d{4,5})")
 ENDS = re.compile(r"# exit code (\d+)$")
 OWN_PROCESS = {("demo",), ("study", "run"), ("study", "prepare")}
@@ -73,6 +76,26 @@ def blocks(document: str) -> list[Block]:
     for each in found:
         if not each.text and each.kind != "has":
             raise ValueError(f"no block follows <!-- {each.kind} {each.name} -->")
+    return found
+
+
+def unmarked(document: str) -> list[int]:
+    """Return the lines of blocks that no mark says how to treat, and of TOML that is none."""
+    found = []
+    lines = document.splitlines()
+    begins = 0
+    for number, line in enumerate(lines):
+        if not line.startswith("```"):
+            continue
+        if not begins:
+            begins = number + 1
+            before = lines[number - 1] if number else ""
+            if not (NOT_RUN.fullmatch(before) or MARK.match("\n".join(lines[number - 1 :]))):
+                found.append(begins)
+            continue
+        if lines[begins - 1] == "```toml":
+            tomllib.loads("\n".join(lines[begins:number]))
+        begins = 0
     return found
 
 
@@ -121,8 +144,7 @@ class Reader:
 
     def _port(self, port: str) -> int:
         if port not in self._ports:
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                self._ports[port] = free.getsockname()[1]
+            self._ports[port] = reserved_port()
         return self._ports[port]
 
     def _types(self, line: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from click.testing import CliRunner
 
+from tests.support.ports import reserved_port
 from tests.support.studies import KENDALL, make_study
 from umpc.cli.main import umpc
 from umpc.node.budget.ledger import Ledger
@@ -18,17 +18,12 @@ TABLE = "age,balance,city\n1,2.5,Lille\n2,3.5,Paris\n,3,Lyon\n"
 POLICY = '[policy]\nfields = ["age", "balance", "city"]\nmax_epsilon = 1\napproval = true\n'
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
 class Examined:
     """The folder of a node, where all is well at first, and the command."""
 
     def __init__(self, folder):
         self.folder = folder
-        self.port = free_port()
+        self.port = reserved_port()
         self.authority = Authority.create(folder / "authority", now=LONG_AGO)
         self.authority.issue("north", "node", folder / "site")
         self.ledger = folder / "north-ledger.sqlite"

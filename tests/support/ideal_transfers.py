@@ -16,7 +16,7 @@ import pytest
 from umpc.crypto.prg import Stream, digest
 from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.mpc.transfers import committee_links
-from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
+from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import Blocks, fresh_delta
 from umpc.mpc.transfers.message_shapes import extend_shape, set_up_shapes
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from umpc import errors
-from umpc.node import records
 from umpc.node.records import Records, load_records
-from umpc.node.table.reading import read_texts
+from umpc.node.table.batch import complete
+from umpc.node.table.reading import read_columns
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.survey import survey_table
 from umpc.ustat.schema import FieldSchema
@@ -21,11 +21,6 @@ from umpc.ustat.schema import FieldSchema
 AGE = FieldSchema("age", Fraction(0), Fraction(127), Fraction(1))
 BALANCE = FieldSchema("account balance", Fraction(-10000), Fraction(10000), Fraction(1, 100))
 TENTHS = FieldSchema("x", Fraction(-(10**6)), Fraction(10**6), Fraction(1, 10))
-
-
-def let_duckdb_read_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no file be small: DuckDB then reads every table."""
-    monkeypatch.setattr(records, "is_small", lambda source, site: False)
 
 
 def table(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
@@ -75,7 +70,9 @@ def digits(text: str) -> set[str]:
 def check_owners_commands(visits: TableSource) -> None:
     """A site's own commands read the same from four visits of ages 40, none, 50 and 60."""
     site = TableSite("a", visits.path)
-    assert read_texts(visits, ["age", "sex"], site) == {"age": ["60", "50", "40"], "sex": [*"fmf"]}
+    read = complete(read_columns(visits, ["age", "sex"], site))
+    found = {name: column.texts.tolist() for name, column in read.items()}
+    assert found == {"age": ["60", "50", "40"], "sex": [*"fmf"]}
     survey = survey_table(visits, ["age", "sex"], site)
     assert (survey.rows, survey.columns[0], str(survey.kinds["age"])) == (4, "age", "whole numbers")
     assert survey_table(visits, [], site).rows == 4

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
@@ -11,10 +12,13 @@ import numpy as np
 from tests.support.garbled import without_points
 from tests.support.mpc_studies import seed_of
 from tests.support.transfers import Change, open_channel
-from umpc.crypto.mesh import Mesh, run_mesh
+from umpc.crypto.mesh import Mesh, MeshLine, run_mesh
 from umpc.crypto.ring import RINGS, Ring
+from umpc.crypto.rounds import Message
 from umpc.mpc.masked.committee_coins import CoinToss
-from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, drawn_numbers, toss
+from umpc.mpc.transfers.checked_bits import chosen, joint_challenge
+from umpc.mpc.transfers.coins_from_transfers import drawn_numbers, toss
+from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.toss_plan import TossPlan
 
@@ -74,6 +78,21 @@ class Tossed:
         """In the clear, from all members' random numbers."""
         return (self.numbers < self.plan.thresholds).astype(np.int64)
 
+    def parts(self, line: MeshLine) -> dict[str, bytes]:
+        """The parts of a message of the first range of coins."""
+        return parts_of(self.plan, line)
+
+    @property
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """The places of the checked bits that serve coins, and of those that were opened."""
+        told = {
+            line.sender: part["challenge"]
+            for line in self.told
+            if "challenge" in (part := self.parts(line))
+        }
+        challenge = joint_challenge([told[member] for member in sorted(told)])
+        return chosen(challenge, len(self.plan.thresholds))
+
     @property
     def expected(self) -> list[int]:
         starts = np.cumsum([0, *(each.count for each in self.plan.tosses)])
@@ -84,6 +103,60 @@ class Tossed:
             )
             for each, start in zip(self.plan.tosses, starts, strict=False)
         ]
+
+
+CHECKS = "commitment", "challenge", "second commitment", "opened"
+"""The four messages of the check of numbers."""
+
+
+def parts_of(plan: TossPlan, line: MeshLine) -> dict[str, bytes]:
+    """The parts of a message of the first range of coins: compared, converted, one of CHECKS."""
+    pair, number = (line.sender, line.receiver), line.round - 1
+    compared, checked = plan.together(0, *pair)
+    converted, (commitment,) = plan.converted(0, *pair)
+    due: dict[str, Message] = {}
+    if number == max(len(compared), len(checked)):
+        return {"coins": line.message.payload}
+    if number < len(compared):
+        due["compared"] = compared[number]
+    if number < len(converted):
+        due["converted"] = converted[number]
+    elif number < len(checked):
+        due[CHECKS[number - len(converted) + 1]] = checked[number]
+    if number == 0:
+        due["commitment"] = commitment
+    parts, start = {}, 0
+    for name, shape in due.items():
+        if shape.width:
+            parts[name] = line.message.payload[start : start + len(shape.payload)]
+            start += len(shape.payload)
+    assert start == len(line.message.payload)
+    return parts
+
+
+def altered_part(
+    plan: TossPlan,
+    liar: int,
+    party: Mesh,
+    name: str,
+    change: Callable[[int, bytes], bytes],
+) -> Mesh:
+    """A member whose part of this name is changed on the way. Args: change: of receiver, part."""
+    came: Mapping[int, Message] | None = None
+    number = 0
+    while True:
+        try:
+            messages = party.send(came)
+        except StopIteration as stop:
+            return stop.value
+        number += 1
+        changed = {}
+        for to, said in messages.items():
+            parts = parts_of(plan, MeshLine(number, liar, to, said))
+            if name in parts:
+                parts[name] = change(to, parts[name])
+            changed[to] = replace(said, payload=b"".join(parts.values()))
+        came = yield changed
 
 
 def altered_mesh(party: Mesh, step: str, change: Change) -> Mesh:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.support import tables
+from tests.support.ports import reserved_address
 from tests.system.forked import Forked
 from umpc.coordinator.studyfile import load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
@@ -127,8 +128,7 @@ class Lab:
     ):
         self.folder = folder
         self.environment: dict[str, Mapping[str, str]] = {"coordinator": {}, **(environment or {})}
-        self.deployment = Deployment(folder, self.environment)
-        self.deployment.popen = Forked
+        self.deployment = Deployment(folder, self.environment, Forked, reserved_address)
         self.names = [f"node-{number + 1}" for number in range(nodes)]
         self.served: dict[str, Served] = {}
 

@@ -23,6 +23,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
+
+if __name__ == "__main__":  # by its path, from `_source`: the umpc beside it, not an installed one
+    sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 import umpc
 from umpc.deployment import fork_server

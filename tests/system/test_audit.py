@@ -32,6 +32,20 @@ def audit(here: Lab, *words: str) -> list[str]:
     return ended.stdout.splitlines()
 
 
+def test_a_replay_first_adds_a_charge_that_a_full_disk_kept_out(lab):
+    here = lab(2).start()
+    assert here.run(name="tau").code == 0
+    here.wait_for_log("node-1", "the share leaves")
+    trail = here.folder / "node-1-ledger.sqlite.audit"
+    lines = trail.read_bytes().splitlines(keepends=True)
+    trail.write_bytes(b"".join(lines[:-2]))  # what a full disk leaves
+    assert here.run(name="tau").report["replayed"]
+    assert [event for event, *_ in events(here, "node-1")][-3:] == ["proposal", "charge", "release"]
+    assert audit(here, "verify")[0].endswith("every charge")
+    assert here.run(name="tau").report["replayed"]
+    assert [event for event, *_ in events(here, "node-1")].count("charge") == 1
+
+
 def scrape(here: Lab, name: str) -> dict[tuple[str, ...], float]:
     said = here.wait_for_log(name, "metrics are at")
     with urlopen(re.search(r"http://\S+/metrics", said)[0], timeout=20) as answer:

@@ -80,7 +80,7 @@ def test_what_was_prepared_before_a_node_was_revoked_does_not_run_with_it(lab):
     here = lab(2)
     here.served["hub"] = here.deployment.start_hub()
     here.start()
-    for name in ("before", "ahead"):
+    for name in ("before", "ahead", "renewed"):
         prepared = here.run(command="prepare", name=name, epsilon="1/100")
         assert prepared.code == 0, prepared.error
     well = here.run(name="before", epsilon="1/100")
@@ -90,6 +90,10 @@ def test_what_was_prepared_before_a_node_was_revoked_does_not_run_with_it(lab):
     assert refused.code == e.CertificateError.exit_code, refused.error
     assert "the certificate of node 'node-2' was revoked" in refused.last_line
     assert "no epsilon was charged" in refused.last_line
+
+    renew(here, "node-2")  # the study's first run begins anew, and asks for no other certificate
+    after = here.run(name="renewed", epsilon="1/100")
+    assert after.code == 0 and not after.report["prepared"], after.error
 
 
 def test_a_revoked_coordinator_is_refused_by_every_node(running):

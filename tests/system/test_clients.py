@@ -74,7 +74,7 @@ def check_infer(report, result):
     [
         (["--nodes", "3"], ConfigError, "tables of 2 sites"),
         (["--bounds", "weight=0:9"], ConfigError, "--bounds names weight"),
-        (["--bounds", "age=0"], UmpcError, "has categories"),
+        (["--bounds", "age=0"], UmpcError, "no value is in any"),
     ],
 )
 def test_wrong_files_and_bounds_are_refused_in_one_line(options, error, told):

@@ -175,6 +175,36 @@ def test_an_impossible_request_is_refused_before_any_process_starts():
         assert ended.stderr.strip().splitlines()[-1].startswith("error: ")
 
 
+def test_an_event_of_1_and_2_counts_by_its_second_number(tmp_path):
+    """R's survival, SAS and SPSS write events so."""
+    table = tmp_path / "survival.csv"
+    rows = [(70, 2, 2), (65, 5, 1), (60, 4, 2), (55, 9, 2), (58, 3, 1), (72, 8, 1)]
+    lines = ["age,time,status", *(",".join(map(str, row)) for row in rows)]
+    table.write_text("\n".join(lines) + "\n")
+    options = ("--statistic", "concordance_index", "--nodes", "2", "--edges", "all")
+    found = result("--csv", str(table), "--fields", "age,time,status", *options)
+    comparable = [
+        (score, other)
+        for score, time, status in rows
+        for other, until, _ in rows
+        if status == 2 and until > time
+    ]
+    ordered = sum((score > other) + (score == other) / 2 for score, other in comparable)
+    assert found["exact"] == pytest.approx(ordered / len(comparable))
+    assert "'2' is the event" in found["classes"]["status"]
+
+
+def test_settings_that_follow_from_others_need_not_be_said():
+    options = ("--nodes", "2", "--edges", "50", "--quiet")
+    for more, backend in (
+        (("--statistic", "spearman_rho", "--preprocessing", "none"), "triples"),
+        (("--preprocessing", "none"), "garbled"),
+        (("--backend", "garbled"), "garbled"),
+        (("--statistic", "auc"), "shared"),
+    ):
+        assert result(*options, *more)["backend"] == backend
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_stops_every_process_it_started(number, tmp_path):
     kept = tmp_path / "kept"

@@ -53,6 +53,8 @@ def test_behind_a_hub_a_killed_node_is_left_out_or_finishes_when_it_is_back(lab)
     _, found = lead(here, name="back", epsilon=EXACT, may_miss=1, returning=60.0)
     revival.join()
     assert found.missing == [] and found.nodes == 3
+    assert not found.replayed, "this is the first result, although a share was stored meanwhile"
+    assert lead(here, name="back", epsilon=EXACT, may_miss=1)[1].replayed
     assert all(share_of(here, name, "back") for name in here.names)
     assert [kinds(here, name).count("charge") for name in here.names] == [2, 1, 2]
     assert not any(beside(here, name).held for name in here.names)

@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import subprocess
 import time
 from contextlib import closing
 
 import pytest
 
 from tests.system.conftest import SURVIVE_SECONDS
+from umpc.deployment.processes import stop
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable
 
 BEFORE_THE_CHARGE = [
@@ -163,3 +165,20 @@ def test_every_node_tells_of_its_charge_and_ends_well(lab):
         assert "ended in step" not in here.log(name)
     here.stop()
     assert all(here.spent(name) == 3 for name in here.names)
+
+
+def test_a_table_that_hangs_does_not_keep_sigterm_from_ending_the_node(lab):
+    """A pipe that nobody writes to hangs as a network disk that is away."""
+    here = lab(2)
+    here.deployment.popen = subprocess.Popen  # a forked process ends in another way
+    here.start()
+    assert here.run(name="first").code == 0  # from then on the path is known to be a file
+    here.table("node-1").unlink()
+    os.mkfifo(here.table("node-1"))
+    coordinator = here.coordinate(here.study_file(name="hangs"))
+    here.wait_for_log("node-2", "'hangs'")
+    node = here.served["node-1"].process
+    node.terminate()
+    assert node.wait(60) == 0
+    stop([coordinator])
+    assert here.reserved_by_the_living("node-1") == 0

@@ -8,8 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.system.conftest import Lab, Outcome, command
+from umpc.cli.main import umpc
 from umpc.errors import ApprovalPending, ConfigError, PolicyRefused
 
 NEEDS_APPROVAL = "[policy]\napproval = true\n"
@@ -122,3 +124,22 @@ def test_a_file_that_is_broken_meanwhile_refuses_and_tells_only_the_administrato
     finally:
         rules(running, "node-1", "")
     assert running.run(name="broken", epsilon="0.001").code == 0
+
+
+def test_status_and_doctor_say_that_a_running_node_must_start_again_for_changed_keys(lab):
+    here = lab(1).start()
+    config = here.folder / "node-1.toml"
+    words = [["status"], ["doctor"]]
+
+    def told() -> list[str]:
+        asked = [["node", *each, "--config", str(config)] for each in words]
+        shown = [CliRunner().invoke(umpc, each).output for each in asked]
+        return [text for text in shown if "start it again" in " ".join(text.split())]
+
+    assert told() == []
+    config.write_text(config.read_text() + "[policy]\nmin_records = 1\n")
+    assert told() == [], "rules count at once"
+    config.write_text(config.read_text().replace('epsilon = "10"', 'epsilon = "12"'))
+    assert len(told()) == 2 and all("budget.epsilon changed" in text for text in told())
+    here.stop()
+    assert told() == [], "the next start takes it"

@@ -14,6 +14,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -116,7 +117,7 @@ def here(tmp_path_factory) -> Iterator[Lab]:
 
 def test_the_command_prepares_runs_and_replays(here):
     study = {"name": "command", "epsilon": LOUD, "edges": "all"}
-    before = files(here)
+    before, before_all = files(here), datetime.now(UTC) - timedelta(seconds=2)
     prepared = here.run(command="prepare", **study)
     assert prepared.code == 0, prepared.error
     assert files(here) == before
@@ -127,6 +128,9 @@ def test_the_command_prepares_runs_and_replays(here):
     assert first.code == 0, first.error
     report = Report.from_dict(first.report)
     assert report.prepared and "no longer" not in first.error
+    waited = datetime.fromisoformat(report.finished) - datetime.fromisoformat(report.prepared_at)
+    assert before_all <= datetime.fromisoformat(report.prepared_at) <= datetime.now(UTC)
+    assert timedelta(0) < waited, "the records are those of the preparation"
     assert round(report.estimate * report.edges) == clear_sum()
     measured_as_predicted(report)
     nothing_waits(here)
@@ -136,6 +140,7 @@ def test_the_command_prepares_runs_and_replays(here):
         prepare(here, **study)
     usual = run(here, **{**study, "name": "usual"})
     assert not usual.prepared and usual.estimate == report.estimate
+    assert usual.prepared_at == "" and usual.finished >= report.finished
     measured_as_predicted(usual)
 
 

@@ -42,3 +42,14 @@ def test_studies_between_processes_that_python_starts():
         assert 0 <= auc.estimate <= 1 and auc.report.first_class_by_node == [4, 4]
         with pytest.raises(umpc.errors.InsufficientBudget):
             sites.estimate("kendall_tau", ["x", "y"], epsilon=2, progress=False)
+
+
+def test_the_owner_of_frames_is_warned_as_by_an_estimate():
+    frames = [{"x": [300, 2, 1], "y": [True, False, None]}, {"x": [4, 5], "y": ["TRUE", "x"]}]
+    with (
+        pytest.warns(UserWarning, match="1 value.s. beyond the bounds") as told,
+        umpc.local_consortium(frames, {"x": (0, 9), "y": [False, True]}, budget=10**7) as sites,
+    ):
+        found = sites.estimate("kendall_tau", ["x", "x"], epsilon=1, progress=False)
+        assert found.report.records_by_node == [3, 2]
+    assert any("1 value(s) of no category count as the last" in str(each.message) for each in told)

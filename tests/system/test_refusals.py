@@ -72,7 +72,8 @@ def test_values_that_do_not_fit_run_and_only_the_administrator_hears_of_them(run
     log = running.log("node-2")
     for words in (
         "field 'age': numbers from 0 to 127 were expected; values that do not fit: 1 of 4; ",
-        "values that do not fit: 3 of 4; data rows 3 count as the nearer bound; data rows 1 are ",
+        "values that do not fit: 3 of 4; data rows 3, 1 of them infinite, count as the "
+        "nearer bound; data rows 1 are ",
         "data rows 4 were rounded to the nearest step, which can change ranks",
     ):
         assert f"for the administrator only: study 'misfits', {words}"[:20] in log and words in log
@@ -332,3 +333,12 @@ def test_a_deployment_says_why_a_process_does_not_start(tmp_path):
     deployment.start_node("node-1", tmp_path / "absent.csv", "1")
     with pytest.raises(e.PeerUnavailable, match=r"node-1 did not start: .*absent.csv"):
         deployment.wait_until_ready()
+
+
+def test_a_category_with_blanks_is_refused_before_anything_is_charged(running):
+    """Its texts are read without them. Each node says so, whatever its values are."""
+    field = FieldText.of_categories("age", ["30 ", "other"])
+    asked = {"statistic": "duplicate_pair_ratio", "columns": ["age"], "fields": [field]}
+    outcome = running.run(name="blanks", epsilon="1/1000", **asked)
+    assert outcome.code == e.StudyError.exit_code, outcome.error
+    assert "a category without blanks at its ends was expected" in outcome.error

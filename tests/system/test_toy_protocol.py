@@ -14,6 +14,8 @@ import pytest
 from tests.system.conftest import command
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.deployment.processes import Deployment, stop
+from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger_reading import read_beside
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = {"PYTHONPATH": os.pathsep.join((str(ROOT / "tests" / "toy"), str(ROOT)))}
@@ -21,15 +23,18 @@ INSTALLED = {"PYTHONPATH": os.pathsep.join((str(ROOT / "tests" / "toy"), str(ROO
 VALUES = {"north": [1, 5, 9], "south": [2, 2], "west": [7, 0, 3, 4]}
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command where the package of the toy protocol is installed."""
+def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run the command where the package of the toy protocol is installed.
+
+    Args: more: environment variables.
+    """
     return subprocess.run(
         [sys.executable, "-m", "umpc.cli.main", *arguments],
         capture_output=True,
         text=True,
         timeout=120,
         cwd=ROOT,
-        env={**os.environ, **INSTALLED},
+        env={**os.environ, **INSTALLED, **more},
     )
 
 
@@ -56,20 +61,29 @@ def study(tmp_path: Path) -> Path:
     return write_study(tmp_path, {name: f"127.0.0.1:{at}" for at, name in enumerate(VALUES, 1)})
 
 
+def start_nodes(deployment: Deployment) -> Path:
+    """Start three nodes and write a study of them."""
+    for name, values in VALUES.items():
+        table = deployment.folder / f"{name}.csv"
+        table.write_text("x\n" + "".join(f"{value}\n" for value in values))
+        deployment.start_node(name, table, "1000000000000")
+    served = deployment.wait_until_ready()
+    return write_study(deployment.folder, {name: served[name].address for name in VALUES})
+
+
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Path]:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    """Processes that know the toy protocol."""
+    made = Deployment(tmp_path, dict.fromkeys(VALUES, INSTALLED))
+    made.plugins = ["toy-sum"]
+    yield made
+    stop(made.processes)
+
+
+@pytest.fixture
+def running(deployment: Deployment) -> Path:
     """A study of three nodes that wait for it."""
-    deployment = Deployment(tmp_path, dict.fromkeys(VALUES, INSTALLED))
-    deployment.plugins = ["toy-sum"]
-    try:
-        for name, values in VALUES.items():
-            table = tmp_path / f"{name}.csv"
-            table.write_text("x\n" + "".join(f"{value}\n" for value in values))
-            deployment.start_node(name, table, "1000000000000")
-        served = deployment.wait_until_ready()
-        yield write_study(tmp_path, {name: served[name].address for name in VALUES})
-    finally:
-        stop(deployment.processes)
+    return start_nodes(deployment)
 
 
 def test_it_runs_over_real_processes_and_is_replayed(running: Path):
@@ -82,6 +96,41 @@ def test_it_runs_over_real_processes_and_is_replayed(running: Path):
     assert report["bytes_online"] == report["bytes_online_predicted"] == 3 * 12
     again = json.loads(run("study", "run", str(running), "--format", "json").stdout)
     assert again["replayed"] and again["estimate"] == report["estimate"]
+
+
+def test_a_rule_for_new_runs_refuses_no_repetition(
+    deployment: Deployment, running: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def asked(name: str, **more: str) -> subprocess.CompletedProcess[str]:
+        running.write_text(running.read_text().replace('name = "toy"', f'name = "{name}"'))
+        done = run("study", "run", str(running), "--format", "json", **more)
+        running.write_text(running.read_text().replace(f'name = "{name}"', 'name = "toy"'))
+        return done
+
+    def spent() -> list[int]:
+        places = (Place.of(running.parent / f"{name}-ledger.sqlite") for name in VALUES)
+        return [int(read_beside(place).account.epsilon().spent) for place in places]
+
+    first = json.loads(asked("toy").stdout)["estimate"]
+    before = spent()
+
+    # The coordinator has the rule, and the nodes do not have it yet.
+    again = json.loads(asked("toy", TOY_REFUSES="1").stdout)
+    assert again["replayed"] and again["estimate"] == first
+    refused = asked("other", TOY_REFUSES="1")
+    assert '"toy-sum" has no new runs' in refused.stderr and spent() == before
+    assert "no epsilon was charged" in refused.stderr
+    assert "no new runs" in run("study", "check", str(running), TOY_REFUSES="1").stderr
+
+    # The nodes have it, and the coordinator does not.
+    stop(deployment.processes)
+    monkeypatch.setenv("TOY_REFUSES", "1")
+    start_nodes(deployment)
+    monkeypatch.delenv("TOY_REFUSES")
+    again = json.loads(asked("toy").stdout)
+    assert again["replayed"] and again["estimate"] == first
+    refused = asked("other")
+    assert '"toy-sum" has no new runs' in refused.stderr and spent() == before
 
 
 @pytest.mark.parametrize(

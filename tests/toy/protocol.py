@@ -5,6 +5,7 @@ It shows that a protocol needs one folder and one line of registration. Nothing 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -81,6 +82,11 @@ class ToyProtocol(OneMessageProtocol):
     def check(self, study: Study) -> None:
         if (study.degree, study.estimator, len(study.kernels)) != (1, "mean", 1):
             raise StudyError('"toy-sum" computes the mean of one kernel over single records')
+
+    def check_new_run(self, study: Study) -> None:
+        """Refuse all new runs, where the test says so by an environment variable."""
+        if os.environ.get("TOY_REFUSES"):
+            raise StudyError('"toy-sum" has no new runs; take another protocol')
 
     def messages(self, study: Study) -> ToyMessages:
         (kernel,) = study.parsed_kernels

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from tests.support.ports import reserved_address
 from umpc.errors import (
     EncodingError,
 )
@@ -36,7 +37,7 @@ async def serving(identity, handler: Handler) -> AsyncIterator[tuple[str, grpc.a
     server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler("umpc.test.Talk", {"Talk": method}),)
     )
-    address = await bind(server, identity, "127.0.0.1:0")
+    address = await bind(server, identity, reserved_address())
     await server.start()
     try:
         yield address, server

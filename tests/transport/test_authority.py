@@ -187,7 +187,7 @@ def test_a_missing_or_damaged_file_is_named(file, site, tmp_path):
     with pytest.raises(CertificateError, match=f"{file} is not"):
         load_identity(tmp_path / "a")
     (tmp_path / "a" / file).unlink()
-    with pytest.raises(CertificateError, match=f"{file} is missing: .*umpc ca request"):
+    with pytest.raises(CertificateError, match=f"{file} is missing: .*umpc enrol join"):
         load_identity(tmp_path / "a")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import re
-import socket
 import time
 from datetime import timedelta
 
@@ -13,6 +12,7 @@ import pytest
 from conftest import LONG_AGO
 from transport_echo import ALLOWED, CALL, CHAT, DEALERS_ONLY, NOT_LISTED, WATCH, serving
 
+from tests.support.ports import reserved_address
 from umpc.errors import AddressInUse, CertificateError, ConfigError, PeerUnavailable
 from umpc.transport import channels
 from umpc.transport.channels import MAX_FRAME, MAX_MESSAGE, bind, connect, make_server
@@ -83,8 +83,7 @@ def test_any_name_of_a_role_can_be_dialled(site):
 
 def test_a_server_that_comes_late_is_waited_for(site):
     async def scenario():
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            address = f"127.0.0.1:{free.getsockname()[1]}"
+        address = reserved_address()
         waiting = asyncio.create_task(connect(site("b"), "a", "node", address, 20))
         await asyncio.sleep(1)
         assert not waiting.done()
@@ -133,16 +132,14 @@ def test_a_late_connection_is_given_up_after_its_time(site, monkeypatch):
 
 def test_a_late_connection_to_nobody_is_not_tried_again(site, monkeypatch):
     looks = late(monkeypatch, times=99)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = reserved_address()
     with pytest.raises(PeerUnavailable, match="connection refused"):
         asyncio.run(connect(site("b"), "a", "node", address, 0.1, patience=600))
     assert looks
 
 
 def test_an_absent_server_is_reported_in_time(site):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = reserved_address()
     start = time.monotonic()
     with pytest.raises(
         PeerUnavailable, match=f"node 'a' at {address} cannot be reached, connection refused"
@@ -187,6 +184,7 @@ def test_an_expired_client_is_refused_here_and_by_the_server(site):
     assert (
         isinstance(error, CertificateError)
         and "refused our certificate (node 'b')" in error.message
+        and "compare the clocks of both machines" in error.message
     )
 
 

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from transport_echo import serving
 
+from tests.support.ports import reserved_address
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable
 from umpc.transport.diagnose import explain, split_address
 
@@ -92,9 +93,7 @@ def test_a_name_that_does_not_resolve(site):
 
 
 def test_a_closed_port(site):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    error = explain(site("b"), "a", "node", address)
+    error = explain(site("b"), "a", "node", reserved_address())
     assert type(error) is PeerUnavailable and "connection refused" in error.message
 
 

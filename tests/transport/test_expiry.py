@@ -38,7 +38,7 @@ def test_a_certificate_is_due_in_its_last_30_days(identity, days, words):
     assert len(found) == len(words)
     for sentence, word in zip(found, words, strict=True):
         assert "the certificate of this process (node 'a')" in sentence and word in sentence
-        assert "umpc ca request" in sentence
+        assert "umpc enrol join --name a` and `umpc enrol finish`" in sentence
 
 
 def test_the_authority_itself_is_due(identity):

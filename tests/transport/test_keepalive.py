@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
-import transport_echo
 from transport_echo import BUSY, CHAT, hold_the_interpreter, serving
 
 from bench import proxy
@@ -20,6 +20,7 @@ from umpc.transport.channels import LINE_SECONDS
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import grpc
 
+ROOT = Path(__file__).parents[2]
 LONGEST = 120
 """Seconds for an event that must come."""
 
@@ -36,8 +37,8 @@ def quick(monkeypatch):
 @asynccontextmanager
 async def program(*arguments):
     """Runs transport_echo.py; yields (process, its first line)."""
-    command = [sys.executable, transport_echo.__file__, *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "tests.transport.transport_echo", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         yield process, (await asyncio.to_thread(process.stdout.readline)).strip()
     finally:

@@ -1,7 +1,8 @@
 """A tiny server of bytes over umpc's transport; as a program, a peer that a test can stop.
 
-python transport_echo.py serve FOLDER           prints its address
-python transport_echo.py call FOLDER ADDRESS    opens a stream to node 'a', prints "open", and waits
+python -m tests.transport.transport_echo serve FOLDER: prints its address
+python -m tests.transport.transport_echo call FOLDER ADDRESS: opens a stream to node 'a', prints
+    "open", and waits
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import contextlib
 import ctypes
 import sys
 
+from tests.support.ports import reserved_address
 from umpc.transport.authority import load_identity
 from umpc.transport.channels import bind, make_server
 from umpc.transport.stream import RpcStream, as_received
@@ -70,11 +72,11 @@ def hold_the_interpreter(seconds):
 
 
 @contextlib.asynccontextmanager
-async def serving(identity, listen="127.0.0.1:0", allowed=ALLOWED):
+async def serving(identity, listen="", allowed=ALLOWED):
     """Yields (address, Echo)."""
     echo, server = Echo(), make_server(identity, allowed)
     server.add_generic_rpc_handlers((echo.handler(),))
-    address = await bind(server, identity, listen)
+    address = await bind(server, identity, listen or reserved_address())
     await server.start()
     try:
         yield address, echo

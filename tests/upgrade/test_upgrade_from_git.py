@@ -1,9 +1,9 @@
 """A consortium starts on an earlier state of umpc from git, and is upgraded node after node.
 
-`make upgrade-test`. UMPC_UPGRADE_FROM is a tag or a commit of the present protocol's version;
-without it, the last tag counts. Without a tag, the protocol's version is unreleased and may break
-with itself: then the last commit counts whose CHANGELOG.md says once more that processes of an
-earlier state do not run together with this one, or else the first commit of the version.
+`make upgrade-test`. UMPC_UPGRADE_FROM is a tag or a commit; without it, the last tag counts.
+Without a tag, the protocol's version is unreleased and may break with itself: then the last commit
+counts whose CHANGELOG.md says once more that processes of an earlier state do not run together with
+this one, or else the last commit of the version before.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from umpc.deployment.processes import Deployment, stop
+from umpc.errors import VersionMismatch
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
 from umpc.protocol_version import PROTOCOL
@@ -58,7 +59,7 @@ def former_state() -> str:
         return given
     if tags := git("tag", "--merged", "HEAD^", "--sort=-creatordate").decode().split():
         return tags[0]
-    return last_break() or first_of_version()
+    return last_break() or f"{first_of_version()}^"
 
 
 def last_break() -> str:
@@ -95,8 +96,11 @@ def former(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("former")
     with tarfile.open(fileobj=io.BytesIO(git("archive", state, "umpc"))) as tar:
         tar.extractall(folder, filter="data")
-    assert f'PROTOCOL = "{PROTOCOL}"' in (folder / "umpc/protocol_version.py").read_text()
     return folder
+
+
+def speaks_ours(former: Path) -> bool:
+    return f'PROTOCOL = "{PROTOCOL}"' in (former / "umpc/protocol_version.py").read_text()
 
 
 class Consortium:
@@ -128,15 +132,21 @@ class Consortium:
 
     def run(self, name: str, code: Path) -> tuple[float, bool]:
         """Run a study with a coordinator of this code: its estimate, and whether it is repeated."""
+        done = self.coordinate(name, code)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        return report["estimate"], report["replayed"]
+
+    def coordinate(self, name: str, code: Path, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run a study to its end. Args: more: environment variables."""
         text = STUDY.format(name, self.served["dealer"].address)
         for node in NODES:
             text += f'[[nodes]]\nname = "{node}"\naddress = "{self.served[node].address}"\n'
         (self.folder / "study.toml").write_text(text)
         words = ["study", "run", str(self.folder / "study.toml"), "--format", "json"]
-        done = subprocess.run([*command_of(code), *words], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        report = json.loads(done.stdout)
-        return report["estimate"], report["replayed"]
+        return subprocess.run(
+            [*command_of(code), *words], capture_output=True, text=True, env={**os.environ, **more}
+        )
 
     def spent(self) -> list[int]:
         places = (Place.of(self.folder / f"{name}-ledger.sqlite") for name in NODES)
@@ -148,19 +158,31 @@ def test_node_after_node_is_upgraded_and_nothing_is_charged_again(former, tmp_pa
     try:
         first, _ = sites.run("first", former)
         assert sites.spent() == [1, 1]
+        died = sites.coordinate("held", former, UMPC_FAILPOINT="before-release:kill")
+        assert died.returncode < 0 and sites.spent() == [1, 1]
 
         sites.upgrade("node-1", "node")
-        for code in (former, ROOT):
-            assert sites.run("first", code) == (first, True)
-        mixed, repeated = sites.run("mixed", former)
-        assert not repeated and sites.spent() == [2, 2]
+        if speaks_ours(former):
+            for code in (former, ROOT):
+                assert sites.run("first", code) == (first, True)
+            mixed = sites.run("mixed", former)[0]
+        else:
+            for code in (former, ROOT):
+                refused = sites.coordinate("first", code)
+                assert refused.returncode == VersionMismatch.exit_code, refused.stderr
+                assert "install versions of umpc with the same protocol" in refused.stderr
+            assert sites.spent() == [1, 1]
+            mixed = None
 
         sites.upgrade("node-2", "node")
         sites.upgrade("dealer", "dealer")
         assert sites.run("first", ROOT) == (first, True)
-        assert sites.run("mixed", ROOT) == (mixed, True)
-        assert sites.spent() == [2, 2]
-        assert sites.run("last", ROOT)[1] is False and sites.spent() == [3, 3]
+        held, _ = sites.run("held", ROOT)
+        assert sites.run("held", ROOT) == (held, True)
+        again, repeated = sites.run("mixed", ROOT)
+        assert (mixed, repeated) in ((again, True), (None, False))
+        assert sites.spent() == [3, 3]
+        assert sites.run("last", ROOT)[1] is False and sites.spent() == [4, 4]
         for name in NODES:
             for words in (("budget", "verify"), ("audit", "verify")):
                 verify = [*command_of(ROOT), *words, *sites.place(name)]

@@ -12,7 +12,13 @@ from scipy import optimize, stats
 
 from umpc.ustat.error_law import Noise
 from umpc.ustat.estimators import ESTIMATORS, VECTOR, WITH_VARIANCE, estimate
-from umpc.ustat.intervals import covering_interval, is_covered, possible_values, sampling_std
+from umpc.ustat.intervals import (
+    covering_interval,
+    is_covered,
+    possible_values,
+    sampling_std,
+    statistic_range,
+)
 from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum, largest_square
 
 SHARE = np.array([[0.0], [1.0]])
@@ -198,8 +204,9 @@ def test_the_range_of_a_ratio_follows_from_its_kernels():
     assert possible_values("ratio", GAMMA) == possible_values("geometric_ratio", TAU_B) == (-1, 1)
     halves = np.array([[0.0, 0.0], [0.0, 1.0], [0.5, 1.0], [1.0, 1.0]])
     assert possible_values("ratio", halves) == (0, 1)
-    for points in (np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([[0.0, -1.0], [1.0, 1.0]])):
-        assert possible_values("ratio", points) == (-inf, inf)
+    assert possible_values("ratio", np.array([[0.0, -1.0], [1.0, 1.0]])) == (-inf, inf)
+    assert possible_values("ratio", np.array([[1.0, 0.0], [1.0, 1.0]])) == (1, inf)
+    assert possible_values("ratio", np.array([[-1.0, 0.0], [1.0, 1.0]])) == (-inf, 1)
     assert possible_values("mean", SHARE) == (-inf, inf)
 
 
@@ -238,11 +245,44 @@ def test_an_impossible_released_value_counts_as_the_nearest_possible_one(beyond)
     ]
     found = ReleasedStatistic(sums, GAMMA, 0.05)
     low, high = covering_interval("ratio", found, SETS)
-    assert low < 0.8 and 1 <= high < 1.2
+    assert low < 0.8 and high == 1
     for value in np.linspace(low + 0.01, 1, 20):
         assert is_covered("ratio", found, SETS, value), value
     share = ReleasedStatistic([ReleasedSum(-beyond, Noise(1e-6), 0, 1, 0.1)], SHARE)
     low, high = covering_interval("mean", share, SETS)
-    assert low <= 0 < 0.05 < high
+    assert low == 0 < 0.05 < high
     alone = covering_interval("mean", share.noise_alone, SETS)
-    assert alone == pytest.approx((-beyond, -beyond), abs=1e-5), "noise alone is not moved"
+    assert alone == pytest.approx((0, 0), abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["noise", "sampling", "population"])
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_no_interval_leaves_the_range_of_its_statistic(name, kind):
+    _, points = CASES[name]
+    least, most = statistic_range(name, points, SETS)
+    for noise in (0.01, 0.2, 3.0):
+        means = [0.9, *([0.95] * (points.shape[1] - 1))]
+        sums = [
+            ReleasedSum(mean, Noise(noise / 10 ** bool(place)), *_ends(column), _sampling(kind))
+            for place, (mean, column) in enumerate(zip(means, points.T, strict=True))
+        ]
+        found = ReleasedStatistic(sums, points, 0.05 if kind == "population" else 0.0)
+        low, high = covering_interval(name, found, SETS)
+        assert least <= low <= high <= most, noise
+
+
+def _ends(column) -> tuple[float, float]:
+    return float(column.min()), float(column.max())
+
+
+def _sampling(kind: str) -> float:
+    return 0.05 if kind == "sampling" else 0.0
+
+
+@pytest.mark.parametrize("std", [1.3521963967592244e-18, 1.8e-16, 1e-12])
+def test_noise_that_a_double_hardly_tells_from_the_mean_has_an_interval(std):
+    """The search for its ends divided by zero: distance covariance at an epsilon of 1e9."""
+    for mean in (0.007361561807496939, 0.13840774964442448, -0.4, 0.0):
+        share = ReleasedStatistic([ReleasedSum(mean, Noise(std), -1.0, 1.0, 0.0)], SHARE * 2 - 1)
+        low, high = covering_interval("mean", share, SETS)
+        assert low <= mean <= high and high - low == pytest.approx(0, abs=10 * std + 1e-16)

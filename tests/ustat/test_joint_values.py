@@ -47,7 +47,18 @@ def test_a_mean_inside_a_stratum_is_zero_outside_and_in_its_range_inside():
             kernels = (f"select({inside}, {text}, {otherwise})", inside)
             study = make_study(kernels, estimator="ratio", fields=(wide, strata))
             values = joint_values(study.parsed_kernels).tolist()
-            assert values == points if points else len(values) == 4
+            assert values == points if points else [1, 0] in values
+
+
+def test_a_spread_a_difference_and_labels_bound_their_ratios():
+    amounts = {"x": ("2", "90")}
+    assert values_of("gini_coefficient", "x", **amounts) == [[0, 4], [0, 180], [88, 92]]
+    assert values_of("asymmetry", "x", x=("-5", "90"))[0] == [-95, 0]
+    assert values_of("energy_distance", "x", "y", x=("0", "90"), y=("0", "1")) == [
+        [-180, 1],
+        [0, 0],
+        [180, 1],
+    ]
 
 
 def test_no_records_have_a_value_outside_the_hull():

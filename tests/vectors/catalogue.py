@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from tests.vectors import attempts, garbled, masked, primitives, randomisers, transfers
+from tests.vectors import frames, primitives, randomisers
 from tests.vectors.part import Part
 
 PARTS: dict[str, Part] = {
     **primitives.PARTS,
-    **attempts.PARTS,
-    **masked.PARTS,
-    **garbled.PARTS,
-    **transfers.PARTS,
+    **frames.PARTS,
     **randomisers.PARTS,
 }

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import UmpcError
 
 FOLDER = Path(__file__).parent
@@ -73,17 +72,6 @@ def fixed(label: int, count: int = 32) -> str:
     return bytes((16 * label + place) % 256 for place in range(count)).hex()
 
 
-def blocks_of(texts: Sequence[str]) -> np.ndarray:
-    """Read blocks of 16 bytes: (n, 2) uint64, little-endian words."""
-    data = b"".join(bytes.fromhex(text) for text in texts)
-    return np.frombuffer(data, dtype="<u8").reshape(-1, 2).astype(np.uint64)
-
-
-def texts_of(blocks: np.ndarray) -> list[str]:
-    """Write blocks of 16 bytes; the inverse of `blocks_of`."""
-    return [row.astype("<u8").tobytes().hex() for row in blocks.reshape(-1, 2)]
-
-
 def integers(values: np.ndarray) -> list[int]:
     return [int(value) for value in values]
 
@@ -111,16 +99,3 @@ class Given:
         )
         self.used += size
         return int.from_bytes(part, "little") >> (-count % 8)
-
-
-def with_message(protocol: Protocol, step: str, payload: bytes) -> Protocol:
-    """Run a party whose message of one step is replaced."""
-    replies = None
-    while True:
-        try:
-            message = protocol.send(replies)
-        except StopIteration as stop:
-            return stop.value
-        if message.step == step and message.width:
-            message = Message(step, payload, message.count, message.width, message.round)
-        replies = yield message

@@ -49,11 +49,13 @@ def plain_column(values: Sequence[str], numbers: NumberFormat) -> list[str]:
     return [numbers.plain(value) or value for value in values]
 
 
-def describe_column(name: str, values: Sequence[str]) -> DescribedColumn:
+def describe_column(name: str, values: Sequence[str], classes: int = 0) -> DescribedColumn:
     """A field with the column's own bounds, and the resolution that holds its values.
 
-    A column without numbers, or with few of them, becomes a field of categories.
+    A column without numbers, or with few of them, becomes a field of categories. A label becomes
+    one, too, if it holds as many different whole numbers as it has classes, in their order.
 
+    Args: classes: of a private label of the statistic; 0 for other columns.
     Raises: DataError for numbers among which there are words, and for infinite numbers.
     """
     texts = [PLAIN.plain(value) for value in values]
@@ -65,6 +67,10 @@ def describe_column(name: str, values: Sequence[str]) -> DescribedColumn:
         raise DataError(
             f"column {name!r} holds NaN or infinity; --fields needs columns of finite numbers"
         )
+    labels = {value.strip(): number for value, number in zip(values, numbers, strict=True)}
+    if len(labels) == classes and all(number == int(number) for number in numbers):
+        ordered = sorted(labels, key=labels.__getitem__)
+        return DescribedColumn(FieldText.of_categories(name, ordered), None)
     found = find_resolution(numbers)
     low, high = found.bounds(Fraction(min(numbers)), Fraction(max(numbers)))
     if found.step == 1:

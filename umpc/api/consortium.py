@@ -12,15 +12,26 @@ from pathlib import Path
 from typing import Any
 
 from umpc.api.entries import Asked, helper_entries, plain
-from umpc.api.fields import Bounds, fields_of, with_label
-from umpc.api.frames import Values, columns_of
+from umpc.api.fields import (
+    Bounds,
+    Label,
+    checked_label,
+    columns_at,
+    field_of,
+    fields_of,
+    records_of,
+    with_categories,
+    with_label,
+)
+from umpc.api.frames import frame_table
 from umpc.api.in_memory import Frames, named_frames
 from umpc.api.python_kernel import PythonKernel
 from umpc.api.result import Result
 from umpc.api.study import ProposedStudy
 from umpc.deployment.fork_server import fork_server
-from umpc.deployment.processes import Deployment, stop
+from umpc.deployment.processes import MISSING, Deployment, stop
 from umpc.errors import StudyError
+from umpc.node.table.batch import ReadColumn
 from umpc.protocols.left_open import is_open
 from umpc.ustat.condition import fields_read
 
@@ -39,11 +50,13 @@ class LocalConsortium:
     Args:
         frames: one for each site; or site name → frame.
         bounds: column → bounds, as of `umpc.estimate`. Only these columns are written for the node.
-        label: a public label and its first class, for statistics of two classes.
+        label: a public label and the class that should score higher, for statistics of two
+            classes.
         budget: the ε that each node allows for all studies together.
         person: the column that tells people apart; every study then needs `person` with this name
             and `records_per_person`.
-    Raises: StudyError, DataError; PeerUnavailable where a process does not start.
+    Warns: UserWarning where a value counts as another one.
+    Raises: StudyError, DataError, NotNumeric; PeerUnavailable where a process does not start.
     """
 
     def __init__(
@@ -51,18 +64,24 @@ class LocalConsortium:
         frames: Frames,
         bounds: Mapping[str, Bounds],
         *,
-        label: tuple[str, str] | None = None,
+        label: Label | None = None,
         budget: Any = 10,
         person: str | None = None,
     ):
         sites = named_frames(frames)
+        label = checked_label(label)
         read = [*bounds, *([label[0]] if label else []), *([person] if person else [])]
         names = list(dict.fromkeys(read))
-        found = {site: columns_of(frame, names, site) for site, frame in sites.items()}
+        sources = {site: frame_table(frame, names, site) for site, frame in sites.items()}
+        found = {site: columns_at(source, names) for site, source in sources.items()}
         self.label = label
         self.person = person
         self.bounds = _resolved(bounds, label, found)
-        self._records = sum(len(next(iter(columns.values()), ())) for columns in found.values())
+        schemas = [field_of(name, given, None).schema() for name, given in self.bounds.items()]
+        for site, source in sources.items():
+            records_of(source, schemas)  # which warns, as umpc.estimate does
+            found[site] = columns_at(with_categories(source, schemas), names)
+        self._records = sum(len(next(iter(each.values())).texts) for each in found.values() if each)
         self._numbers = count(1)
         self._stack = ExitStack()
         try:
@@ -71,7 +90,7 @@ class LocalConsortium:
             self.close()
             raise
 
-    def _start(self, sites: Mapping[str, Mapping[str, Values]], budget: str) -> None:
+    def _start(self, sites: Mapping[str, Mapping[str, ReadColumn]], budget: str) -> None:
         """Write each site's table, and start all processes."""
         self.folder = Path(
             self._stack.enter_context(tempfile.TemporaryDirectory(prefix="umpc-sites-"))
@@ -83,7 +102,7 @@ class LocalConsortium:
         rules = _rules(self.label, list(self.bounds), self.person)
         for site, columns in sites.items():
             table = _write_table(self.folder / f"{site}.csv", columns)
-            self._deployment.start_node(site, table, budget, more=rules, delta=DELTA)
+            self._deployment.start_node(site, table, budget, MISSING, more=rules, delta=DELTA)
         self._addresses = {
             name: served.address for name, served in self._deployment.wait_until_ready().items()
         }
@@ -163,7 +182,7 @@ def local_consortium(
     frames: Frames,
     bounds: Mapping[str, Bounds],
     *,
-    label: tuple[str, str] | None = None,
+    label: Label | None = None,
     budget: Any = 10,
     person: str | None = None,
 ) -> LocalConsortium:
@@ -176,12 +195,12 @@ def local_consortium(
 
 def _resolved(
     bounds: Mapping[str, Bounds],
-    label: tuple[str, str] | None,
-    sites: Mapping[str, Mapping[str, Values]],
+    label: Label | None,
+    sites: Mapping[str, Mapping[str, ReadColumn]],
 ) -> dict[str, Bounds]:
     """The bounds as fields that fit the values of all sites; of the label its classes."""
     fields = {field.name: field for field in fields_of(list(bounds), bounds, sites)}
-    labelled = with_label(bounds, label, sites)
+    labelled = with_label(bounds, label, sites, named_last=True)
     if label is None or not isinstance(labelled, Mapping):
         return fields
     return {**fields, label[0]: labelled[label[0]]}
@@ -196,7 +215,7 @@ def _is_two_sample(statistic: Asked) -> bool:
     return any(find_statistic(name).sampling == "two_sample" for name in names)
 
 
-def _rules(label: tuple[str, str] | None, columns: Sequence[str], person: str | None) -> str:
+def _rules(label: Label | None, columns: Sequence[str], person: str | None) -> str:
     """The nodes' policy: their owner is the one who asks, so they allow everything."""
     labels = [f"public_labels = {json.dumps([label[0]])}"] if label else []
     rules = ["[policy]", "trusted_curator = true", "min_colluding = 0", *labels]
@@ -206,9 +225,9 @@ def _rules(label: tuple[str, str] | None, columns: Sequence[str], person: str | 
     return "\n" + "\n".join(rules) + "\n"
 
 
-def _write_table(path: Path, columns: Mapping[str, Values]) -> Path:
+def _write_table(path: Path, columns: Mapping[str, ReadColumn]) -> Path:
     """A node's CSV file. Raises: StudyError for a site without records."""
-    texts = [list(map(_text, column.tolist())) for column in columns.values()]
+    texts = [[text or "" for text in column.texts] for column in columns.values()]
     if not texts or not texts[0]:
         raise StudyError(f"site {path.stem!r}: at least one record was expected, and there is none")
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -216,12 +235,3 @@ def _write_table(path: Path, columns: Mapping[str, Values]) -> Path:
         writer.writerow(columns)
         writer.writerows(zip(*texts, strict=True))
     return path
-
-
-def _text(value: Any) -> str:
-    """A value as a CSV file has it; a missing one is empty."""
-    if value is None or value != value:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 2**53 else repr(value)
-    return str(value)

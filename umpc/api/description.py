@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
+from ipaddress import ip_address
 
+from umpc.errors import ConfigError
 from umpc.planning.prediction import attempt_over, worst_survivors
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
+from umpc.study.field_rules import classes_of
 from umpc.study.grades import edge_change
+from umpc.study.interval import SETS
+from umpc.study.parts import Participant
 from umpc.study.survivors import describe_losses
+from umpc.transport.diagnose import split_address
+from umpc.transport.hub.address import is_behind_hub, parse_hub
+from umpc.ustat.expression import Constant, Select
+from umpc.ustat.statistics import LIBRARY
 
 Line = tuple[str, str]
 
@@ -32,13 +42,16 @@ def describe_study(study: Study) -> Iterator[Line]:
         width = edge_change(kernel, study.adversary)
         change = f"{width} per edge when one record is replaced"
         yield "  changes by", f"{change}; gets epsilon {epsilon}"
+    if told := _counted_as_zero(study):
+        yield "averages", told
+    for name, meaning in classes_of(study).items():
+        yield "classes", f"{name}: {meaning}"
     if study.people is not None:
         yield "protects", study.protected
-    if study.condition is not None:
-        yield "records", f"only where {study.condition.text}; each site tells their number"
+    yield "records", study.described_records
     if named := study.named_datasets:
         yield "data sets", ", ".join(f"{node}: {name!r}" for node, name in named.items())
-    yield "adversary", f"{study.adversary}: {study.promise}"
+    yield from describe_promise(study)
     yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
     yield "epsilon", study.epsilon
     yield "noise", f"{study.noise}, {protocol.noise_withstands(study)}"
@@ -49,6 +62,73 @@ def describe_study(study: Study) -> Iterator[Line]:
     yield "nodes", f"{', '.join(node.name for node in study.nodes)}; {dealer}"
     if told := describe_losses(study):
         yield "may miss", told
+
+
+def describe_promise(study: Study) -> Iterator[Line]:
+    """The promise of a study before it runs, as its protocol writes it."""
+    promise = protocol_of(study).promise_of(study)
+    yield "promise", promise.protected
+    yield "adversary", f"{study.adversary}. {promise.sites}"
+    yield "disclosed", promise.disclosed
+
+
+def _counted_as_zero(study: Study) -> str:
+    """A sentence where the mean of one's own kernel counts sets outside a condition as 0."""
+    kernels = [kernel.expression for kernel in study.parsed_kernels]
+    is_own = study.estimator == "mean" and study.statistic not in LIBRARY
+    if not is_own or not isinstance(kernels[0], Select):
+        return ""
+    if kernels[0].otherwise != Constant(Fraction(0)):
+        return ""
+    sets = SETS.get(study.degree, "sets")
+    return (
+        f"over all {sets}, of which those that do not meet the condition count 0; return the "
+        f'condition as a second sum, with estimator = "ratio", to average over those that do'
+    )
+
+
+def describe_addresses(study: Study) -> Iterator[Line]:
+    """Check the addresses of all participants; a line where all are on this machine.
+
+    Raises: ConfigError for an address of a wrong form, one to listen at, or one of the machine
+        itself where other participants are elsewhere: they would call their own machine.
+    """
+    roles = {"node": study.nodes, "shuffler": study.shufflers}
+    roles["dealer"] = (study.dealer,) if study.dealer else ()
+    is_here: dict[str, bool] = {}
+    for role, participants in roles.items():
+        for each in participants:
+            is_here[f"{role} {each.name!r} at {each.address}"] = _is_here(role, each)
+    here = [who for who, found in is_here.items() if found]
+    if here and len(here) < len(is_here):
+        raise ConfigError(
+            f"{', '.join(here)}: this address is each caller's own machine, and other participants "
+            "are elsewhere. Write the name at which the others reach it, as in "
+            "north.example.org:7100"
+        )
+    if here:
+        yield "addresses", "all on this machine: other machines cannot take part"
+
+
+def _is_here(role: str, participant: Participant) -> bool:
+    """Whether an address means the machine of whoever calls it. Raises: ConfigError."""
+    address = participant.address
+    try:
+        place = parse_hub(address).address if is_behind_hub(address) else address
+        host, port = split_address(place)
+    except ConfigError as error:
+        raise ConfigError(f"{role} {participant.name!r}: {error.message}") from None
+    try:
+        number = ip_address(host)
+    except ValueError:
+        number = None
+    if port == 0 or (number is not None and number.is_unspecified):
+        raise ConfigError(
+            f"{role} {participant.name!r}: {address!r} is an address to listen at, and one to call "
+            "was expected. Write the name or the address of that machine, as in "
+            "north.example.org:7100"
+        )
+    return host == "localhost" or (number is not None and number.is_loopback)
 
 
 def describe_prediction(study: Study, records: str) -> Iterator[Line]:

@@ -18,6 +18,7 @@ from umpc.protocols.registry import USUAL, chosen_protocol
 from umpc.study.parts import FieldText
 from umpc.study.settings import keys_of
 from umpc.ustat.condition import fields_read
+from umpc.ustat.projection import PAIR
 from umpc.ustat.statistics import find_statistic
 
 NOWHERE = "127.0.0.1:1"
@@ -33,9 +34,11 @@ def helper_entries(protocol: str | None, settings: Mapping[str, Any]) -> dict[st
 
     Args: protocol: its name; None for the usual one. settings: of the protocol, as a file has them.
     """
-    known = keys_of(chosen_protocol(protocol or USUAL, settings).settings)
+    chosen = chosen_protocol(protocol or USUAL, settings)
+    known = keys_of(chosen.settings)
     found: dict[str, Any] = {}
-    if "dealer" in known and settings.get("preprocessing") != "none":
+    has_dealer = chosen.usual_of_degree(settings, PAIR).get("preprocessing") != "none"
+    if "dealer" in known and has_dealer:
         found["dealer"] = {"name": "dealer", "address": NOWHERE}
     if "shufflers" in known:
         names = ("shuffler-1", "shuffler-2")
@@ -69,6 +72,32 @@ def columns_needed(
     named = [name for name in (label, strata) if name is not None]
     others = (*named, *fields_read(where))
     return tuple(dict.fromkeys((*found, *others)))
+
+
+def own_columns(
+    statistic: Asked, columns: Sequence[str] | None, bounds: object
+) -> Sequence[str] | None:
+    """The columns that were given; else the only one with bounds, for a statistic of one column."""
+    if columns or not isinstance(statistic, str) or not isinstance(bounds, Mapping):
+        return columns
+    is_clear = len(bounds) == len(find_statistic(statistic).arguments) == 1
+    return list(bounds) if is_clear else columns
+
+
+def label_classes(statistic: Asked, columns: Sequence[str] | None) -> dict[str, int]:
+    """Each column that a statistic of the library takes for a private label → its classes."""
+    if isinstance(statistic, PythonKernel):
+        return {}
+    if isinstance(statistic, str):
+        asked = [(statistic, list(columns or ()))]
+    else:
+        asked = _several(statistic, columns)
+    found: dict[str, int] = {}
+    for name, own in asked:
+        library = find_statistic(name)
+        if len(own) == len(library.arguments):
+            found |= {column: rule.classes for column, rule in library.rules_of(own)}
+    return {column: classes for column, classes in found.items() if classes}
 
 
 def _several(

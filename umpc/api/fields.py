@@ -6,7 +6,7 @@
 | `(0, 127)` with other frames | numbers, in at least 2^20 steps of a power of ten |
 | `(0, 127)` without frames | refused: nobody knows whether the values are whole |
 | `(0, 127, 1)`, `(0, 300, "0.1")` | numbers in steps of 1, of 0.1 |
-| `["case", "control"]` | categories |
+| `["case", "control"]`, `[False, True]` | categories |
 
 Bounds are public knowledge: they follow from what a column means, and never from its values.
 """
@@ -15,33 +15,43 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from umpc.api.columns import describe_column
-from umpc.api.frames import Values
-from umpc.errors import StudyError
-from umpc.node.table.units import to_units
-from umpc.study.parts import FieldText
-from umpc.ustat.schema import FieldSchema
+from umpc.errors import NotNumeric, StudyError
+from umpc.node.records import Records, load_records
+from umpc.node.table.batch import ReadColumn
+from umpc.node.table.conversions import normal, typed
+from umpc.node.table.source import OwnersTable, TableSource
+from umpc.node.table.units import Misfit, to_units
+from umpc.study.parts import FieldText, Person
+from umpc.ustat.condition import Condition
+from umpc.ustat.schema import FieldSchema, check_words
 
 Bounds: TypeAlias = Any
 """Lower and upper bound, maybe with a resolution; or the categories, a list of texts."""
 STEPS = 1 << 20
 """The steps between two bounds, at least, where no resolution is given."""
+SHOWN = 5
 FROM_DATA = "data"
 """Bounds that are taken from the values themselves, which is not private."""
+
+
+Label: TypeAlias = tuple[str, Any]
+"""A public label and its first class."""
 
 
 def fields_of(
     names: Sequence[str],
     bounds: Mapping[str, Bounds] | str | None,
-    sites: Mapping[str, Mapping[str, Values]],
+    sites: Mapping[str, Mapping[str, ReadColumn]],
     public: str | None = None,
+    classes: Mapping[str, int] | None = None,
 ) -> tuple[FieldText, ...]:
     """The fields of these columns.
 
@@ -50,13 +60,18 @@ def fields_of(
         sites: each site's columns. They decide only whether values are whole and, with "data", the
             bounds. They are empty where values are elsewhere; then bounds have resolutions.
         public: the column of a public label.
+        classes: private label → its number of classes, by which "data" describes it.
 
     Raises: StudyError naming the column.
     """
     if isinstance(bounds, str) and bounds != FROM_DATA:
         raise StudyError(f'bounds are a dictionary or "{FROM_DATA}", got {bounds!r}')
+    counts = classes or {}
     if bounds == FROM_DATA:
-        found = (_from_data(name, [site[name] for site in sites.values()]) for name in names)
+        found = (
+            _from_data(name, [site[name] for site in sites.values()], counts.get(name, 0))
+            for name in names
+        )
     else:
         given: Mapping[str, Bounds] = bounds if isinstance(bounds, Mapping) else {}
         missing = [name for name in names if name not in given]
@@ -68,23 +83,36 @@ def fields_of(
                 f"them from the values, which is not private"
             )
         found = (
-            field_of(name, given[name], [site[name] for site in sites.values()] if sites else None)
+            field_of(
+                name,
+                given[name],
+                [site[name] for site in sites.values()] if sites else None,
+                counts.get(name, 0),
+            )
             for name in names
         )
     return tuple(_published(field, field.name == public) for field in found)
 
 
-def field_of(name: str, bounds: Bounds, columns: Sequence[Values] | None) -> FieldText:
-    """One field from its bounds. Args: columns: its values at all sites; None if elsewhere.
+def field_of(
+    name: str, bounds: Bounds, columns: Sequence[ReadColumn] | None, classes: int = 0
+) -> FieldText:
+    """One field from its bounds.
+
+    Args: columns: its values at all sites; None if elsewhere. classes: of a private label, else 0.
 
     Raises: StudyError, also where only the values could tell the resolution.
     """
     if isinstance(bounds, FieldText):
         return bounds
+    if isinstance(bounds, str) and bounds == FROM_DATA and columns is not None:
+        return _from_data(name, columns, classes)
     if isinstance(bounds, str) or not isinstance(bounds, Sequence):
         raise _unreadable(name, bounds)
-    if bounds and all(isinstance(value, str) for value in bounds) and isinstance(bounds, list):
-        return FieldText.of_categories(name, bounds)
+    if bounds and isinstance(bounds, list) and _are_words(bounds):
+        if columns is not None:  # elsewhere the study may be released already, and is replayed
+            check_words(name, _texts(bounds))
+        return FieldText.of_categories(name, _texts(bounds))
     if len(bounds) not in (2, 3):
         raise _unreadable(name, bounds)
     try:
@@ -104,48 +132,117 @@ def field_of(name: str, bounds: Bounds, columns: Sequence[Values] | None) -> Fie
     return FieldText(name, *_with_step(low, high))
 
 
-def units_of(
-    columns: Mapping[str, Values], schemas: Sequence[FieldSchema], site: str
-) -> tuple[dict[str, NDArray[np.int64]], int]:
-    """A site's complete records in steps of their fields, and how many were left out.
+def _are_words(values: Sequence[Any]) -> bool:
+    """Whether all values are texts, or all are booleans."""
+    kinds = {str if isinstance(value, str) else type(value) for value in values}
+    return kinds == {str} or (len(kinds) == 1 and kinds <= {bool, np.bool_})
 
-    Values count as in a node (`umpc/node/records.py`): beyond a bound as the bound, between two
-    steps as the nearest one. Warns: UserWarning where a value counts as another one.
 
-    Returns: (field → (records,) int64, the number of records with a missing value).
+def _texts(values: Sequence[Any]) -> list[str]:
+    """The texts of categories and of classes, as a table has them; a text stays as it is."""
+    return [each if isinstance(each, str) else str(typed([each]).texts[0]) for each in values]
+
+
+def columns_at(source: TableSource, names: Sequence[str]) -> dict[str, ReadColumn]:
+    """Return these columns of a site's frame as a node reads them. Raises: DataError."""
+    from umpc.node.table.reading import read_columns  # DuckDB, which a study elsewhere needs not
+
+    return read_columns(source, names, OwnersTable("", source.path))
+
+
+def records_of(
+    source: TableSource,
+    schemas: Sequence[FieldSchema],
+    where: Condition | None = None,
+    person: Person | None = None,
+) -> Records:
+    """Return a site's complete records, by the reader of a node.
+
+    Its owner sees the values anyway. Warns: UserWarning where a value counts as another one.
+
+    Raises: NotNumeric where no value of a field is a number, or in any category; DataError.
     """
-    present = np.logical_and.reduce([is_present(columns[schema.name]) for schema in schemas])
-    found = {}
-    for schema in schemas:
-        numbers = _numbers(columns[schema.name][present], schema)
-        found[schema.name] = to_units(np.ma.filled(numbers, np.nan), schema).units
-        _warn(numbers, found[schema.name], schema, site)
-    return found, int((~present).sum())
+    source = with_categories(source, schemas)
+    records = load_records(source, schemas, node=None, where=where, person=person)
+    for misfit in records.misfits:
+        schema = next(each for each in schemas if each.name == misfit.name)
+        if len(misfit.unknown) == records.count:
+            raise _of_no_value(misfit, schema, source)
+        _warn(misfit, schema, source)
+    return records
+
+
+def with_categories(source: TableSource, schemas: Sequence[FieldSchema]) -> TableSource:
+    """Return the table with fewer words for missing values: those of a category stand for it."""
+    listed = {category for schema in schemas for category in schema.categories}
+    return replace(source, missing=tuple(word for word in source.missing if word not in listed))
+
+
+def _of_no_value(misfit: Misfit, schema: FieldSchema, source: TableSource) -> NotNumeric:
+    """The error for a field of which no value fits."""
+    found = sorted({text for text in columns_at(source, [schema.name])[schema.name].texts if text})
+    came = ", ".join(map(repr, found[:SHOWN]))
+    if schema.categories:
+        return NotNumeric(
+            f"{source.path}, field {schema.name!r}: values in the categories "
+            f"{', '.join(map(repr, schema.categories[:SHOWN]))} were expected, and no value is in "
+            f"any; there are {came}. Correct the categories, or the table"
+        )
+    return NotNumeric(
+        f"{source.path}: field {schema.name!r} has bounds of numbers, and the table holds texts, "
+        f"such as {came}; give a list of its categories"
+    )
+
+
+def checked_label(label: Any) -> Label | None:
+    """Return a label. Raises: StudyError for another form than a pair of a name and a class."""
+    if label is None:
+        return None
+    if not isinstance(label, tuple | list) or len(label) != 2 or not isinstance(label[0], str):
+        raise StudyError(
+            'label should be a pair of a column and its first class, as ("sex", "f"), got '
+            f"{label!r}"
+        )
+    return (label[0], label[1])
 
 
 def with_label(
     bounds: Mapping[str, Bounds] | str | None,
-    label: tuple[str, str] | None,
-    sites: Mapping[str, Mapping[str, Values]],
+    label: Label | None,
+    sites: Mapping[str, Mapping[str, ReadColumn]],
+    *,
+    named_last: bool,
 ) -> Mapping[str, Bounds] | str | None:
-    """The bounds with the label's two classes, the first one first.
+    """The bounds with the label's two classes, in the order of a study file.
 
+    Args: named_last: whether the class that `label` names comes last, as the one that should score
+        higher in a statistic of the library; the first record of a kernel of Python is of the
+        first class.
     Raises: StudyError where the frames hold other than two classes.
     """
-    if label is None or isinstance(bounds, str):
+    if label is None:
         return bounds
-    name, first = label[0], str(label[1])
-    if bounds and name in bounds:
-        classes = list(map(str, bounds[name]))
+    if isinstance(bounds, str):
+        if bounds != FROM_DATA:
+            return bounds
+        bounds = {each: FROM_DATA for site in sites.values() for each in site if each != label[0]}
+    name, (first,) = label[0], map(normal, _texts(label[1:]))
+    given = (bounds or {}).get(name)
+    if isinstance(given, FieldText):
+        given = list(given.categories) or None
+    if isinstance(given, list) or (given is not None and not sites):
+        classes = _texts(given)[:2] if isinstance(given, tuple) else _texts(given)
     else:
-        seen = {value for site in sites.values() for value in site[name].tolist()}
-        classes = sorted(str(value) for value in seen if value is not None)
-    if first not in classes or len(classes) != 2:
+        values = (text for site in sites.values() for text in site[name].texts)
+        classes = sorted({text for text in values if text is not None})
+    own = [normal(each) for each in classes]
+    if first not in own or len(classes) != 2:
         raise StudyError(
             f"label={label!r}: two classes were expected in column {name!r}, one of them "
             f"{first!r}; it holds {', '.join(classes[:5])}"
         )
-    return {**(bounds or {}), name: [first, *(each for each in classes if each != first)]}
+    ordered = sorted(classes, key=lambda each: normal(each) != first)
+    return {**(bounds or {}), name: ordered[::-1] if named_last else ordered}
 
 
 def _with_step(low: Fraction, high: Fraction) -> tuple[str, str, str]:
@@ -160,11 +257,10 @@ def _with_step(low: Fraction, high: Fraction) -> tuple[str, str, str]:
     return lower, upper, f"{Decimal(1).scaleb(-digits):f}"
 
 
-def _from_data(name: str, columns: Sequence[Values]) -> FieldText:
-    """A field with the values' own bounds or categories."""
-    values = [value for column in columns for value in column[is_present(column)].tolist()]
-    texts = [repr(value) if isinstance(value, float) else str(value) for value in values]
-    return describe_column(name, texts).field
+def _from_data(name: str, columns: Sequence[ReadColumn], classes: int) -> FieldText:
+    """A field with the values' own bounds or categories. Args: classes: of a label, else 0."""
+    texts = [text for column in columns for text in column.texts if text is not None]
+    return describe_column(name, texts, classes).field
 
 
 def _published(field: FieldText, public: bool) -> FieldText:
@@ -173,61 +269,42 @@ def _published(field: FieldText, public: bool) -> FieldText:
     return FieldText.of_categories(field.name, field.categories, public=True)
 
 
-def is_present(column: Values) -> NDArray[np.bool_]:
-    """Return where a column has a value."""
-    if column.dtype.kind == "f":
-        return ~np.isnan(column)
-    return np.array([value is not None for value in column], dtype=bool)
+def _is_whole(column: ReadColumn) -> bool:
+    numbers = column.numbers[column.is_there]
+    return bool((numbers == np.rint(numbers)).all())
 
 
-def _is_whole(column: Values) -> bool:
-    numbers = column[is_present(column)]
-    return column.dtype.kind == "f" and bool((numbers == np.rint(numbers)).all())
-
-
-def _numbers(column: Values, schema: FieldSchema) -> Any:
-    """(records,) float64, masked where a value is no number and no category."""
-    if not schema.categories:
-        if column.dtype.kind == "f":
-            return np.ma.asarray(column)
-        raise StudyError(
-            f"field {schema.name!r} has bounds of numbers, and the frame holds texts; give a list "
-            f"of its categories"
-        )
-    places = {label: place for place, label in enumerate(schema.categories)}
-    labels = [_label(value) for value in column.tolist()]
-    unknown = [label not in places for label in labels]
-    return np.ma.array([float(places.get(label, 0)) for label in labels], mask=unknown)
-
-
-def _label(value: Any) -> str:
-    """A category's text: whole numbers have no decimal point."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _warn(numbers: Any, units: NDArray[np.int64], schema: FieldSchema, site: str) -> None:
+def _warn(misfit: Misfit, schema: FieldSchema, source: TableSource) -> None:
     """Tell the frames' owner how many values count as another one."""
-    known = np.ma.getdata(numbers)[~np.ma.getmaskarray(numbers)]
-    beyond = int(((known < float(schema.lower)) | (known > float(schema.upper))).sum())
-    unknown = len(numbers) - len(known)
-    merged = len(np.unique(np.clip(known, float(schema.lower), float(schema.upper))))
-    merged -= len(np.unique(units[~np.ma.getmaskarray(numbers)]))
     told = []
-    if beyond:
-        told.append(f"{beyond} value(s) beyond the bounds count as the nearer bound")
-    if unknown:
-        told.append(f"{unknown} value(s) of no category count as {schema.categories[-1]!r}")
+    if len(misfit.beyond):
+        infinite = f", {misfit.infinite} of them infinite," if misfit.infinite else ""
+        told.append(
+            f"{len(misfit.beyond)} value(s) beyond the bounds{infinite} count as the nearer bound"
+        )
+    if len(misfit.unknown):
+        kind = "of no category" if schema.categories else "that are no numbers"
+        told.append(f"{len(misfit.unknown)} value(s) {kind} count as {misfit.substitute}")
+    merged = _merged(schema, source) if len(misfit.rounded) else 0
     if merged > 0:
         told.append(
             f"{merged} different value(s) became equal to another one in steps of "
             f"{schema.resolution}; give a finer resolution"
         )
     if told:
-        warnings.warn(f"site {site!r}, field {schema.name!r}: {'; '.join(told)}", stacklevel=4)
+        warnings.warn(f"{source.path}, field {schema.name!r}: {'; '.join(told)}", stacklevel=5)
+
+
+def _merged(schema: FieldSchema, source: TableSource) -> int:
+    """How many different values become equal to another one in steps of the resolution."""
+    numbers = columns_at(source, [schema.name])[schema.name].numbers
+    known = np.unique(numbers[~np.isnan(numbers)])
+    within = np.clip(known, float(schema.lower), float(schema.upper))
+    return len(np.unique(within)) - len(np.unique(to_units(known, schema).units))
 
 
 def _unreadable(name: str, bounds: Bounds) -> StudyError:
     return StudyError(
         f"bounds of {name!r} are (LOWER, UPPER), (LOWER, UPPER, RESOLUTION) or a list of "
-        f"categories such as ['case', 'control'], got {bounds!r}"
+        f"categories such as ['case', 'control'] or [False, True], got {bounds!r}"
     )

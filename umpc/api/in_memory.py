@@ -4,34 +4,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from umpc.api.entries import (
     NOWHERE,
     Asked,
     columns_needed,
     helper_entries,
+    label_classes,
+    own_columns,
     plain,
     study_entries,
     study_file,
 )
-from umpc.api.fields import Bounds, fields_of, is_present, units_of, with_label
-from umpc.api.frames import FrameLike, Values, columns_of
+from umpc.api.fields import (
+    Bounds,
+    Label,
+    checked_label,
+    columns_at,
+    fields_of,
+    records_of,
+    with_label,
+)
+from umpc.api.frames import FrameLike, frame_table
+from umpc.api.python_kernel import PythonKernel
 from umpc.api.result import Result
-from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, StudyError
-from umpc.node.table.people import places_among_own
+from umpc.node.table.batch import ReadColumn
 from umpc.protocols.left_open import AUTO, is_open
-from umpc.protocols.registry import checked
 from umpc.simulation import simulate
 from umpc.study.document import Study
-from umpc.ustat.words import secret_order
 
 COORDINATOR = "coordinator"
-Units = dict[str, NDArray[np.int64]]
 Frames = Sequence[FrameLike] | Mapping[str, FrameLike]
 """A list of frames, one for each site; or site name → frame."""
 
@@ -43,7 +49,7 @@ def estimate(
     *,
     bounds: Mapping[str, Bounds] | str | None = None,
     epsilon: Any,
-    label: tuple[str, str] | None = None,
+    label: Label | None = None,
     protocol: str | None = None,
     **settings: Any,
 ) -> Result:
@@ -68,29 +74,34 @@ def estimate(
             are public, so take them from what the columns mean. "data" takes them from the values,
             which is not private.
         epsilon: the privacy of the result, against replacing one record.
-        label: for a statistic of two classes, its public label and the first class.
+        label: for a statistic of two classes, its public label and the class that should score
+            higher; for a kernel of Python, the class of its first record.
         protocol: as in a study file; by default pairs or all pairs, whichever is cheaper.
         settings: further keys of a study file, such as edges="all", parameters={...},
             max_colluding=1, where="age >= 40", or strata="sex", the statistic inside each category
             of a column. `bounds` also has the fields of `where` and `strata`.
 
     Warns: UserWarning where a value counts as another one.
-    Raises: StudyError, DataError and their kinds.
+    Raises: StudyError, DataError and their kinds; NotNumeric where no value of a field is a number,
+        or in any of its categories.
     """
     sites = named_frames(frames)
+    columns, label = own_columns(statistic, columns, bounds), checked_label(label)
     others = (settings.get("where"), settings.get("strata"))
     names = columns_needed(statistic, columns, label[0] if label else None, *others)
     person = settings.get("person")
     read = names if person is None or person in names else (*names, person)
-    found = {site: columns_of(frame, read, site) for site, frame in sites.items()}
-    if person is not None:
-        found = {site: _with_person(values, person) for site, values in found.items()}
-    fields = fields_of(names, with_label(bounds, label, found), found, label and label[0])
+    sources = {site: frame_table(frame, read, site) for site, frame in sites.items()}
+    found = {site: columns_at(source, names) for site, source in sources.items()}
+    is_own = isinstance(statistic, PythonKernel)
+    labelled = with_label(bounds, label, found, named_last=not is_own)
+    classes = label_classes(statistic, columns)
+    fields = fields_of(names, labelled, found, label and label[0], classes)
     study = _study(statistic, columns, fields, found, epsilon, protocol, settings)
-    schemas = [field.schema() for field in fields]
-    tables = [units_of(values, schemas, site)[0] for site, values in found.items()]
+    schemas = [field.schema() for field in study.fields]
     tables = [
-        _counted(study, table, values) for table, values in zip(tables, found.values(), strict=True)
+        records_of(source, schemas, study.condition, study.people).numbered_anew(os.urandom).columns
+        for source in sources.values()
     ]
     condition = study.condition
     for site, table in zip(found, tables, strict=True):
@@ -99,38 +110,15 @@ def estimate(
             raise EmptyTable(
                 f"site {site!r}: a complete record was expected{told}, and there is none"
             )
-    return Result(simulate(study, tables, os.urandom).report)
-
-
-def _with_person(values: Mapping[str, Values], person: str) -> dict[str, Values]:
-    """A site's records that have a person."""
-    known = is_present(values[person])
-    return {name: column[known] for name, column in values.items()}
-
-
-def _counted(study: Study, table: Units, values: Mapping[str, Values]) -> Units:
-    """A site's records that count, as a node chooses and numbers them (`umpc/node/records.py`).
-
-    Args: table: the complete records, in steps of their fields. values: all records.
-    """
-    if not table:
-        return table
-    kept = np.arange(len(next(iter(table.values()))))
-    if study.condition is not None:
-        kept = kept[study.condition.holds(table)]
-    if (people := study.people) is not None:
-        complete = np.logical_and.reduce([is_present(values[name]) for name in table])
-        persons = np.array([str(each) for each in values[people.column][complete]], dtype=object)
-        kept = kept[places_among_own(persons[kept]) < people.records]
-    kept = kept[secret_order(len(kept), Stream(os.urandom(SEED_BYTES)).words)]
-    return {name: column[kept] for name, column in table.items()}
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    return Result(replace(simulate(study, tables, os.urandom).report, finished=finished))
 
 
 def _study(
     statistic: Asked,
     columns: Sequence[str] | None,
     fields: Sequence[Any],
-    sites: Mapping[str, Mapping[str, Values]],
+    sites: Mapping[str, Mapping[str, ReadColumn]],
     epsilon: Any,
     protocol: str | None,
     settings: Mapping[str, Any],
@@ -155,7 +143,7 @@ def _study(
             **chosen,
         },
     )
-    return checked(study_file(entries, statistic).study(COORDINATOR))
+    return study_file(entries, statistic).new_study(COORDINATOR)
 
 
 def named_frames(frames: Frames) -> dict[str, FrameLike]:
@@ -174,5 +162,5 @@ def named_frames(frames: Frames) -> dict[str, FrameLike]:
     return found
 
 
-def _length(columns: Mapping[str, Values]) -> int:
-    return len(next(iter(columns.values()), ()))
+def _length(columns: Mapping[str, ReadColumn]) -> int:
+    return len(next(iter(columns.values())).texts) if columns else 0

@@ -5,10 +5,11 @@ A terminal has a live bar, a notebook one line that changes, and standard error 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +26,29 @@ FORCED = ("FORCE_COLOR", "TTY_COMPATIBLE")
 """The variables by which rich takes standard error for a terminal, or not."""
 
 
-class ProgressShow:
-    """Progress on standard error, or in a notebook's cell."""
+PATIENCE_SECONDS = 5.0
+"""Seconds for which a node may be silent until it is named; then twice as many each time."""
+NAMED = 8
+"""Nodes that are named in one line."""
 
-    def __init__(self, clock: Clock = time.monotonic) -> None:
+
+class ProgressShow:
+    """Progress on standard error, or in a notebook's cell.
+
+    Args: clock: in seconds. nodes: the names of those that a run waits for.
+    """
+
+    def __init__(self, clock: Clock = time.monotonic, nodes: Iterable[str] = ()) -> None:
         self._clock = clock
         self._bar: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
         self._last = 0.0
         self._end: float | None = None
         self._cell: Any = None
+        self._silent = dict.fromkeys(nodes, ("connect", clock())) if nodes else {}
+        """Each node that is waited for: its step, and when it was heard last."""
+        self._patience = PATIENCE_SECONDS
+        self._timer: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> ProgressShow:
         if shown := notebook_display():
@@ -45,9 +59,13 @@ class ProgressShow:
             if bar := live_bar(self.left):
                 self._bar = bar
                 bar.start()
+        if self._silent:
+            self._look_later()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._timer:
+            self._timer.cancel()
         if self._bar:
             self._bar.stop()
 
@@ -68,8 +86,49 @@ class ProgressShow:
         )
         if self._bar is None:
             _say(text)
-        else:  # it stands above the bar
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            self._above_bar(text)
+
+    def note(self, node: str, step: str, done: int, total: int) -> None:
+        """Note how far a node is, so that one that is waited for in vain can be named."""
+        if done < total:
+            self._silent[node] = step, self._clock()
+        else:
+            self._silent.pop(node, None)
+            self._patience = PATIENCE_SECONDS
+
+    def name_silent(self) -> None:
+        """Name the nodes that said nothing for long: a table that hangs is at one of them."""
+        now = self._clock()
+        late = {node: (step, now - at) for node, (step, at) in self._silent.items()}
+        late = {node: found for node, found in late.items() if found[1] >= self._patience}
+        if not late:
+            return
+        self._patience *= 2
+        step, seconds = max(late.values(), key=lambda found: found[1])
+        more = f" and {len(late) - NAMED} more" if len(late) > NAMED else ""
+        text = (
+            f"{step}: waiting for {', '.join(list(late)[:NAMED])}{more} since {in_words(seconds)}; "
+            "`umpc node status` there shows what the node does"
+        )
+        if self._cell is not None and (shown := notebook_display()):
+            self._cell.update(shown.Pretty(text))
+        elif self._bar is None:
+            _say(text)
+        else:
+            self._above_bar(text)
+
+    def _look_later(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(PATIENCE_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self.name_silent()
+        self._look_later()
+
+    def _above_bar(self, text: str) -> None:
+        assert self._bar is not None
+        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def left(self) -> str:
         """The time left in words; empty where it is not known, or is over."""

@@ -1,9 +1,12 @@
 """`umpc.kernel`: a Python function as a statistic of one's own.
 
-    @umpc.kernel
+    @umpc.kernel(estimator="ratio")
     def close_in_age(a, b):
         near = (a.age - b.age < 5) & (b.age - a.age < 5)
-        return umpc.select(near, abs(a.balance - b.balance), 0)
+        return umpc.select(near, abs(a.balance - b.balance), 0), near
+
+The ratio of the two sums is the mean over the pairs that are near. A single sum is averaged over
+all pairs, of which the others count 0.
 
 The function is traced once, where it is defined. A mistake is an error there, with its line. The
 processes of a study see the expression that it computes, and never code.

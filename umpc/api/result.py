@@ -22,7 +22,7 @@ from umpc.reporting.json_document import document
 from umpc.reporting.markdown import markdown
 from umpc.reporting.page import body_of, page
 from umpc.reporting.picture import IntervalPicture, picture
-from umpc.reporting.words import names_of_parts
+from umpc.reporting.words import names_of_parts, rounded
 from umpc.study.report import Report
 
 
@@ -151,8 +151,10 @@ class Result:
             return f"<umpc.Result of {len(report.parts)} values: {report.statistic}; see parts>"
         if report.estimate is None:
             return f"<umpc.Result {report.statistic}: {report.note}>"
+        value = rounded(report.estimate, report.noise_std)
+        ends = (report.low, report.high)
+        shown = ("none" if end is None else rounded(end, report.noise_std) for end in ends)
         return (
-            f"<umpc.Result {report.statistic} = {report.estimate:.5g}, 95 % "
-            f"[{report.low:.5g}, {report.high:.5g}] for {report.interval_covers}, epsilon "
-            f"{report.epsilon:g}>"
+            f"<umpc.Result {report.statistic} = {value}, 95 % [{', '.join(shown)}] for "
+            f"{report.interval_covers}, epsilon {report.epsilon:g}>"
         )

@@ -12,8 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umpc.api.entries import Asked, columns_needed, plain, study_entries, study_file
+from umpc.api.entries import Asked, columns_needed, own_columns, plain, study_entries, study_file
 from umpc.api.event_loop import run_now
+from umpc.api.python_kernel import PythonKernel
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.contact import Contact, contact_all
@@ -59,7 +60,8 @@ class ProposedStudy:
         epsilon: the privacy of the result, against replacing one record.
         nodes: name → address of each site's node.
         identity: the coordinator's folder with ca.pem, cert.pem and key.pem.
-        label: for a statistic of two classes, its public label and the first class.
+        label: for a statistic of two classes, its public label and the class that should score
+            higher; for a kernel of Python, the class of its first record.
         dealer, shufflers: name → address of the processes that the protocol needs.
         settings: any further keys of a study file, which `umpc study --help` lists.
     Raises: StudyError naming the key that is wrong, and its kinds.
@@ -83,11 +85,14 @@ class ProposedStudy:
         shufflers: Participants | None = None,
         **settings: Any,
     ):
-        from umpc.api.fields import fields_of, with_label
+        from umpc.api.fields import checked_label, fields_of, with_label
 
+        columns, label = own_columns(statistic, columns, bounds), checked_label(label)
         others = (settings.get("where"), settings.get("strata"))
         names = columns_needed(statistic, columns, label[0] if label else None, *others)
-        fields = fields_of(names, with_label(bounds, label, {}), {}, label and label[0])
+        is_own = isinstance(statistic, PythonKernel)
+        labelled = with_label(bounds, label, {}, named_last=not is_own)
+        fields = fields_of(names, labelled, {}, label and label[0])
         dealers = participants(dealer or {})
         if len(dealers) > 1:
             raise StudyError(f"one dealer was expected, got {', '.join(dealer or {})}")
@@ -181,10 +186,13 @@ class ProposedStudy:
         """Describe the study in lines of a label and a text. No site is asked.
 
         Args: records: each node's number of records, to predict what a run costs as well.
+        Raises: StudyError for what a new study may not have; RangeError where a field's bounds do
+            not fit the statistic; ConfigError for an address at which nobody can be called.
         """
-        from umpc.api.description import describe_prediction, describe_study
+        from umpc.api.description import describe_addresses, describe_prediction, describe_study
 
-        lines = list(describe_study(self.document))
+        self.file.check_new_run(self.document)
+        lines = [*describe_study(self.document), *describe_addresses(self.document)]
         if self.chosen:
             lines.append(("chosen", self.chosen))
         if records is not None:
@@ -209,13 +217,14 @@ class ProposedStudy:
         """`prepare` for an event loop."""
         document = self.document
         with self._noted() as note:
+            noted: Any = {"note": note, "check_new": self.file.check_new_run}
             if not progress:
-                return await prepare_study(document, self.identity, note=note)
+                return await prepare_study(document, self.identity, **noted)
             from umpc.api.progress import ProgressShow
 
-            with ProgressShow() as show:
+            with ProgressShow(nodes=self._names) as show:
                 parts = (document, self.identity, show.tell, show.expect)
-                return await prepare_study(*parts, note=note)
+                return await prepare_study(*parts, **{**noted, "note": _both(note, show.note)})
 
     def run(self, *, progress: bool = True) -> Result:
         """Run the study. One that ran before returns its stored result and costs nothing.
@@ -237,17 +246,22 @@ class ProposedStudy:
     async def _report(self, *, progress: bool) -> Report:
         document = self.document
         with self._noted() as note:
-            noted: Any = {"note": note, "returning": self.returning}
+            noted: Any = {
+                "note": note,
+                "returning": self.returning,
+                "check_new": self.file.check_new_run,
+            }
             if not progress:
                 return await run_study(document, self.identity, expect=_load_result, **noted)
             from umpc.api.progress import ProgressShow
 
-            with ProgressShow() as show:
+            with ProgressShow(nodes=self._names) as show:
 
                 def expect(attempt: Attempt) -> None:
                     show.expect(attempt)
                     _load_result(attempt)
 
+                noted["note"] = _both(note, show.note)
                 return await run_study(document, self.identity, show.tell, expect, **noted)
 
     @contextmanager
@@ -256,9 +270,12 @@ class ProposedStudy:
         if not self._is_file:
             yield no_note
             return
-        names = [node.name for node in self.document.nodes]
-        with RunFile(self.file.path, self.name, names) as file:
+        with RunFile(self.file.path, self.name, self._names) as file:
             yield file.note
+
+    @property
+    def _names(self) -> list[str]:
+        return [node.name for node in self.document.nodes]
 
     def __repr__(self) -> str:
         entries = self.file.entries
@@ -266,6 +283,16 @@ class ProposedStudy:
         several = ", ".join(each.statistic for each in entries.statistics or ())
         asked = entries.statistic or entries.kernel or several
         return f"<umpc.Study {self.name!r}: {asked}, epsilon {entries.epsilon}, nodes {nodes}>"
+
+
+def _both(*notes: Note) -> Note:
+    """Take each note with all of these."""
+
+    def note(node: str, step: str, done: int, total: int) -> None:
+        for each in notes:
+            each(node, step, done, total)
+
+    return note
 
 
 def _load_result(attempt: Attempt) -> None:

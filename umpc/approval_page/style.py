@@ -4,7 +4,7 @@ STYLE = """
 :root {
   color-scheme: light dark;
   --ink: #1d2733; --quiet: #566573; --paper: #fff; --line: #d9e0e6; --card: #f5f7f9;
-  --spent: #a23b3b; --reserved: #d9a441; --left: #3b7a57; --warn: #8f1d1d; --warned: #fdeaea;
+  --spent: #a23b3b; --reserved: #b57d14; --left: #3b7a57; --warn: #8f1d1d; --warned: #fdeaea;
   --yes: #23613f; --no: #8f1d1d; --on: #fff;
 }
 @media (prefers-color-scheme: dark) { :root {
@@ -39,6 +39,7 @@ input { width: 100%; margin: .3rem 0; border: 1px solid var(--quiet); color: var
   background: var(--paper); }
 summary { cursor: pointer; padding: .3rem 0; }
 svg { width: 100%; height: 1.6rem; display: block; border-radius: .3rem; }
+svg rect { stroke: var(--paper); stroke-width: 2px; vector-effect: non-scaling-stroke; }
 .spent { fill: var(--spent); } .reserved { fill: var(--reserved); } .left { fill: var(--left); }
 ul { list-style: none; padding: 0; margin: .3rem 0; }
 li { overflow-wrap: anywhere; }

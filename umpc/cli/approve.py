@@ -101,7 +101,7 @@ def show(config: Path, dataset: str | None, prefix: str) -> None:
     found, entry = find(config, dataset, prefix)
     if len(configs_of(config, None)) > 1:
         click.echo(f"{'data set':<14}{_plain(found.dataset)}")
-    for name, text in description_of(entry, decode_study(entry.document)):
+    for name, text in facts_of(found, entry, decode_study(entry.document, stored=True)):
         click.echo(f"{name:<14}{_plain(text)}")
 
 
@@ -180,7 +180,7 @@ def _fields_of(entry: Entry) -> tuple[str, ...]:
     from umpc.protocols.registry import decode_study
 
     try:
-        return tuple(field.name for field in decode_study(entry.document).fields)
+        return tuple(field.name for field in decode_study(entry.document, stored=True).fields)
     except UmpcError:
         return ()
 
@@ -217,6 +217,54 @@ def _say(entry: Entry) -> None:
     )
 
 
+def facts_of(config: NodeConfig, entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
+    """Lines that describe the study, and what it leaves of the data set's budget."""
+    yield from description_of(entry, study)
+    yield "budget", budget_after(config, study)
+
+
+def budget_after(config: NodeConfig, study: Study) -> str:
+    """The budget that is left before a study and after it, in words.
+
+    The δ that finite bits add is not in it, because it depends on numbers of records.
+    """
+    from umpc.cli.amounts import short_amount
+    from umpc.errors import LedgerError
+    from umpc.node.budget.budget_account import BudgetCost
+    from umpc.node.budget.ledger_place import Place
+    from umpc.node.budget.ledger_reading import read_beside
+    from umpc.node.budget.prepared_costs import reserve_prepared
+    from umpc.protocols.registry import protocol_of
+
+    place = Place.of(config.ledger, config.anchor)
+    if not place.ledger.exists():
+        before = f"epsilon {short_amount(config.epsilon)} in all, and nothing is spent"
+        if study.exact_epsilon > config.epsilon:
+            return f"{before}; the node will refuse this study, which needs more epsilon"
+        left = short_amount(config.epsilon - study.exact_epsilon)
+        return f"{before}, epsilon {left} after this study"
+    try:
+        account = read_beside(place, composition=config.composition).account
+    except LedgerError as error:
+        return f"not known: {error.message}"
+    reserve_prepared(account, config.ledger)
+    protocol, charged_as = protocol_of(study), study.whole.hash
+    course = protocol.course(study)
+    now = account.epsilon()
+    before = f"epsilon {short_amount(now.left)} of {short_amount(now.total)} left now"
+    if charged_as in account.charged or (course and course.id in account.courses):
+        return f"{before}; this study is paid and costs nothing more"
+    known = (protocol.known_delta(study), protocol.known_events(study))
+    cost = BudgetCost(study.exact_epsilon, *known)
+    if lacking := account.lacks(cost, replaced=charged_as):
+        return f"{before}; the node will refuse this study, which needs more {lacking}"
+    account.open[charged_as] = cost
+    after = f"epsilon {short_amount(account.epsilon().left)}"
+    if cost.delta:
+        after += f" and delta {short_amount(account.delta().left)}"
+    return f"{before}, {after} after this study"
+
+
 def description_of(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     """Lines that describe the study: (heading, text).
 
@@ -242,8 +290,7 @@ def description_of(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     yield from _coarser(study)
     if study.people is not None:
         yield "protects", study.protected
-    if study.condition is not None:
-        yield "records", f"only where {study.condition.text}; their number is told"
+    yield "records", study.described_records
     yield from _privacy(study)
     yield from _protocol(study)
     yield from _participants(study)
@@ -303,10 +350,11 @@ def _coarser(study: Study) -> Iterator[tuple[str, str]]:
 
 def _privacy(study: Study) -> Iterator[tuple[str, str]]:
     """The cost of the release. The δ that finite bits add depends on the numbers of records."""
+    from umpc.api.description import describe_promise
     from umpc.protocols.registry import protocol_of
 
     protocol = protocol_of(study)
-    yield "adversary", f"{study.adversary}: {study.promise}"
+    yield from describe_promise(study)
     yield "epsilon", str(study.exact_epsilon)
     delta = protocol.known_delta(study)
     if delta:

@@ -84,7 +84,7 @@ def verify(config: Path, dataset: str | None, expect: str | None) -> None:
     from umpc.node.budget.ledger_reading import read_beside
     from umpc.node.config import load_node_config
 
-    loaded = load_node_config(config, dataset)
+    loaded = load_node_config(config, dataset, reads_table=False)
     trail = _trail(config, dataset)
     place = Place.of(loaded.ledger, loaded.anchor)
     charged = frozenset(read_beside(place, composition=loaded.composition).account.charged)
@@ -130,7 +130,7 @@ def _trail(config: Path, dataset: str | None) -> AuditTrail:
     from umpc.node.audit.trail import AuditTrail
     from umpc.node.config import load_node_config
 
-    return AuditTrail(load_node_config(config, dataset).ledger)
+    return AuditTrail(load_node_config(config, dataset, reads_table=False).ledger)
 
 
 def _cells(row: dict[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:

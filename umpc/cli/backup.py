@@ -44,7 +44,8 @@ def backup(config: Path, dataset: str | None, target: Path, keys: bool) -> None:
     from umpc.node.backup.making import back_up
     from umpc.node.config import load_node_config
 
-    manifest = back_up(load_node_config(config, dataset), target, keys=keys)
+    loaded = load_node_config(config, dataset, reads_table=False)
+    manifest = back_up(loaded, target, keys=keys)
     secret = "with the secret keys" if keys else "without secret keys"
     names = ", ".join(sorted(manifest.files))
     click.echo(f"backed up: {target}, {secret}: {names}")

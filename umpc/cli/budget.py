@@ -133,5 +133,5 @@ def _place(config: Path, dataset: str | None) -> tuple[NodeConfig, Place]:
     from umpc.node.budget.ledger_place import Place
     from umpc.node.config import load_node_config
 
-    loaded = load_node_config(config, dataset)
+    loaded = load_node_config(config, dataset, reads_table=False)
     return loaded, Place.of(loaded.ledger, loaded.anchor)

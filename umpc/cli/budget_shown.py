@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING, TypedDict
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     from umpc.node.budget.prepared_costs import PreparedCost
     from umpc.node.table.fingerprint import Fingerprint
 
+TIME_WIDTH = 25
+"""Characters of a time in UTC to the second. It stays on one line where there is room."""
 DIGITS = 16
 """Hexadecimal digits of a hash that the table shows."""
 STATES = {
@@ -190,14 +191,14 @@ def _exact(study: StudyEntry) -> dict[str, str | None]:
 
 
 def print_tables(snapshot: Snapshot, place: Place, prepared: list[PreparedCost]) -> None:
-    from rich.console import Console
+    from umpc.cli.show import console
 
-    console = Console(width=None if sys.stdout.isatty() else 110)
-    console.print(_sums(snapshot.account))
+    shown = console()
+    shown.print(_sums(snapshot.account))
     if composed := _composed(snapshot.account):
-        console.print(composed, soft_wrap=True, markup=False, highlight=False)
+        shown.print(composed, soft_wrap=True, markup=False, highlight=False)
     table = _studies(snapshot, prepared)
-    console.print(table if table.row_count else "no study was asked for yet")
+    shown.print(table if table.row_count else "no study was asked for yet")
     state = f"its anchor {place.anchor} {snapshot.fault or 'agrees'}"
     damaged = [f"the held attempt of {study.hex()} is wrong" for study in snapshot.damaged]
     since = [
@@ -206,7 +207,7 @@ def print_tables(snapshot: Snapshot, place: Place, prepared: list[PreparedCost])
         for row in restores(snapshot)
     ]
     for line in (*since, f"ledger {place.ledger}, {snapshot.head}", state, *damaged):
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
+        shown.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def _sums(account: Account) -> Table:
@@ -243,8 +244,9 @@ def _studies(snapshot: Snapshot, prepared: list[PreparedCost]) -> Table:
     from rich.table import Table
 
     table = Table(title="studies", title_justify="left")
-    for head in ("when", "hash", "name", "epsilon", "delta", "state", "data"):
-        table.add_column(head)
+    table.add_column("when", min_width=TIME_WIDTH, overflow="fold")
+    for head in ("hash", "name", "epsilon", "delta", "state", "data"):
+        table.add_column(head, overflow="fold")
     groups = same_data(snapshot.cohorts)
     for study in studies(snapshot.rows, snapshot.held, prepared):
         table.add_row(

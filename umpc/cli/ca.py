@@ -129,7 +129,10 @@ def sign(
     _refuse_overwriting(out)
     csr = read_file(request_csr, "a site's request.csr was expected")
     asked_name, asked_role = names_of(load_request(csr))
+    was_revoked = signer.last_is_revoked(asked_name, asked_role)
     cert = signer.sign(csr, name=name or asked_name, role=role or asked_role, days=days)
+    if was_revoked:
+        click.echo(f"WARNING      the former certificate of {asked_name!r} was revoked", err=True)
     write_public(out, cert)
     beside = signer.write_trust(out.parent)
     _describe(load_certificate(out), authority / "ca.pem", must_fit=True)

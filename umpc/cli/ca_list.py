@@ -41,7 +41,7 @@ def _enrolments(office: EnrolmentOffice) -> Iterator[tuple[str, ...]]:
 
 def _certificates(office: EnrolmentOffice, now: datetime) -> Iterator[tuple[str, ...]]:
     revoked = office.authority.revoked()
-    addresses = {(entry.name, entry.role): entry.address for entry in office.register.all()}
+    addresses = {(entry.name, entry.role): entry.member_address for entry in office.register.all()}
     issued = office.authority.issued.all()
     for cert in sorted(issued, key=lambda cert: (*names_of(cert)[::-1], cert.not_valid_after_utc)):
         name, role = names_of(cert)

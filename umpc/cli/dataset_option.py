@@ -29,5 +29,5 @@ def configs_of(config: Path, dataset: str | None) -> tuple[NodeConfig, ...]:
     """Return the named data set of a node's file, or all without a name. Raises: ConfigError."""
     from umpc.node.config import choose_dataset, load_datasets
 
-    found = load_datasets(config)
+    found = load_datasets(config, reads_table=False)
     return found if dataset is None else (choose_dataset(found, dataset),)

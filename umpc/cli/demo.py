@@ -20,6 +20,7 @@ from umpc.cli.demo_options import (
     protocol_options,
 )
 from umpc.cli.demo_run import run_demo
+from umpc.cli.kernel_options import listed
 from umpc.cli.paths import FILE, FOLDER
 from umpc.errors import ConfigError
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS
@@ -74,8 +75,8 @@ NODES = 4
 @click.option("--fields", help="The statistic's columns, separated by commas.")
 @click.option(
     "--label",
-    metavar="COLUMN=FIRST",
-    help="A two-sample statistic's public label, and its first class.",
+    metavar="COLUMN=CLASS",
+    help="A two-sample statistic's public label, and its class that should score higher.",
 )
 @click.option(
     "--statistic",
@@ -102,7 +103,7 @@ NODES = 4
     multiple=True,
     metavar="FIELD=LOWER:UPPER[:STEP]",
     help="A field's public bounds, or FIELD=A,B,C for its categories. The default takes them from "
-    "the table, which is not private.",
+    "the table, which is not private. A name in a list may be in double quotes, if it has a comma.",
 )
 @click.option(
     "--nodes",
@@ -218,18 +219,21 @@ def demo(**given: Any) -> None:
 
 def _table(options: DemoOptions) -> DemoTable:
     """The demo's table, with the statistic's columns and its label."""
-    from umpc.cli.own_table import breast_cancer
+    from umpc.api.entries import label_classes
+    from umpc.cli.own_table import breast_cancer, usual_columns
     from umpc.cli.table import together
 
-    columns = [name.strip() for name in options.fields.split(",")] if options.fields else []
-    first_class = named_value("--label", options.label) if options.label else None
+    columns = listed(options.fields) if options.fields else []
+    label = options.label
+    if not options.csv_files and not columns:
+        columns, usual_label = usual_columns(find_statistic(options.statistic))
+        label = label or usual_label
+    first_class = named_value("--label", label) if label else None
     read = fields_read(options.where)
     others = [*([first_class[0]] if first_class else []), *read]
     wanted = list(dict.fromkeys([*columns, *others])) if columns else others
     if not options.csv_files:
-        arguments = find_statistic(options.statistic).arguments
-        default = ("mean radius", "mean texture")[: len(arguments)]
-        table = breast_cancer(wanted if columns else list(dict.fromkeys([*default, *others])))
+        table = breast_cancer(wanted)
     else:
         numbers = _number_format(options.decimal, options.thousands or "")
         table = together([_read(path, wanted, numbers, options) for path in options.csv_files])
@@ -239,7 +243,8 @@ def _table(options: DemoOptions) -> DemoTable:
             f"--bounds names {', '.join(unknown)}, but the study's columns are "
             f"{', '.join(table.columns)}; correct the name"
         )
-    return replace(table, first_class=first_class, bounds=bounds)
+    classes = label_classes(options.statistic, columns)
+    return replace(table, first_class=first_class, bounds=bounds, classes=classes)
 
 
 def _read(

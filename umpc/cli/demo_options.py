@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from umpc.cli.kernel_options import has_colon, listed, named, unquoted
 from umpc.cli.settings_help import Setting, settings_of, write_protocols, write_settings
 from umpc.errors import ConfigError
 from umpc.protocols.left_open import AUTO
@@ -137,11 +138,17 @@ def flag_of(key: str) -> str:
 
 
 def named_value(option: str, text: str) -> tuple[str, str]:
-    """The name and the value of an option NAME=VALUE. Raises: ConfigError."""
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
+    """The name and the value of an option NAME=VALUE, without quotes. Raises: ConfigError."""
+    name, value = named_list(option, text)
+    return name, unquoted(value)
+
+
+def named_list(option: str, text: str) -> tuple[str, str]:
+    """The name of an option NAME=LIST, and the list as it is written. Raises: ConfigError."""
+    found = named(text)
+    if found is None:
         raise ConfigError(f"{option} is given as NAME=VALUE, got {text!r}")
-    return name, value
+    return found
 
 
 def given_bounds(text: str) -> tuple[str, Any]:
@@ -149,7 +156,7 @@ def given_bounds(text: str) -> tuple[str, Any]:
 
     Raises: ConfigError.
     """
-    name, value = named_value("--bounds", text)
-    if ":" not in value:
-        return name, [label.strip() for label in value.split(",")]
+    name, value = named_list("--bounds", text)
+    if not has_colon(value):
+        return name, listed(value)
     return name, tuple(part.strip() for part in value.split(":"))

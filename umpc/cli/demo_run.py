@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from umpc.api.entries import NOWHERE, helper_entries
-from umpc.cli.demo_options import PARTICIPANTS, DemoOptions, flag_of, named_value
+from umpc.cli.demo_options import PARTICIPANTS, DemoOptions, flag_of, named_list, named_value
+from umpc.cli.kernel_options import listed
 from umpc.cli.main import INSIDE_A_DEMO
 from umpc.cli.settings_help import settings_of
 from umpc.errors import StudyError
@@ -51,7 +52,7 @@ def run_demo(
     deployment = Deployment(folder, orders_told(paths), popen)
     with ended_with_us(deployment.processes):
         file = _write_study(folder, table, options, [path.stem for path in paths])
-        study = file.study("coordinator")  # refused before any process starts
+        study = file.new_study("coordinator")  # refused before any process starts
         if options.hub:
             deployment.start_hub()
         _start(deployment, study, paths)
@@ -101,7 +102,7 @@ def _write_study(
 def _asked_for(options: DemoOptions, names: Sequence[str]) -> Sequence[str]:
     """The statistic's own columns: those that were named, or the first ones of the table."""
     if options.fields:
-        return [name.strip() for name in options.fields.split(",")]
+        return listed(options.fields)
     return names[: len(find_statistic(options.statistic).arguments)]
 
 
@@ -129,15 +130,15 @@ def _checked_settings(options: DemoOptions) -> dict[str, Any]:
 
 def _bins(text: str) -> tuple[str, int | list[str]]:
     """A field's number of bins, or its cut points."""
-    field, value = named_value("--bins", text)
+    field, value = named_list("--bins", text)
     if value.isascii() and value.isdigit():
         return field, int(value)
-    return field, [cut.strip() for cut in value.split(",")]
+    return field, listed(value)
 
 
 def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
     """Start all processes but the coordinator."""
-    from umpc.deployment.processes import rules_for
+    from umpc.deployment.processes import MISSING, rules_for
 
     beside = ""
     if study.shufflers:
@@ -154,7 +155,7 @@ def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
     epsilon = str(study.exact_epsilon)
     delta = str(study.exact_delta + DELTA)
     for path in paths:
-        deployment.start_node(path.stem, path, epsilon, more=rules, delta=delta)
+        deployment.start_node(path.stem, path, epsilon, MISSING, more=rules, delta=delta)
 
 
 def _write_addresses(file: Path, served: dict[str, Served]) -> None:

@@ -31,6 +31,15 @@ if TYPE_CHECKING:
     "be given several times.",
 )
 @click.option(
+    "--study",
+    "studies",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also compare the table with the fields of this study.toml. Studies that wait for "
+    "approval or have it are compared anyway. May be given several times.",
+)
+@click.option(
     "--format",
     "style",
     type=click.Choice(["text", "json"]),
@@ -38,7 +47,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Lines for people, or one JSON object for programs.",
 )
-def doctor(config: Path, peers: tuple[str, ...], style: str) -> None:
+def doctor(config: Path, peers: tuple[str, ...], studies: tuple[Path, ...], style: str) -> None:
     """Check the site's files, its address and its peers, and say what to do.
 
     A line begins with "ok", with "!!" if somebody must do something, or with "--" if it only
@@ -47,17 +56,20 @@ def doctor(config: Path, peers: tuple[str, ...], style: str) -> None:
     rows of the table and single values, so keep its output at the site.
 
     A column that is mostly numbers is red if it has other values, such as 115,1 without a decimal
-    comma under [data]. A study would count them as the lower bound, and tell nobody.
+    comma under [data]. A study would count them as the lower bound, and tell nobody. A study is red
+    if most values of one of its fields do not fit: numbers outside the bounds, or words that are
+    none of the categories.
 
     \b
-    Example:
+    Examples:
       umpc node doctor --config node.toml --peer south=south.example.org:7100
+      umpc node doctor --config node.toml --study study.toml
     """
     from umpc.cli.doctor_network import parse_peer
 
     parsed = [parse_peer(peer) for peer in peers]
     findings: list[Finding] = []
-    for finding in examine(config, parsed):
+    for finding in examine(config, parsed, studies):
         findings.append(finding)
         if style == "text":
             click.echo(str(finding))
@@ -68,13 +80,17 @@ def doctor(config: Path, peers: tuple[str, ...], style: str) -> None:
     sys.exit(code)
 
 
-def _examine_dataset(node: NodeConfig) -> Iterator[Finding]:
+def _examine_dataset(node: NodeConfig, studies: Sequence[Path]) -> Iterator[Finding]:
     """Yield the findings about one data set of the site."""
     from umpc.cli import doctor_site as site
+    from umpc.cli.doctor_columns import check_file, check_known
     from umpc.cli.doctor_policy import check_policy
 
     yield from attempt("policy", check_policy, node.policy)
     yield from attempt("table", site.check_table, node)
+    for file in studies:
+        yield from attempt("study", check_file, node, file)
+    yield from attempt("study", check_known, node)
     yield from attempt("disk", site.check_disk, node)
     ledger = list(attempt("ledger", site.check_ledger, node))
     yield from ledger
@@ -82,14 +98,18 @@ def _examine_dataset(node: NodeConfig) -> Iterator[Finding]:
         yield from attempt("audit trail", site.check_audit, node)
 
 
-def examine(config: Path, peers: Sequence[NamedPeer]) -> Iterator[Finding]:
+def examine(
+    config: Path, peers: Sequence[NamedPeer], studies: Sequence[Path] = ()
+) -> Iterator[Finding]:
     """Yield the findings of all checks. Without a configuration only the versions are known."""
     from umpc.cli import doctor_site as site
+    from umpc.cli.check_table import dataset_of
     from umpc.cli.doctor_network import check_network
     from umpc.node.config import load_datasets
     from umpc.transport.identity import load_identity
 
     yield from site.check_version()
+    yield from site.check_open_files()
     try:
         found = load_datasets(config)
     except UmpcError as error:
@@ -100,7 +120,8 @@ def examine(config: Path, peers: Sequence[NamedPeer]) -> Iterator[Finding]:
     for each in found:
         if len(found) > 1:
             yield Finding("data set", repr(each.dataset))
-        yield from _examine_dataset(each)
+        own = [file for file in studies if dataset_of(file, found) in (each.dataset, None)]
+        yield from _examine_dataset(each, own)
     yield from attempt("data sets", site.check_datasets, found)
     identity = None
     try:

@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from umpc.cli.doctor_finding import Finding, neutral
-from umpc.errors import NotNumeric, UnknownField
+from umpc.cli.check_table import compare_fields
+from umpc.cli.doctor_finding import Finding, attempt, neutral
+from umpc.coordinator.studyfile import load_field_entries
+from umpc.coordinator.studyfile_entries import FieldEntry
+from umpc.coordinator.studyfile_text import field_entry
+from umpc.errors import NotNumeric, UmpcError, UnknownField
+from umpc.node.approvals import REJECTED, Approvals, approvals_beside
 from umpc.node.config import NodeConfig
-from umpc.node.table.survey import MOST_COLUMNS, Survey
+from umpc.node.table.survey import MOST_COLUMNS, ColumnKind, Survey
+from umpc.protocols.registry import decode_study
 
+MOST_STUDIES = 20
+"""Approved and waiting studies that are compared with the table, the last ones."""
 LISTED = 20
 """Names of columns on one line."""
 OPEN = "[policy] names no fields, so a study may use every column"
@@ -46,8 +55,19 @@ def check_columns(config: NodeConfig, survey: Survey) -> Iterator[Finding]:
         yield neutral("columns", f"{OPEN}{_left_out(survey.columns)}")
     elif not named:
         yield neutral("columns", f"{OPEN}; name fields, and this command looks at their values")
+    if unusable := survey.refused:
+        listed = _listed([f"{name} ({kind})" for name, kind in unusable.items()])
+        yield neutral("columns", f"of types that no study can use: {listed}")
     fine = []
-    for name in survey.kinds:
+    for name, kind in survey.kinds.items():
+        if kind.not_available and not config.source.states_missing:
+            yield neutral(
+                "missing",
+                f"{name!r}: {kind.not_available} value(s) are NA, which is now missing where "
+                'missing under [data] is not set; write missing = [""] if NA is a value, as before',
+            )
+        if kind.infinite:
+            yield Finding("column", error=_infinite(name, kind))
         if error := _misspelt(name, survey, is_open=is_open):
             yield Finding("column", error=error)
             continue
@@ -90,6 +110,59 @@ def _misspelt(name: str, survey: Survey, *, is_open: bool) -> NotNumeric | None:
         f"{name!r}: {sum(spelling.words.values())} of {survey.kinds[name].values} value(s) are no "
         f"numbers as they are written, and count as a field's lower bound: {parts}{other}"
     )
+
+
+def _infinite(name: str, kind: ColumnKind) -> NotNumeric:
+    return NotNumeric(
+        f"{name!r}: {kind.infinite} of {kind.values} value(s) are infinite, and count as a field's "
+        "bound: correct them, or list their spelling as missing under [data]"
+    )
+
+
+def check_study(config: NodeConfig, name: str, entries: Sequence[FieldEntry]) -> Iterator[Finding]:
+    """Compare a study's fields with the table, as `umpc study check --table` does.
+
+    Raises: StudyError, ConfigError, DataError, UnknownField, EmptyTable.
+    """
+    lines: dict[str, str] = {}
+    comparison = compare_fields(entries, config.source)
+    try:
+        while True:
+            field, text = next(comparison)
+            lines[field] = text
+    except StopIteration as ended:
+        misfits = ended.value
+    for field, text in lines.items():
+        line = f"{name!r}, field {field!r}: {text}"
+        if field in misfits:
+            error = NotNumeric(f"{line}. Most values do not fit, and the study counts them anyway")
+            yield Finding("study", error=error)
+        else:
+            yield Finding("study", line)
+
+
+def check_file(config: NodeConfig, file: Path) -> Iterator[Finding]:
+    """Compare the fields of a study file with the table. Raises: as `check_study`."""
+    yield from check_study(config, file.name, load_field_entries(file))
+
+
+def check_known(config: NodeConfig) -> Iterator[Finding]:
+    """Compare the studies that wait for approval, or have it, with the table: the red ones only.
+
+    Studies of another version of the protocol are left out: they can only be replayed.
+    """
+    path = approvals_beside(config.ledger)
+    known = Approvals(path).entries() if path.exists() else []
+    for entry in known[-MOST_STUDIES:]:
+        if entry.state == REJECTED:
+            continue
+        try:
+            fields = decode_study(entry.document).fields
+        except UmpcError:
+            continue
+        entries = [FieldEntry(**field_entry(each)) for each in fields]
+        found = attempt("study", check_study, config, entry.name, entries)
+        yield from (finding for finding in found if finding.error is not None)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import shutil
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from umpc.cli.amounts import balance_text
 from umpc.cli.budget import read_verified
 from umpc.cli.doctor_columns import check_columns, fields_of
 from umpc.cli.doctor_finding import Finding, neutral
+from umpc.cli.doctor_policy import check_people
 from umpc.cli.status import dates_text, list_text
 from umpc.errors import (
     CertificateError,
@@ -32,7 +34,7 @@ from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
 from umpc.node.budget.prepared_costs import reserve_prepared
-from umpc.node.config import NodeConfig
+from umpc.node.config import NodeConfig, changed_since_start
 from umpc.node.dataset_files import is_same_database, shared_content
 from umpc.node.table.source import TableSite
 from umpc.node.table.survey import survey_table
@@ -48,6 +50,10 @@ By default four studies may wait that were prepared ahead, and each may have 100
 """
 
 
+FEW_FILES = 4096
+"""A hard limit of open files below this is told."""
+
+
 def check_version() -> Iterator[Finding]:
     """Show the versions, and whether the compiled sign gate is used."""
     from umpc.native.choice import CHOSEN, status
@@ -58,6 +64,20 @@ def check_version() -> Iterator[Finding]:
         yield neutral("native gate", f"not in use, so comparisons take longer: {status()}")
     else:
         yield Finding("native gate", status())
+
+
+def check_open_files() -> Iterator[Finding]:
+    """Say how many files a process of this user may open, where that is few for a server."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY or most >= FEW_FILES:
+        yield Finding("open files", "as many as a node needs")
+        return
+    yield neutral(
+        "open files",
+        f"at most {most}, of which each connection takes one, also a stranger's until its "
+        f"handshake fails: {most} of them keep studies out for 30 s. Raise the hard limit to "
+        f"{FEW_FILES} or more (LimitNOFILE= of a unit, or ulimit -Hn)",
+    )
 
 
 def check_table(config: NodeConfig) -> Iterator[Finding]:
@@ -76,6 +96,7 @@ def check_table(config: NodeConfig) -> Iterator[Finding]:
     shown = f"{path}: {rows} rows and {len(survey.columns)} columns (only this command tells you)"
     yield Finding("table", shown)
     yield from check_columns(config, survey)
+    yield from check_people(config.policy, survey.columns)
 
 
 def check_datasets(found: Sequence[NodeConfig]) -> Iterator[Finding]:
@@ -150,6 +171,8 @@ def check_ledger(config: NodeConfig) -> Iterator[Finding]:
     left = f"epsilon {balance_text(account.epsilon())}, delta {balance_text(account.delta())}"
     if prepared:
         left += f"; reserved for studies prepared ahead: {len(prepared)}"
+    if stale := changed_since_start(config):
+        yield Finding("restart", error=ConfigError(stale))
     if account.total.epsilon != config.epsilon:
         left += f"; {config.file.name} gives epsilon {config.epsilon} from the next start on"
     elif is_used_up:

@@ -95,6 +95,12 @@ def invite(name: str, authority: Path, role: str, days: int, address: str) -> No
     "--listen", default="0.0.0.0:7100", show_default=True, help="The node's own HOST:PORT."
 )
 @click.option(
+    "--open",
+    "is_open",
+    is_flag=True,
+    help="For trials: no person must accept a study. Leaves approval out of the new node.toml.",
+)
+@click.option(
     "--offline",
     is_flag=True,
     help="Print the request, also if the authority of INVITATION listens.",
@@ -111,14 +117,15 @@ def join(
     table: Path | None,
     epsilon: str | None,
     listen: str,
+    is_open: bool,
     offline: bool,
     wait: float,
 ) -> None:
     """Make this site's key, and send or print its request.
 
     INVITATION is the text from the authority, a file that holds it, or "-" for standard input. For
-    a node the command writes a node.toml too, unless the folder has one. Without
-    INVITATION and with --name, it renews a certificate.
+    a node the command writes a node.toml too, unless the folder has one: then a person must accept
+    each study, unless --open is given. Without INVITATION and with --name, it renews a certificate.
 
     If the invitation names an address, the command sends the request there, waits for the decision,
     and writes the certificate and members.toml. After an interruption, run it again. Otherwise it
@@ -142,7 +149,7 @@ def join(
     request = site_side.join(own, name, role, invitation=invitation, address=address)
     _say(f"key          {own / 'key.pem'}: leave it here")
     if role == "node":
-        for line in NodeFile(name, table, epsilon, listen).write(folder):
+        for line in NodeFile(name, table, epsilon, listen, is_open).write(folder):
             _say(f"settings     {line}")
     _say(f"fingerprint  {request.fingerprint}")
     if invitation is not None and invitation.address and not offline:
@@ -271,6 +278,9 @@ def _show(waiting: Waiting) -> None:
             f"WARNING      at {entry.rival} another key proved the same invitation: one of the two"
         )
         _say("             senders stole it, so compare the fingerprint by telephone")
+    if waiting.revoked:
+        _say(f"WARNING      the former certificate of {entry.name!r} was revoked: admit the site")
+        _say("             only if it is a member again, and has a new key")
     for until in waiting.former:
         _say(f"note         another key of {entry.name!r} has a certificate until {until}: revoke")
         _say("             it with `umpc ca revoke` if the site has lost that key")

@@ -38,12 +38,16 @@ def identity_folder(folder: Path, role: str) -> Path:
 
 @dataclass(frozen=True)
 class NodeFile:
-    """The values of a new node.toml. Args: table: a path, as the administrator gave it."""
+    """The values of a new node.toml.
+
+    Args: table: a path, as the administrator gave it. is_open: no person is asked before a study.
+    """
 
     name: str
     table: Path | None
     epsilon: str | None
     listen: str
+    is_open: bool = False
 
     def write(self, folder: Path) -> list[str]:
         """Write node.toml, unless the folder has one, and return what the administrator must know.
@@ -59,12 +63,20 @@ class NodeFile:
         if table.is_relative_to(folder.absolute()):
             table = table.relative_to(folder.absolute())
         text = configured(
-            self.name, table=str(table), epsilon=self.epsilon or "5", listen=self.listen
+            self.name,
+            table=str(table),
+            epsilon=self.epsilon or "5",
+            listen=self.listen,
+            is_open=self.is_open,
         )
         write_public(path, text.encode())
         lacking = [] if self.table else ["path under [data]"]
         lacking += [] if self.epsilon else ["epsilon under [budget]"]
         told = [f"{path}: read it, and write into [policy] what this site allows"]
+        if self.is_open:
+            told += ["open: until then, every study of a member runs, and no person is asked"]
+        else:
+            told += ["until then, a person must accept each study: `umpc approve --help`"]
         return [*told, f"and write {' and '.join(lacking)}"] if lacking else told
 
 

@@ -71,16 +71,17 @@ def infer(
     if style == "json":
         print(json.dumps(inference_document(found)))
         return
-    _print(found)
+    _print(found, report.noise_std)
 
 
-def _print(found: InferenceDocument) -> None:
+def _print(found: InferenceDocument, noise_std: float | None) -> None:
     """Intervals, the test and the sources of error, one line each."""
-    from umpc.reporting.words import KIND_WORDS, describe_test
+    from umpc.reporting.words import KIND_WORDS, describe_test, rounded
 
     for each in found.intervals:
         words = f"{each.level:.4g} interval, {KIND_WORDS[each.kind]}"
-        click.echo(f"{words:40} {each.low:.5g} to {each.high:.5g}, for {each.covers}")
+        low, high = rounded(each.low, noise_std), rounded(each.high, noise_std)
+        click.echo(f"{words:40} {low} to {high}, for {each.covers}")
     if found.test:
         click.echo(describe_test(found.test))
     for source in found.errors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,32 @@ if TYPE_CHECKING:
     from umpc.ustat.kernel import Kernel
     from umpc.ustat.schema import FieldSchema
     from umpc.ustat.statistics import Statistic
+
+QUOTED = r'\s*"(?:[^"]|"")*"\s*'
+"""A text in double quotes, in which "" stands for one."""
+
+
+def listed(text: str) -> list[str]:
+    """The items of a list with commas. One in double quotes may hold commas."""
+    items = re.findall(rf"(?:^|,)({QUOTED}(?=,|$)|[^,]*)", text)
+    return [unquoted(item) for item in items]
+
+
+def named(text: str) -> tuple[str, str] | None:
+    """The name of NAME=REST, without quotes, and the rest as written; None for another form."""
+    found = re.fullmatch(rf"({QUOTED}|[^=]+)=(.+)", text, re.DOTALL)
+    return (unquoted(found[1]), found[2]) if found else None
+
+
+def has_colon(text: str) -> bool:
+    """Whether a colon stands outside quotes, as between two bounds."""
+    return ":" in re.sub(QUOTED, "", text)
+
+
+def unquoted(text: str) -> str:
+    """A text without blanks around it, and without its quotes."""
+    text = text.strip()
+    return text[1:-1].replace('""', '"') if re.fullmatch(QUOTED, text) else text
 
 
 def grade_of(adversary: str | None) -> str:
@@ -48,10 +75,10 @@ def field_of(text: str) -> FieldText:
     from umpc.errors import StudyError
     from umpc.study.parts import FieldText
 
-    name, _, rest = text.partition("=")
+    name, rest = named(text) or ("", "")
     parts = rest.split(":")
-    if name and len(parts) == 1 and "," in rest:
-        return FieldText.of_categories(name, rest.split(","))
+    if name and not has_colon(rest) and "," in rest:
+        return FieldText.of_categories(name, listed(rest))
     if not name or len(parts) not in (2, 3):
         raise StudyError(
             f"--field takes NAME=LOWER:UPPER, NAME=LOWER:UPPER:RESOLUTION or "
@@ -68,8 +95,8 @@ def label_of(text: str) -> FieldText:
     from umpc.errors import StudyError
     from umpc.study.parts import FieldText
 
-    name, _, rest = text.partition("=")
-    classes = rest.split(",")
+    name, rest = named(text) or ("", "")
+    classes = listed(rest)
     if not name or len(classes) != 2:
         raise StudyError(f"--label takes NAME=FIRST,SECOND, got {text!r}")
     return FieldText.of_categories(name, classes, public=True)

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from itertools import chain
+from itertools import chain, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +22,7 @@ from umpc.errors import ApprovalError, UmpcError
 if TYPE_CHECKING:
     from umpc.approval_page.contents import BudgetShares, PageContents, PastEvent, WaitingStudy
     from umpc.node.approvals import Entry
+    from umpc.node.config import NodeConfig
 
 T = TypeVar("T")
 DIGITS = 16
@@ -54,7 +55,7 @@ def page(config: Path, port: int, hours: float) -> None:
     from umpc.approval_page.server import served_page
     from umpc.node.config import load_datasets
 
-    load_datasets(config)
+    load_datasets(config, reads_table=False)
     done = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: done.set())
@@ -99,13 +100,13 @@ def contents(config: Path) -> PageContents:
             faults.append(error.message)
             return otherwise
 
-    name = part(lambda: load_datasets(config)[0].name, "")
-    entries: list[Entry] = part(lambda: _entries(config), [])
-    waiting = [entry for entry in entries if entry.state == PENDING]
+    name = part(lambda: load_datasets(config, reads_table=False)[0].name, "")
+    entries: list[tuple[NodeConfig, Entry]] = part(lambda: _entries(config), [])
+    waiting = [pair for pair in entries if pair[1].state == PENDING]
     nothing: tuple[Any, ...] = ()
     return PageContents(
         site=name,
-        waiting=tuple(map(_waiting, waiting[:MOST_WAITING])),
+        waiting=tuple(starmap(_waiting, waiting[:MOST_WAITING])),
         more=max(0, len(waiting) - MOST_WAITING),
         budgets=part(lambda: _budgets(config), nothing),
         history=part(lambda: _history(config), nothing),
@@ -113,15 +114,15 @@ def contents(config: Path) -> PageContents:
     )
 
 
-def _waiting(entry: Entry) -> WaitingStudy:
+def _waiting(config: NodeConfig, entry: Entry) -> WaitingStudy:
     """Return a study with the lines of `umpc approve show`."""
     from umpc.approval_page.contents import WaitingStudy
-    from umpc.cli.approve import description_of
+    from umpc.cli.approve import facts_of
     from umpc.node.audit.entry import one_line
     from umpc.protocols.registry import decode_study
 
     try:
-        facts = list(description_of(entry, decode_study(entry.document)))
+        facts = list(facts_of(config, entry, decode_study(entry.document, stored=True)))
         fault = ""
     except UmpcError as error:
         facts = [("asked", f"{entry.asked} by {entry.coordinator}"), ("epsilon", entry.epsilon)]
@@ -141,7 +142,7 @@ def _budgets(config: Path) -> tuple[BudgetShares, ...]:
     from umpc.node.config import load_datasets
 
     shares = []
-    datasets = load_datasets(config)
+    datasets = load_datasets(config, reads_table=False)
     for each in datasets:
         place = Place.of(each.ledger, each.anchor)
         if not place.ledger.exists():
@@ -162,7 +163,8 @@ def _history(config: Path) -> tuple[PastEvent, ...]:
     from umpc.node.audit.trail import trail_beside
     from umpc.node.config import load_datasets
 
-    trails = [trail_beside(each.ledger.resolve()) for each in load_datasets(config)]
+    datasets = load_datasets(config, reads_table=False)
+    trails = [trail_beside(each.ledger.resolve()) for each in datasets]
     rows = sorted(chain.from_iterable(map(last_rows, trails)), key=lambda row: str(row["at"]))
     told = [row for row in reversed(rows) if row["event"] in HISTORY][:MOST_EVENTS]
     return tuple(PastEvent(row["at"], row["event"], _about(row), row["note"]) for row in told)
@@ -179,10 +181,13 @@ def _about(row: dict[str, Any]) -> str:
     )
 
 
-def _entries(config: Path) -> list[Entry]:
-    """Return the studies of all data sets. Raises: ApprovalError."""
+def _entries(config: Path) -> list[tuple[NodeConfig, Entry]]:
+    """Return the studies of all data sets, each with its data set. Raises: ApprovalError."""
     from umpc.node.approvals import Approvals, approvals_beside
     from umpc.node.config import load_datasets
 
-    beside = [approvals_beside(each.ledger) for each in load_datasets(config)]
-    return [entry for path in beside for entry in Approvals(path).entries()]
+    return [
+        (each, entry)
+        for each in load_datasets(config, reads_table=False)
+        for entry in Approvals(approvals_beside(each.ledger)).entries()
+    ]

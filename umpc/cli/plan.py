@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from umpc.cli.paths import FILE
+from umpc.cli.show import console
 
 if TYPE_CHECKING:
     from umpc.coordinator.studyfile import StudyFile
     from umpc.planning.alternatives import Alternative, Impossible, Targets
     from umpc.planning.machine import Machine
-    from umpc.planning.reference_table import ReferenceTable
+    from umpc.planning.reference_table import ConstantAnswer, ReferenceTable
     from umpc.planning.seconds import Network
     from umpc.planning.study_plan import StudyPlan
     from umpc.planning.tuning import Tuned
 
 WIDTH = 150
 """The width of the table of protocols, where the output is no terminal."""
-OF_DATA = ("sampling_std", "bins_bias", "mse")
+OF_DATA = ("sampling_std", "bins_bias", "mse", "mse_of_constant")
 """Errors that depend on the sites' data."""
 
 
@@ -37,8 +36,8 @@ OF_DATA = ("sampling_std", "bins_bias", "mse")
     "--records",
     required=True,
     help="Each node's number of records, as 300,300,200. A study of two classes, such as auc, "
-    "takes FIRST+SECOND per node, as 180+120,150+150: the records with the first of the label's "
-    "categories, and those with the second.",
+    "takes FIRST+SECOND per node, as 180+120,150+150: the records of the class that should "
+    "score higher, and those of the other class.",
 )
 @click.option(
     "--delay",
@@ -149,7 +148,10 @@ def plan(
     study, table, machines = made.study, made.table, made.machines
     values, label, other = made.values, made.label, made.beside
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
-    targets = Targets(error, megabytes, seconds, trust or "helpers")
+    constant = table.constant
+    targets = Targets(
+        error, megabytes, seconds, trust or "helpers", constant.error if constant else None
+    )
     found = _compare(entries, records, table, network, error, machines) if compare else []
     tuned = _tuned(made) if tune else None
     if style == "json":
@@ -172,7 +174,7 @@ def plan(
     if made.impossible:
         click.echo(f"{label}: not possible: {made.impossible}")
     if compare:
-        _show_protocols(found, targets, over)
+        _show_protocols(found, targets, over, constant)
 
 
 def _tuned(made: StudyPlan) -> Tuned:
@@ -228,36 +230,47 @@ def _show(
         over: the table that errors of data are computed over.
         label, beside: the same statistic by another way, if there is one.
     """
+    from umpc.planning.study_plan import OF_CONSTANT
     from umpc.reporting.printable import printable
 
     table = Table(title=escape(printable(title)), title_justify="left")
-    table.add_column("what")
-    table.add_column("predicted", justify="right")
+    table.add_column("what", overflow="fold")
+    table.add_column("predicted", justify="right", overflow="fold")
     if beside:
-        table.add_column(label, justify="right")
+        table.add_column(label, justify="right", overflow="fold")
     for name, value in values.items():
         row = name.replace("_", " ")
-        if name in OF_DATA:
+        if name == OF_CONSTANT and value is None:
+            row += " (known with --like)"
+        elif name in OF_DATA:
             row += escape(f" (over {over})")
         other = [_shown(name, beside[name]) if name in beside else ""] if beside else []
         table.add_row(row, _shown(name, value), *other)
-    Console(width=100).print(table)
+    console(100).print(table)
 
 
 def _shown(name: str, value: float | None) -> str:
-    from umpc.planning.study_plan import ERRORS
+    from umpc.planning.study_plan import ERRORS, OF_CONSTANT
 
     if value is None:
         return "not known"
-    if name in ERRORS or name.startswith("noise_std"):
+    if name in (*ERRORS, OF_CONSTANT) or name.startswith("noise_std"):
         return f"{value:.3g}"
     if name.startswith("seconds"):
         return f"{value:.2f} s"
     return f"{value / 2**20:.0f} MiB" if name == "memory" else f"{value:,}"
 
 
-def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets, over: str) -> None:
-    """Print all alternatives, the best error first, and the recommended one."""
+def _show_protocols(
+    found: Sequence[Alternative | Impossible],
+    targets: Targets,
+    over: str,
+    constant: ConstantAnswer | None,
+) -> None:
+    """Print all alternatives, the best error first, and the recommended one.
+
+    Args: constant: the best answer without any record, which has a row of its own.
+    """
     from umpc.planning.alternatives import Alternative, recommended
 
     possible = [each for each in found if isinstance(each, Alternative)]
@@ -267,18 +280,30 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
         title_justify="left",
     )
     for name in ("", "protocol"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for name in ("sets", "noise", "sampling", "bins", "error", "delta", "rounds", "MB", "seconds"):
-        table.add_column(name, justify="right")
-    table.add_column("to be trusted")
-    for each in sorted(possible, key=lambda each: each.error.mse):
+        table.add_column(name, justify="right", overflow="fold")
+    table.add_column("to be trusted", overflow="fold")
+    ordered = sorted(possible, key=lambda each: each.error.mse)
+    better = [each for each in ordered if targets.beats_constant(each)]
+    for place, each in enumerate(ordered):
+        if constant and place == len(better):
+            _add_constant(table, constant)
         mark = "" if targets.met_by(each) else "no"
         table.add_row("->" if each is best else mark, *_cells(each))
-    Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
+    if constant and len(better) == len(ordered):
+        _add_constant(table, constant)
+    console(WIDTH).print(table)
     for other in found:
         if not isinstance(other, Alternative):
             click.echo(f"{other.label}: not possible: {other.reason}")
-    click.echo(f"recommended: {_recommendation(best, possible)}")
+    click.echo(f"recommended: {_recommendation(best, possible, better, constant)}")
+
+
+def _add_constant(table: Table, constant: ConstantAnswer) -> None:
+    """A row for the best answer without any record, among those with an error."""
+    label = f"the constant {constant.value:.4g}"
+    table.add_row("", label, "", "", "", "", f"{constant.error:.2g}", "", "", "", "", "nobody")
 
 
 def _cells(planned: Alternative) -> Iterator[str]:
@@ -297,9 +322,23 @@ def _cells(planned: Alternative) -> Iterator[str]:
     yield planned.assumed
 
 
-def _recommendation(best: Alternative | None, possible: Sequence[Alternative]) -> str:
+def _recommendation(
+    best: Alternative | None,
+    possible: Sequence[Alternative],
+    better: Sequence[Alternative],
+    constant: ConstantAnswer | None,
+) -> str:
+    """The last line. Args: better: those with a smaller error than the constant."""
     if best:
-        return f"{best.label}, {best.edges:,} sets; error {sqrt(best.error.mse):.2g}"
+        found = f"{best.label}, {best.edges:,} sets; error {sqrt(best.error.mse):.2g}"
+        beside = f"; the constant {constant.value:.4g} has {constant.error:.2g}" if constant else ""
+        return found + beside
     if not possible:
         return "none, for no protocol is possible"
-    return "none, for no protocol meets all targets (no: misses one); relax one of them"
+    if constant and not better:
+        return (
+            f"none, for no setting here beats answering with a constant: {constant.value:.4g} has "
+            f"error {constant.error:.2g}"
+        )
+    of_which = "no protocol that beats the constant" if constant else "no protocol"
+    return f"none, for {of_which} meets all targets (no: misses one); relax one of them"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 
 from rich import markup
@@ -18,8 +17,11 @@ from umpc.reporting.words import (
     describe_records,
     describe_share,
     describe_test,
+    describe_times,
     evaluated,
     names_of_parts,
+    promise_of,
+    rounded,
     usual_test_of,
 )
 from umpc.study.grades import HONEST
@@ -32,19 +34,19 @@ Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
 
 
-def print_table(report: Report, extra: Extra) -> None:
+def print_table(report: Report, extra: Extra, console: Console) -> None:
     """Print the report as a table."""
     table = Table(
         title=markup.escape(printable(f"{report.statistic} of study {report.study!r}")),
         show_header=False,
         title_justify="left",
     )
-    table.add_column(style="bold")
-    table.add_column(justify="right")
-    table.add_column()
+    table.add_column(style="bold", overflow="fold")
+    table.add_column(justify="right", overflow="fold")
+    table.add_column(overflow="fold")
     for row in _rows(report, extra):
         table.add_row(*(Text(printable(cell)) for cell in row))  # no markup: a study names fields
-    Console(width=None if sys.stdout.isatty() else 110).print(table)
+    console.print(table)
 
 
 def _rows(report: Report, extra: Extra) -> Iterator[Line]:
@@ -53,7 +55,7 @@ def _rows(report: Report, extra: Extra) -> Iterator[Line]:
     yield from _errors(report)
     yield from _sums(report)
     yield from _facts(report)
-    if not report.replayed:
+    if report.rounds and not report.replayed:
         yield from _traffic(report)
         yield from _seconds(report)
 
@@ -64,10 +66,11 @@ def _parts(report: Report) -> Iterator[Line]:
     yield "private estimates", f"{len(report.parts)}", replayed
     for place, name in enumerate(names_of_parts(report)):
         own = report.of_part(place)
-        value = "none" if own.estimate is None else f"{own.estimate:.6g}"
+        value = "none" if own.estimate is None else rounded(own.estimate, own.noise_std)
         yield name, value, describe_share(report, place)
         if own.low is not None and own.high is not None:
-            interval = f"{own.low:.5g} … {own.high:.5g}"
+            ends = (rounded(end, own.noise_std) for end in (own.low, own.high))
+            interval = " … ".join(ends)
             yield "  95 % interval", interval, f"for {own.interval_covers}"
             yield "  noise, standard deviation", f"{own.noise_std:.3g}", ""
         if own.note:
@@ -82,12 +85,13 @@ def _estimate(report: Report) -> Iterator[Line]:
         yield from _parts(report)
         return
     replayed = "replayed: stored shares" if report.replayed else ""
-    value = "none" if report.estimate is None else f"{report.estimate:.6g}"
+    value = "none" if report.estimate is None else rounded(report.estimate, report.noise_std)
     yield "private estimate", value, replayed
     if report.estimate is None:
         yield "no value, because", "", report.note
     if report.low is not None and report.high is not None:
-        interval = f"{report.low:.5g} … {report.high:.5g}"
+        ends = (rounded(end, report.noise_std) for end in (report.low, report.high))
+        interval = " … ".join(ends)
         yield "95 % interval", interval, f"for {report.interval_covers}"
         if report.note:
             yield "", "", report.note
@@ -121,7 +125,8 @@ def _errors(report: Report) -> Iterator[Line]:
     )
     without_noise = protocol.value_without_noise(report.edges == report.sets, _sets(report))
     if report.noise_low is not None and report.noise_high is not None:
-        interval = f"{report.noise_low:.5g} … {report.noise_high:.5g}"
+        ends = (rounded(end, report.noise_std) for end in (report.noise_low, report.noise_high))
+        interval = " … ".join(ends)
         yield "  noise alone, 95 %", interval, f"for {without_noise}"
     share = "is" if report.edges == report.sets else "is not"
     sampling = f"standard deviation, because E {share} all {_sets(report)}"
@@ -134,21 +139,26 @@ def _sums(report: Report) -> Iterator[Line]:
         return
     for number, entry in enumerate(report.sums[:MOST_SUMS], 1):
         noise = f"± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
-        yield f"sum {number}, its mean", f"{entry.mean:.6g}", noise
+        yield f"sum {number}, its mean", rounded(entry.mean, entry.noise_std), noise
     if (more := len(report.sums) - MOST_SUMS) > 0:
         yield f"and {more} more sums", "", "--format json has all of them"
 
 
 def _facts(report: Report) -> Iterator[Line]:
     """The promise of privacy, and the numbers of edges, records and nodes."""
-    promise = f"{report.epsilon:g}, {report.delta:.2g}"
-    yield "epsilon, delta", promise, f"against replacing {report.protected}"
+    for label, text in describe_times(report):
+        yield label, "", text
+    size = f"{report.epsilon:g}, {report.delta:.2g}"
+    yield "epsilon, delta", size, f"against replacing {report.protected}"
     yield "edges |E|", f"{report.edges:,}", f"of {report.sets:,} {_sets(report)}"
     yield "records", f"{report.records:,}", describe_records(report)
     for name, values in describe_fields(report):
         yield f"field {name}", "", values
     yield "most edges of a record", f"{report.max_degree:,}", ""
-    yield "adversary", report.adversary, report.promise
+    promise = promise_of(report)
+    yield "promise", "", promise.protected
+    yield "adversary", report.adversary, promise.sites
+    yield "disclosed", "", promise.disclosed
     if report.adversary != HONEST and report.noise_std_if_honest is not None:
         note = "standard deviation of the same noise; the difference is the grade's cost"
         yield "noise if honest", f"{report.noise_std_if_honest:.3g}", note

@@ -65,7 +65,7 @@ TRACES = click.option(
     envvar="UMPC_TRACES",
     show_envvar=True,
     help="Send spans of studies to an OTLP collector on this local address, such as "
-    "127.0.0.1:4318; needs umpc[otel]; default: no.",
+    "127.0.0.1:4318; needs the extra otel; default: no.",
 )
 CORES = click.option(
     "--cores",
@@ -75,7 +75,7 @@ CORES = click.option(
 COMPUTE = click.option(
     "--compute",
     metavar="dask://HOST:PORT",
-    help="The dealer's own Dask cluster computes in place of this machine; needs umpc[cluster].",
+    help="The dealer's Dask cluster computes in place of this machine; needs the extra cluster.",
 )
 COMPUTE_TLS = click.option(
     "--compute-tls",

@@ -1,19 +1,34 @@
-"""Show a report as a table or as JSON on standard output. A style loads what it alone needs."""
+"""Show a report as a table or as JSON on standard output. A style loads what it alone needs.
+
+Every table of a command goes to `console`.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from umpc.coordinator.conductor import Preparation
     from umpc.study.document import Study
     from umpc.study.report import Report
 
 Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
+
+
+def console(usual: int = 110) -> Console:
+    """The terminal; where output goes elsewhere, as wide as COLUMNS says, or as usual."""
+    from rich.console import Console
+
+    is_known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(width=None if is_known else usual)
 
 
 def print_report(report: Report, style: str, extra: Extra | None = None) -> None:
@@ -26,7 +41,7 @@ def print_report(report: Report, style: str, extra: Extra | None = None) -> None
         return
     from umpc.cli.report_table import print_table
 
-    print_table(report, known)
+    print_table(report, known, console())
 
 
 def print_preparation(study: Study, preparation: Preparation, style: str) -> None:
@@ -45,3 +60,4 @@ def print_preparation(study: Study, preparation: Preparation, style: str) -> Non
         f"study {study.name!r} is prepared: {sum(sizes.values()):,} bytes wait until "
         f"{until:%Y-%m-%d %H:%M} ({where}); epsilon {study.epsilon} is reserved"
     )
+    print("the run will be over the records that the sites' tables have now, and no later ones")

@@ -43,7 +43,7 @@ def status(config: Path) -> None:
     """
     from umpc.node.config import load_datasets
 
-    found = load_datasets(config)
+    found = load_datasets(config, reads_table=False)
     show = Sheet()
     _try(_identity, found[0], show)
     for each in found:
@@ -139,6 +139,7 @@ def _budget(config: NodeConfig, show: Sheet) -> None:
     from umpc.node.budget.ledger_place import Place
     from umpc.node.budget.ledger_reading import read_beside
     from umpc.node.budget.prepared_costs import reserve_prepared
+    from umpc.node.config import changed_since_start
 
     place = Place.of(config.ledger, config.anchor)
     if not place.ledger.exists():
@@ -146,6 +147,8 @@ def _budget(config: NodeConfig, show: Sheet) -> None:
             "budget", f"{config.epsilon} in all; the node makes its ledger at its first start"
         )
         return
+    if stale := changed_since_start(config):
+        show.must(stale)
     snapshot = read_beside(place, composition=config.composition)
     prepared = reserve_prepared(snapshot.account, config.ledger)
     show.line("epsilon", balance_text(snapshot.account.epsilon()))

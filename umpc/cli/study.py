@@ -135,7 +135,8 @@ def run(
     a second line has it as a JSON object.
 
     A study that ran before returns its stored result and costs nothing. A new name makes it a new
-    study.
+    study. A study that was prepared ahead answers over the records of that time, up to a day
+    before; the report says when it was.
 
     With --wait, the command asks again until nobody has yet to decide, and says who has. A
     rejection ends it.
@@ -145,11 +146,15 @@ def run(
     from umpc.cli.open_files import allow_many_files
     from umpc.cli.show import print_report
     from umpc.cli.wait import run_when_accepted
+    from umpc.errors import ConfigError
+    from umpc.text_file import check_writable
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     sys.setswitchinterval(SWITCH_SECONDS)
     tune_memory()
     allow_many_files()
+    for report in filter(None, (page, text)):
+        check_writable(report, "the report", ConfigError)
     study = ProposedStudy.load(file)
     study.returning = await_site
     _warn_of_dates(study)
@@ -199,8 +204,8 @@ def prepare(file: Path, style: str, quiet: bool) -> None:
     same FILE then uses it, and needs no dealer.
 
     Epsilon is reserved while the preparation waits, by default for 24 hours. Only the run charges
-    it. The preparation is for the records that each site has now. The run asks each site's rules
-    again.
+    it. The run answers over the records that each site has now, also if a table changes until then.
+    It asks each site's rules again.
 
     To prepare a study again drops its earlier preparation. If one node no longer has it, because
     the node was started again, the run does all work itself.
@@ -225,7 +230,7 @@ def prepare(file: Path, style: str, quiet: bool) -> None:
     "--records",
     help="Each node's number of records, as 300,300,200. Then also predict what a run costs. A "
     "study of two classes, such as auc, takes FIRST+SECOND per node, as 180+120,150+150: the "
-    "records with the first of the label's categories, and those with the second.",
+    "records of the class that should score higher, and those of the other class.",
 )
 @click.option(
     "--contact",
@@ -249,8 +254,9 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
     calls nobody. The exit code is then 35, as that of the run.
 
     With --table it says which resolution holds every value of your own table, and which of your
-    values do not fit the study's fields. The exit code is 23 if most values of a field of numbers
-    are no numbers as they are written. It needs no certificate and tells nobody else.
+    values do not fit the study's fields. The exit code is 23 if most values of a field do not fit:
+    words for numbers, numbers outside the bounds, or words that are none of the categories. It
+    needs no certificate and tells nobody else.
 
     \b
     umpc study check study.toml --records 303,294,200 --contact

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,15 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.api.columns import DescribedColumn, describe_column, plain_column
-from umpc.api.fields import Bounds, field_of, units_of
-from umpc.api.frames import Values
+from umpc.api.fields import Bounds, columns_at, field_of, records_of
 from umpc.crypto.prg import Stream
-from umpc.errors import ConfigError, DataError, EmptyTable
+from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError
 from umpc.mpc.attempt import edges_of
 from umpc.node.records import TableSource, load_records
+from umpc.node.table.batch import ReadColumn, complete
+from umpc.node.table.conversions import normal, typed
+from umpc.node.table.header import csv_header
 from umpc.node.table.number_format import PLAIN, NumberFormat
-from umpc.node.table.plain_text import UNREADABLE, is_encoding, open_text, read_header
-from umpc.node.table.source import DELIMITERS, ENCODING
+from umpc.node.table.plain_text import is_encoding
+from umpc.node.table.reading import read_columns
+from umpc.node.table.source import ENCODING, OwnersTable
 from umpc.node.told_order import as_told
 from umpc.protocols.base.seed_agreement import by_class
 from umpc.protocols.registry import protocol_of
@@ -49,9 +51,10 @@ class DemoTable:
     """Rows of text without empty fields.
 
     Args:
-        first_class: the column of a public label, and the value of its first class.
+        first_class: the column of a public label, and its class that should score higher.
         bounds: column → bounds that are public, as of `umpc.estimate`; others come from the rows.
         sites: the number of rows of each site; empty to split them evenly.
+        classes: private label of the statistic → its number of classes.
     """
 
     columns: tuple[str, ...]
@@ -59,6 +62,7 @@ class DemoTable:
     first_class: tuple[str, str] | None = None
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
     sites: tuple[int, ...] = ()
+    classes: Mapping[str, int] = field(default_factory=dict)
 
     def fields(self) -> tuple[FieldText, ...]:
         """The fields, with bounds and resolutions computed from the table itself.
@@ -74,38 +78,45 @@ class DemoTable:
 
         Raises: DataError for a column that is neither numbers nor categories.
         """
-        columns = {name: [row[i] for row in self.rows] for i, name in enumerate(self.columns)}
+        columns = columns_at(self.source, self.columns)
         if self.first_class is None:
-            return tuple(self._field(name, values) for name, values in columns.items())
-        label, first = self.first_class
-        found = {value.strip() for value in columns.pop(label)}
+            return tuple(self._field(name, column) for name, column in columns.items())
+        label, first = self.first_class[0], normal(self.first_class[1])
+        found = {*columns.pop(label).texts.tolist()}
         if len(found) != 2 or first not in found:
             raise DataError(
                 f"--label {label}={first}: the column must hold two different values, and "
                 f"{first!r} must be one of them; it holds {', '.join(sorted(found)[:5])}"
             )
-        labelled = FieldText.of_categories(label, (first, *(found - {first})), public=True)
-        others = (self._field(name, values) for name, values in columns.items())
+        labelled = FieldText.of_categories(label, (*(found - {first}), first), public=True)
+        others = (self._field(name, column) for name, column in columns.items())
         return (*others, DescribedColumn(labelled, None))
 
-    def _field(self, name: str, values: Sequence[str]) -> DescribedColumn:
-        """A column's field, by its public bounds or by its own values."""
-        if name not in self.bounds:
-            return describe_column(name, values)
-        found = field_of(name, self.bounds[name], [read_values(values)])
-        return DescribedColumn(found, None, is_given=True)
-
-    def warnings(self, fields: Sequence[FieldText]) -> list[str]:
-        """Sentences about values that count as another one in fields with public bounds."""
-        given = [each.schema() for each in fields if each.name in self.bounds]
-        columns = {
-            name: read_values([row[place] for row in self.rows])
+    @property
+    def source(self) -> TableSource:
+        """The rows as a table that a node's own reader reads. None of their texts is missing."""
+        values = {
+            name: typed([row[place] for row in self.rows])
             for place, name in enumerate(self.columns)
         }
+        return TableSource(Path("all sites"), missing=(), frame=values)
+
+    def _field(self, name: str, column: ReadColumn) -> DescribedColumn:
+        """A column's field, by its public bounds or by its own values."""
+        if name not in self.bounds:
+            return describe_column(name, column.texts.tolist(), self.classes.get(name, 0))
+        return DescribedColumn(field_of(name, self.bounds[name], [column]), None, is_given=True)
+
+    def warnings(self, fields: Sequence[FieldText]) -> list[str]:
+        """Sentences about values that count as another one in fields with public bounds.
+
+        Raises: NotNumeric where no value of a field is a number, or in any category.
+        """
+        given = [each.schema() for each in fields if each.name in self.bounds]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if given:
-                units_of(columns, given, "all sites")
+                records_of(self.source, given)
         return [str(each.message) for each in caught]
 
     def part(self, index: int, parts: int, path: Path) -> Path:
@@ -125,13 +136,6 @@ class DemoTable:
         """Write one CSV file for each node: node-1.csv, node-2.csv, …"""
         paths = [folder / f"node-{index + 1}.csv" for index in range(parts)]
         return [self.part(index, parts, path) for index, path in enumerate(paths)]
-
-
-def read_values(texts: Sequence[str]) -> Values:
-    """A column of numbers as float64, or a column of texts."""
-    if any(PLAIN.plain(text) is None for text in texts):
-        return np.array([text.strip() for text in texts], dtype=object)
-    return np.array([float(text) for text in texts])
 
 
 def together(tables: Sequence[DemoTable]) -> DemoTable:
@@ -175,41 +179,31 @@ def read_csv(
         )
     names = tuple(columns or ())
     try:
-        with open_text(path, encoding) as file:
-            reader = csv.DictReader(file, delimiter=delimiter or found_delimiter(path, encoding))
-            _check_columns(path, names, reader.fieldnames or ())
-            rows = [tuple(row[name] for name in names) for row in reader]
-    except UnicodeError as error:
-        raise ConfigError(
-            f"{path}: a CSV file in the encoding {encoding} was expected: {error}. Name its own by "
-            "--encoding, such as latin-1"
-        ) from error
-    except (*UNREADABLE, csv.Error) as error:
+        path.open("rb").close()
+    except OSError as error:
         raise ConfigError(f"{path}: a CSV file was expected, {why_unread(error)}") from error
-    words = {*TableSource.missing, *missing}
-    complete = [
-        row
-        for row in rows
-        if all(value is not None and value.strip() not in words for value in row)
-    ]
-    if not complete:
+    words = (*TableSource.missing, *missing) if missing else TableSource.missing
+    source = TableSource(path, delimiter, words, encoding, numbers)
+    site = _DemoSite("", path)
+    _check_columns(path, names, csv_header(source, site)[0])
+    found = complete(read_columns(source, names, site))
+    texts = [plain_column(each.texts.tolist(), numbers) for each in found.values()]
+    if not texts[0]:
         raise EmptyTable(
             f"{path}: no row has all of {', '.join(names)}; choose other fields or another file"
         )
-    texts = [plain_column(values, numbers) for values in zip(*complete, strict=True)]
     return DemoTable(names, list(zip(*texts, strict=True)))
 
 
-def found_delimiter(path: Path, encoding: str) -> str:
-    """Return the delimiter that splits the header most, the first of DELIMITERS among equals.
+class _DemoSite(OwnersTable):
+    """The table of a demo, whose owner has options in place of a node's configuration."""
 
-    Raises: OSError, UnicodeError for a file that cannot be read.
-    """
-    columns = {}
-    for delimiter in DELIMITERS:
-        with suppress(csv.Error):  # a header with this delimiter would be no header
-            columns[delimiter] = len(read_header(path, encoding, delimiter))
-    return max(columns, key=columns.__getitem__, default=DELIMITERS[0])
+    def unreadable(self, reason: str) -> UmpcError:
+        return ConfigError(
+            f"{self.path}: a CSV file was expected, whose rows have as many values as its header, "
+            f"and it could not be read as such: {reason}. Correct the file, or name its encoding "
+            "by --encoding, such as latin-1"
+        )
 
 
 def _check_columns(path: Path, names: Sequence[str], known: Sequence[str]) -> None:
@@ -231,7 +225,9 @@ def pooled(study: Study, paths: Sequence[Path]) -> list[Columns]:
     """
     fields = [field.schema() for field in study.fields]
     tables = (
-        load_records(TableSource(path, ","), fields, node=path.stem, where=study.condition).columns
+        load_records(
+            TableSource(path, ",", ("",)), fields, node=path.stem, where=study.condition
+        ).columns
         for path in paths
     )
     numbered = (as_told(table, path) for table, path in zip(tables, paths, strict=True))

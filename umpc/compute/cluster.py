@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from umpc import __version__
-from umpc.errors import ConfigError, PeerUnavailable, UmpcError
+from umpc.errors import ConfigError, PeerUnavailable, UmpcError, installing
 from umpc.mpc.masked.tasks import DealTask, Heard, OwnerBatch, OwnerTask, Said, TaskRounds
 
 log = logging.getLogger("umpc.compute")
@@ -250,6 +250,6 @@ def _library() -> Any:
         return importlib.import_module("distributed")
     except ImportError:
         raise ConfigError(
-            'compute = "dask://…" needs the extra umpc[cluster], which is not installed here. '
-            "Install it: pip install 'umpc[cluster]'"
+            'compute = "dask://…" needs the extra `cluster`, which is not installed here: '
+            + installing("cluster")
         ) from None

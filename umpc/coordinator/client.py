@@ -11,15 +11,15 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from umpc.coordinator.conductor import Conductor, Expect, Preparation, expect_nothing
+from umpc.coordinator.conductor import CheckNew, Conductor, Expect, Preparation, expect_nothing
 from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, NodeLink, Tell, each
 from umpc.coordinator.losses import Losses
 from umpc.coordinator.returning import Reach, Returning
 from umpc.coordinator.run_file import Note, no_note
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.crypto.signing import is_signature
-from umpc.errors import UmpcError
-from umpc.protocols.registry import checked, protocol_of
+from umpc.errors import ImpossibleResult, UmpcError
+from umpc.protocols.registry import check_new_run, checked, protocol_of
 from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.study.report import Report
@@ -43,6 +43,7 @@ async def run_study(
     note: Note = no_note,
     kept: KeptConnections | None = None,
     returning: float = 0.0,
+    check_new: CheckNew = check_new_run,
 ) -> Report:
     """Run a study to its report. A preparation is used if all nodes still have it.
 
@@ -52,7 +53,7 @@ async def run_study(
     Args: tell: is told each step's progress. expect: is told the attempt before the nodes prepare.
         note: takes notes of how far each node is. kept: the connections of this process's earlier
         studies, which this one takes and gives back. returning: seconds for nodes that are lost
-        after they were ready, together.
+        after they were ready, together. check_new: the rules for a study without a result.
 
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
@@ -60,7 +61,8 @@ async def run_study(
     patience = Returning(_reach_by(identity), returning)
     while True:
         try:
-            return await _lead(losses, identity, tell, Conductor.conduct, expect, note, kept)
+            lead = Conductor.conduct
+            return await _lead(losses, identity, tell, lead, expect, note, check_new, kept)
         except UmpcError as error:
             node = losses.returning(error)
             if node is None:
@@ -87,6 +89,7 @@ async def prepare_study(
     tell: Tell = silent,
     expect: Expect = expect_nothing,
     note: Note = no_note,
+    check_new: CheckNew = check_new_run,
 ) -> Preparation:
     """Have all nodes do everything that needs no data, and keep it for the study's run.
 
@@ -96,7 +99,7 @@ async def prepare_study(
     lapses. StudyError where there is nothing to prepare.
     """
     protocol_of(study).check_ahead(study)
-    return await _lead(Losses(study), identity, tell, Conductor.park, expect, note)
+    return await _lead(Losses(study), identity, tell, Conductor.park, expect, note, check_new)
 
 
 async def _lead(
@@ -106,6 +109,7 @@ async def _lead(
     lead: Callable[[Conductor], Awaitable[Outcome]],
     expect: Expect,
     note: Note,
+    check_new: CheckNew,
     kept: KeptConnections | None = None,
 ) -> Outcome:
     """Lead a study over streams to all nodes, which end with it."""
@@ -115,7 +119,7 @@ async def _lead(
     links = [NodeLink(node, tell, note) for node in study.nodes]
     shufflers = [ShufflerLink(study, place) for place in range(len(study.shufflers))]
     parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
-    conductor = Conductor(side, links, tell, started, shufflers, expect, losses)
+    conductor = Conductor(side, links, tell, started, shufflers, expect, losses, check_new)
     ended_well = False
     try:
         patience = study.seconds_per_step
@@ -123,6 +127,9 @@ async def _lead(
         outcome = await lead(conductor)
         ended_well = True
         return outcome
+    except ImpossibleResult:
+        ended_well = True  # at the nodes: all have answered, and a refusal is an answer to a lie
+        raise
     except UmpcError as error:
         keep = conductor.may_be_charged
         seconds = GIVE_UP_SECONDS if study.most_missing else ABORT_SECONDS

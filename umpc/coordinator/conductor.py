@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,8 +17,10 @@ from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased, StudyError
 from umpc.failpoints import failpoint
 from umpc.protocols.base.coordinator import CoordinatorSide, Finished, Proposed, Standing
+from umpc.protocols.registry import check_new_run
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
+from umpc.study.document import Study
 from umpc.study.measured import Measured, Moment, count_online
 from umpc.study.report import Report
 
@@ -41,6 +44,21 @@ Beside = Callable[[ShufflerLink], Coroutine[Any, Any, None]]
 
 Expect = Callable[[Attempt], None]
 """It is told the attempt as soon as all numbers of records are known, in a thread of its own."""
+
+
+CheckNew = Callable[[Study], None]
+"""The rules for a study without a result. It raises StudyError."""
+
+
+def utc_text(seconds_ago: float = 0) -> str:
+    """The time, or that of so many seconds ago, as reports have it."""
+    return (datetime.now(UTC) - timedelta(seconds=seconds_ago)).isoformat(timespec="seconds")
+
+
+def _prepared_at(answers: Sequence[Proposed]) -> str:
+    """When what waits was prepared; empty where nothing does, or where a node does not say."""
+    waited = [a.waiting.seconds for a in answers if isinstance(a, m.Accepted) and a.waiting]
+    return utc_text(max(waited)) if waited and all(waited) else ""
 
 
 def expect_nothing(attempt: Attempt) -> None:
@@ -72,8 +90,10 @@ class Conductor:
         shufflers: list[ShufflerLink],
         expect: Expect,
         losses: Losses,
+        check_new: CheckNew = check_new_run,
     ):
         self.losses = losses
+        self.check_new = check_new
         self.side = side
         self.links = links
         for link in links:
@@ -98,6 +118,8 @@ class Conductor:
         answers = await self._ask("propose", self.side.propose(), PROPOSED)
         self.losses.hear(answers)
         answers = await self._take_up(answers)
+        self._check_new(answers)
+        prepared_at = _prepared_at(answers)
         offline = time.perf_counter()
         prepared = await self._resume(answers)
         if prepared is None:
@@ -107,11 +129,12 @@ class Conductor:
             opened = await self._ask("agree", agree, (m.Opened,))
             offline = time.perf_counter()
             prepared = await self._prepare(opened)
+        is_ahead = all(answer.ahead for answer in prepared)
         online = time.perf_counter()
         ready = await self._evaluate()
         await each(self.shufflers, "evaluate", lambda shuffler: shuffler.greet())
         self.may_be_charged = True
-        self.losses.is_settled = True
+        self.losses.is_settled = self.losses.has_evaluated = True
         failpoint("before-release")
         anticipating = asyncio.create_task(self._anticipate_late())
         anticipating.add_done_callback(_look_away)
@@ -133,10 +156,20 @@ class Conductor:
             seconds_online=seconds_online,
             seconds_offline=online - offline,
             seconds_total=seconds_total,
-            prepared=all(answer.ahead for answer in prepared),
+            prepared=is_ahead,
             timeline=self._timeline(),
+            finished=utc_text(),
+            prepared_at=prepared_at if is_ahead else "",
         )
         return await self._briefly(partial(self.side.finish, released, measured))
+
+    def _check_new(self, answers: Sequence[Proposed]) -> None:
+        """Ask the rules for new runs where no node has a result. Raises: StudyError."""
+        if self.side.standing(answers) is Standing.ANEW:
+            try:
+                self.check_new(self.side.study)
+            except StudyError as error:
+                raise saying_what_holds(error, "propose") from None
 
     def _agree(self, answers: Sequence[Proposed]) -> m.Agree | m.AgreeInShort | None:
         """Return the next message. Raises: as `agree`; a StudyError says what was charged."""
@@ -158,6 +191,7 @@ class Conductor:
                 f"the study {self.side.study.name!r} was released before, so there is nothing to "
                 f"prepare; `umpc study run` shows its stored result at no cost"
             )
+        self._check_new(answers)
         agree = self._agree(answers) if standing is Standing.ANEW else None
         if agree is None:
             raise AlreadyReleased(
@@ -226,6 +260,7 @@ class Conductor:
 
     def _look_ahead(self) -> None:
         """Tell how long the run will take, and make the part of the report that needs no share."""
+        self.side.load()
         self.expect(self.side.attempt)
         if not self._is_small:
             self.side.anticipate()
@@ -311,7 +346,7 @@ class Conductor:
         return [next(again) if isinstance(answer, m.Held) else answer for answer in answers]
 
     async def _complete(self, answers: list[Finished]) -> Report:
-        """The report of an attempt that every node has finished in an earlier run.
+        """The report of an attempt that every node has finished before, perhaps in this run.
 
         Nodes that hold it charge for it and release it now. All others send what they released
         before, at no cost; shufflers get it once more from all.
@@ -335,7 +370,9 @@ class Conductor:
             for answer in answers
         ]
         await self._question(released)
-        measured = Measured(replayed=True, seconds_total=self._elapsed(self.started))
+        is_replay = not self.losses.has_evaluated
+        seconds = self._elapsed(self.started)
+        measured = Measured(replayed=is_replay, seconds_total=seconds, finished=utc_text())
         return await asyncio.to_thread(self.side.replay, released, measured)
 
     def _begin_shuffling(self, attempt: bytes) -> Beside:

@@ -49,6 +49,8 @@ class Losses:
         self.is_uncharged = False
         """All nodes that this run has asked said that they have charged nothing, and since then no
         release was asked for."""
+        self.has_evaluated = False
+        """This run has evaluated the attempt itself, so its result is no replay."""
         self._stored: tuple[str, ...] | None = None
         self._has_turned = False
         self._has_lost_preparation = False

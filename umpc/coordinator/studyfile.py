@@ -28,13 +28,15 @@ from umpc.coordinator.variance import PRIVATE, with_variance
 from umpc.errors import StudyError
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.left_open import is_open
-from umpc.protocols.registry import USUAL, checked, chosen_protocol
+from umpc.protocols.registry import USUAL, check_new_run, checked, chosen_protocol
 from umpc.study.document import Study
 from umpc.study.misspelt import advice
 from umpc.study.parts import FieldText, Participant, Person
-from umpc.study.settings import Settings, keys_of
+from umpc.study.settings import Settings, in_words, keys_of
 from umpc.text_file import STUDY, read_text, refuse_other_kind
 from umpc.ustat.condition import parse_condition
+from umpc.ustat.projection import PAIR
+from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import from_text, to_text
 
@@ -74,7 +76,7 @@ class StudyFile:
         colluding = entries.max_colluding
         if colluding is None:
             colluding = max(len(nodes) - 1, 0)
-        fields = tuple(field.text() for field in entries.fields)
+        fields = tuple(self._as_in_document(field.text()) for field in entries.fields)
         statistic, split = self._statistic(fields), tuple(map(str, entries.split))
         if entries.variance == PRIVATE:
             pair = from_text(statistic["kernels"][0])
@@ -87,7 +89,7 @@ class StudyFile:
             epsilon=str(entries.epsilon),
             max_colluding=colluding,
             adversary=entries.adversary,
-            settings=self.read_settings(),
+            settings=self.read_settings(statistic["degree"]),
             coordinator=coordinator,
             nodes=nodes,
             seconds_per_step=entries.seconds_per_step,
@@ -105,12 +107,44 @@ class StudyFile:
             study = study.replaced(datasets=datasets)
         return checked(self.protocol.complete(study))
 
-    def read_settings(self) -> Settings:
-        """The settings of the study's protocol. Raises: StudyError naming file and key."""
+    def _as_in_document(self, field: FieldText) -> FieldText:
+        """A field, whose public label has the class that should score higher first.
+
+        In a file it is the second category, as for private labels. The kernel of a document's two
+        classes takes its first record from the first one.
+        """
+        entries = self.entries
+        names = [each.statistic for each in entries.statistics or ()]
+        names += [entries.statistic] if entries.statistic else []
+        of_library = any(find_statistic(name).sampling == TWO_SAMPLE for name in names)
+        if not (field.public and of_library):
+            return field
+        return FieldText.of_categories(field.name, reversed(field.categories), public=True)
+
+    def new_study(self, coordinator: str) -> Study:
+        """`study` for a run that has no result yet. Raises: as `study` and `check_new_run`."""
+        study = self.study(coordinator)
+        self.check_new_run(study)
+        return study
+
+    def check_new_run(self, study: Study) -> None:
+        """The rules for a study of this file that no node has released. Raises: StudyError.
+
+        Rules that need the file's entries, as which column is which argument of the statistic, are
+        here; all others are in `registry.check_new_run`.
+        """
+        check_new_run(study)
+
+    def read_settings(self, degree: int) -> Settings:
+        """The settings of the study's protocol. Args: degree: the records of a set.
+
+        Raises: StudyError naming file and key.
+        """
         nodes = len(self.entries.nodes)
         epsilon = str(self.entries.epsilon)
         try:
             settings = self.protocol.usual_of_grade(self.settings, self.entries.adversary)
+            settings = self.protocol.usual_of_degree(settings, degree)
             return self.protocol.read_settings(settings, nodes, epsilon)
         except StudyError as error:
             raise StudyError(f"{self.path}: {error.message}") from error
@@ -197,7 +231,7 @@ def load_field_entries(path: Path) -> list[FieldEntry]:
     try:
         return msgspec.convert(fields, type=list[FieldEntry], strict=True)
     except msgspec.ValidationError as error:
-        raise StudyError(f"{path}: fields: {error}. Correct the key there") from error
+        raise StudyError(f"{path}: fields: {in_words(error)}. Correct the key there") from error
 
 
 def load_study_file(path: Path) -> StudyFile:
@@ -236,13 +270,15 @@ def read_study(
             strict=True,
         )
     except msgspec.ValidationError as error:
-        raise StudyError(f"{path}: {error}.{_advice(path, error)} Correct the key there") from error
+        raise StudyError(
+            f"{path}: {in_words(error)}.{_advice(path, error)} Correct the key there"
+        ) from error
     check_entries(path, entries)
     identity = (path.parent / entries.identity).resolve()
     file = StudyFile(path, identity, entries, protocol, settings, traced=traced)
     if left_open:
         file = _decided(file)
-    _ = file.read_settings()
+    _ = file.read_settings(PAIR)  # the same keys for each degree
     return file
 
 

@@ -13,8 +13,9 @@ same generators over its links.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from itertools import count, zip_longest
+from typing import Any, TypeAlias
 
 from umpc.crypto.rounds import (
     MAX_ROUNDS,
@@ -23,6 +24,7 @@ from umpc.crypto.rounds import (
     Protocol,
     Result,
     check_lockstep,
+    check_reply,
     resume,
     silence,
 )
@@ -78,6 +80,79 @@ def to_all(protocol: Protocol[Result], peers: Sequence[int]) -> Mesh[Result]:
             return message.result
         came = yield dict.fromkeys(peers, message)
         replies = [came.get(peer, silence(message.step)) for peer in peers]
+
+
+def beside(
+    step: str,
+    protocols: Sequence[Mesh[Any]],
+    due: Mapping[int, Sequence[Sequence[Message]]],
+    names: Sequence[str],
+) -> Mesh[list[Any]]:
+    """Run protocols of the same parties in the same rounds. Some may end before others.
+
+    All that a party tells another one in a round is one message (`joined`).
+
+    Args:
+        step: the name of a message that holds several.
+        due: for each peer, its messages to this party in each protocol, round by round, with zero
+            bytes as content.
+        names: of all parties, for errors.
+
+    Raises: RemoteProtocolError on a message of another shape.
+    """
+    results: list[Any] = [None] * len(protocols)
+    incoming: Mapping[int, Incoming | None] = dict.fromkeys(range(len(protocols)))
+    for number in count():
+        said: dict[int, Outgoing] = {}
+        for place, came in incoming.items():
+            answer = resume(protocols[place], came)
+            if isinstance(answer, Finished):
+                results[place] = answer.result
+            else:
+                said[place] = answer
+        if not said:
+            return results
+        sent = {
+            peer: joined(step, [each.get(peer, silence(step)) for each in said.values()])
+            for peer in due
+        }
+        replies = yield {peer: message for peer, message in sent.items() if message.width}
+        heard: dict[int, dict[int, Message]] = {place: {} for place in said}
+        for peer, reply in replies.items():
+            shapes = [due[peer][place][number] for place in said]
+            parts = _parts(step, reply, shapes, names[peer])
+            for place, part in zip(said, parts, strict=True):
+                if part.width:
+                    heard[place][peer] = part
+        incoming = heard
+    raise LocalProtocolError("protocols side by side ended without a result")
+
+
+def joined(step: str, messages: Sequence[Message]) -> Message:
+    """Messages as one, in bytes. A message alone stays as it is, and silence is silence."""
+    spoken = [message for message in messages if message.width]
+    if len(spoken) <= 1:
+        return spoken[0] if spoken else silence(step)
+    payload = b"".join(message.payload for message in spoken)
+    return Message(step, payload, len(payload), 8)
+
+
+def joined_rounds(step: str, *protocols: Sequence[Message]) -> list[Message]:
+    """The messages of `beside`, from those of its protocols, round by round."""
+    rounds = zip_longest(*protocols, fillvalue=silence(step))
+    return [joined(step, messages) for messages in rounds]
+
+
+def _parts(step: str, reply: Message, shapes: Sequence[Message], culprit: str) -> list[Message]:
+    """The messages that were joined, from their shapes. Raises: RemoteProtocolError."""
+    check_reply(reply, joined(step, shapes), culprit)
+    parts = []
+    start = 0
+    for shape in shapes:
+        stop = start + len(shape.payload)
+        parts.append(replace(shape, payload=reply.payload[start:stop]))
+        start = stop
+    return parts
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
 from umpc.transport.own_end import of_own_end
 from umpc.transport.services import AnyContext, rpc
-from umpc.transport.status import blame_of, lost, status_of
+from umpc.transport.status import blame_of, lost, refusal_of, status_of
 from umpc.transport.tls import peer_of
 
 log = logging.getLogger("umpc.dealer")
@@ -126,7 +126,7 @@ class DealerServer(rpc.DealerServicer):
             await self._told.take(requests, caller)
         except UmpcError as error:
             log.warning("%s told no request: %s", caller, error.message)
-            await context.abort(*status_of(error), blame_of(error))
+            await context.abort(*refusal_of(error, caller))
         yield pb.DealTold()
 
     @property

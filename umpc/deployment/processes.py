@@ -47,6 +47,8 @@ Start = Callable[..., Process]
 Environment = Mapping[str, Mapping[str, str]]
 
 UMPC = (sys.executable, "-m", "umpc.cli.main")
+MISSING = 'missing = [""]'
+"""The line of [data] for tables that were written here: only an empty text is missing."""
 START_SECONDS = 600
 """A process that ends is noticed at once. One that lives and says nothing may be slow only."""
 STARTING = 8
@@ -107,6 +109,7 @@ class Deployment:
     Args:
         environment: process name → environment variables to add; tests use it.
         popen: starts a process.
+        address: returns the address at which the next process listens; tests reserve a port.
     """
 
     command = UMPC
@@ -116,11 +119,13 @@ class Deployment:
         folder: Path,
         environment: Environment | None = None,
         popen: Start = subprocess.Popen,
+        address: Callable[[], str] = lambda: "127.0.0.1:0",
     ):
         from umpc.transport.authority import Authority
 
         self.folder = folder
         self.popen = popen
+        self.address = address
         self.processes: list[Process] = []
         self._environment = environment or {}
         self._authority = Authority.create(folder / "authority")
@@ -140,14 +145,14 @@ class Deployment:
 
     def _start_helper(self, role: str, name: str) -> None:
         self._authority.issue(name, role, self.folder / name)
-        place = ["--hub", self.hub] if self.hub else []
+        place = ["--hub", self.hub] if self.hub else ["--listen", self.address()]
         self._start(name, [role, "start", "--identity", str(self.folder / name), *place])
 
-    def start_hub(self, listen: str = "127.0.0.1:0", grace: int = 30, name: str = "hub") -> Served:
+    def start_hub(self, listen: str = "", grace: int = 30, name: str = "hub") -> Served:
         """Start a hub and wait for it. All processes that are started later dial it."""
         if not (self.folder / name).exists():
             self._authority.issue(name, "hub", self.folder / name)
-        place = ["--identity", str(self.folder / name), "--listen", listen]
+        place = ["--identity", str(self.folder / name), "--listen", listen or self.address()]
         others, self._waiting = self._waiting, []
         self._start(name, ["hub", "start", *place, "--grace", str(grace)])
         self._await_started()
@@ -212,7 +217,7 @@ class Deployment:
             hub_name, _, address = self.hub.removeprefix("hub:").partition("@")
             place = f"hub = {{name = {json.dumps(hub_name)}, address = {json.dumps(address)}}}\n"
         else:
-            place = ""
+            place = f"listen = {json.dumps(self.address())}\n"
         if self.plugins:
             place += f"plugins = {json.dumps(self.plugins)}\n"
         config.write_text(

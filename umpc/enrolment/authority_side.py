@@ -29,6 +29,7 @@ from umpc.enrolment.texts import (
 from umpc.errors import CertificateError, ConfigError
 from umpc.transport.authority import DAYS, Authority
 from umpc.transport.certificates import (
+    NEW_AUTHORITY,
     check_name,
     check_validity,
     clock,
@@ -46,12 +47,14 @@ INVITATION_DAYS = 14
 class Waiting:
     """A request that waits for a person's decision.
 
-    former: the dates of valid certificates that the process has for another key.
+    former: the dates of valid certificates that the process has for another key. revoked: the
+    latest certificate of the process is revoked.
     """
 
     enrolment: Enrolment
     fingerprint: str
     former: tuple[str, ...]
+    revoked: bool
 
 
 class EnrolmentOffice:
@@ -72,16 +75,17 @@ class EnrolmentOffice:
         check_name(name, role)
         if not 1 <= days <= 365:
             raise ConfigError(f"an invitation for {days} days: expected 1 to 365")
-        check_validity(self.authority.cert, "the authority's own ca.pem", self._now())
+        own = self.authority.cert
+        check_validity(own, "the authority's own ca.pem", self._now(), NEW_AUTHORITY)
         until = _text(self._now() + timedelta(days=days))
         code = secrets.token_bytes(CODE_BYTES)
-        der = self.authority.cert.public_bytes(form.Encoding.DER)
+        der = own.public_bytes(form.Encoding.DER)
         invitation = Invitation(name, role, der, code, until, address)
         invitation.check(self._now())
         with self.register.locked():
-            self.register.put(
-                Enrolment(name, role, INVITED, self._time(), code=code.hex(), until=until)
-            )
+            known = self.register.find(name, role)
+            fresh = Enrolment(name, role, INVITED, self._time(), code=code.hex(), until=until)
+            self.register.put(fresh.changed(listed=known.member_address if known else ""))
         return invitation
 
     def receive(self, request: Request, *, needs_code: bool = False) -> Enrolment:
@@ -135,7 +139,8 @@ class EnrolmentOffice:
             and not (revoked and cert.serial_number in revoked)
             and key_digest(p256_key_of(cert)) != own
         ]
-        return Waiting(entry, request.fingerprint, tuple(former))
+        last_is_revoked = self.authority.last_is_revoked(entry.name, entry.role)
+        return Waiting(entry, request.fingerprint, tuple(former), last_is_revoked)
 
     def approve(self, waiting: Waiting, fingerprint: str, *, days: int = DAYS) -> AdmissionText:
         """Sign a request whose fingerprint a person has compared.

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from umpc.enrolment.register import ADMITTED, Register
+from umpc.enrolment.register import Register
 from umpc.errors import CertificateError, ConfigError
 from umpc.transport.certificates import check_name, clock, names_of
 from umpc.transport.files import read_file
@@ -48,9 +48,8 @@ def members_of(folder: Path, now: datetime | None = None) -> list[ConsortiumMemb
         and not (revoked is not None and cert.serial_number in revoked)
     }
     addresses = {
-        (entry.name, entry.role): entry.address
+        (entry.name, entry.role): entry.member_address
         for entry in Register(folder / "enrolments").all()
-        if entry.state == ADMITTED
     }
     ordered = sorted(valid, key=lambda names: (names[1], names[0]))
     return [ConsortiumMember(*names, addresses.get(names, "")) for names in ordered]

@@ -70,13 +70,15 @@ class RequestReceiver:
         proven = known is not None and self._proves(known, request)
         if (request.proof or needs_code) and not proven:
             raise _unproven(name, role)
+        listed = known.member_address if known else ""
         entry = known if proven and known else Enrolment(name, role, ASKED, "")
         entry = entry.changed(
             state=ASKED,
             at=self._time(),
             request=request.encode(),
             proven=proven,
-            address=request.address,
+            address=request.address or listed,
+            listed=listed,
             admission="",
             online=online,
         )

@@ -34,7 +34,8 @@ class Enrolment:
 
     code: of its invitation, hexadecimal; empty without one, and after its certificate was issued.
     until: the invitation's end. request: the text of its request. proven: the request proved the
-    code. address: where others reach the process, as it says itself. admission: the text of the
+    code. address: where others reach the process, as the request says; a request that says nothing
+    keeps the former one. listed: the address of the former admission. admission: the text of the
     answer. at: the last change, in UTC. rival: when a request of another key proved the same code.
     online: the request came over the network, so the site fetches its answer itself.
     """
@@ -51,6 +52,12 @@ class Enrolment:
     admission: str = ""
     rival: str = ""
     online: bool = False
+    listed: str = ""
+
+    @property
+    def member_address(self) -> str:
+        """The address in the list of members: that of the last admission, also while one waits."""
+        return self.address if self.state == ADMITTED else self.listed
 
     def changed(self, **changes: object) -> Enrolment:
         """Return this enrolment with other values."""

@@ -24,7 +24,7 @@ from umpc.transport.hub.batches import MOST_FRAMES, gathered, scattered
 from umpc.transport.identity import Identity
 from umpc.transport.patience import counted_sleep, time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc
-from umpc.transport.status import status_of
+from umpc.transport.status import refusal_of, status_of
 from umpc.transport.tls import peer_of
 
 log = logging.getLogger("umpc.hub")
@@ -93,7 +93,7 @@ class HubServer(rpc.HubServicer):
             seat = await self._seated(peer.role, peer.name, context)
         except UmpcError as error:
             log.warning("%s is not let in: %s", peer, error.message)
-            await context.abort(*status_of(error))
+            await context.abort(*refusal_of(error, peer.name))
         changed = self._changed[seat] = asyncio.Event()
         if seat.replaces is not None:
             self._wake([seat.replaces])
@@ -132,7 +132,7 @@ class HubServer(rpc.HubServicer):
             fault = reader.exception() if reader.done() else None
             if isinstance(fault, UmpcError):
                 log.warning("%s", fault.message)
-                await context.abort(*status_of(fault))
+                await context.abort(*refusal_of(fault, seat.key[1]))
             if watch.done():
                 watch.result()
             return reader.done() and fault is None and reader.result()

@@ -23,7 +23,7 @@ from umpc.inference.hypotheses import (
 from umpc.inference.null_laws import NormalLaw, NullLaw
 from umpc.inference.null_test import NullTest, p_value, told
 from umpc.inference.private_variance import MISSED, EstimatedVariance, upper_second
-from umpc.study.interval import SETS, released_sums
+from umpc.study.interval import MOVED, SETS, released_sums
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.ustat.error_law import ErrorLaw
@@ -257,13 +257,14 @@ class Inference:
         else:
             sums = self._statistic(NOISE).sums  # the sampling has a line of its own
             statistic = ReleasedStatistic(sums, self._points, 1 / self._independent)
+        coarse = report.note.partition(MOVED)[0].removesuffix("; ")
         population = population_std(self.estimator, statistic, report.sets)
         for_population = "by the private variance" if self.has_variance else LARGEST
         return [
             ErrorSource(NOISE, report.noise_std, "added for privacy"),
             ErrorSource("sampling of sets", report.sampling_std, f"{drawn}; {LARGEST}"),
             ErrorSource(
-                "coarse values", None, report.note or "values between two steps count as the nearer"
+                "coarse values", None, coarse or "values between two steps count as the nearer"
             ),
             ErrorSource(POPULATION, population, f"the records are a sample; {for_population}"),
         ]

@@ -9,7 +9,7 @@ Spans go to a collector on this machine, by OTLP over HTTP, and only if an admin
 span holds names of `NAMES`, digits of the study's hash, the class of an error, and times. It holds
 no value of a table, no number of records, and no name of a study, a field or a coordinator.
 
-The packages are those of the extra `umpc[otel]`. Variables of the environment that are called
+The packages are those of the extra `otel`. Variables of the environment that are called
 OTEL_… and proxies change nothing here, so spans leave by no other way.
 """
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from umpc import __version__
-from umpc.errors import ConfigError, UmpcError
+from umpc.errors import ConfigError, UmpcError, installing
 from umpc.monitoring.endpoint import local_address
 from umpc.monitoring.metrics import SUCCESS
 from umpc.transport.identity import Identity
@@ -47,7 +47,8 @@ class Tracing:
             exporter = exporter or _exporter(f"http://{host}:{port}/v1/traces")
         except ImportError:
             raise ConfigError(
-                "--traces needs packages that are not installed; run pip install 'umpc[otel]'"
+                "--traces needs the extra `otel`, which is not installed here: "
+                + installing("otel")
             ) from None
         about = {
             "service.name": f"umpc-{identity.role}",

@@ -83,7 +83,7 @@ class Admission:
         self.cache = RecordCache(config.source, self._parse, most, charged or int, WATCH)
 
     def admit(self, study: Study) -> None:
-        """Check all rules that need no data, and the approval.
+        """Check all rules of the site that need no data, and the approval.
 
         Raises: PolicyRefused, ApprovalPending.
         """
@@ -102,6 +102,14 @@ class Admission:
         self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)
+            if misfit.is_of_most:
+                log.error(
+                    "for the administrator only: study %r: MOST VALUES of field %r DO NOT FIT, and "
+                    "count as another value; compare its unit and its words with the study's: run "
+                    "`umpc node doctor --study study.toml`",
+                    study.name,
+                    misfit.name,
+                )
         if protocol_of(study).numbers_records(study):
             return records.numbered_anew(os.urandom, tell_order)
         if is_told():

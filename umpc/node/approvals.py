@@ -26,6 +26,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from umpc.errors import ApprovalError, ApprovalPending, PolicyRefused
 from umpc.study.document import Study
@@ -239,7 +240,18 @@ def _create(path: Path) -> None:
 
 def _select(db: sqlite3.Connection, where: str = "true", *values: object) -> list[Entry]:
     rows = db.execute(f"SELECT {COLUMNS} FROM studies WHERE {where} ORDER BY seq", values)
-    return [Entry(*row) for row in rows]
+    return [_entry(*row) for row in rows]
+
+
+def _entry(*row: Any) -> Entry:
+    """Return the entry of a stored row. Raises: ApprovalError for a value of another type."""
+    *texts, document = row
+    if not isinstance(document, bytes) or not all(isinstance(text, str) for text in texts):
+        raise ApprovalError(
+            "approvals: texts and a document were expected in each entry, and a value of another "
+            "type came; keep the file beside the ledger for inquiry, and put its backup back"
+        )
+    return Entry(*row)
 
 
 def _line(text: str) -> str:

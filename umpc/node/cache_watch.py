@@ -20,6 +20,10 @@ EACH_SECONDS = 0.002
 """Seconds between two looks for each of thousands of data sets: a look takes some 0.05 ms."""
 
 
+END_SECONDS = 2.0
+"""Seconds that the end of the process waits for a look."""
+
+
 class Watched(Protocol):
     """Something that wants a look at its files."""
 
@@ -69,11 +73,11 @@ class CacheWatch:
         return is_needed
 
     def end(self) -> None:
-        """End the thread, and wait for the reading that it may be in."""
+        """End the thread, and wait a moment for the reading that it may be in: it may hang."""
         self._end.set()
         thread = self._thread
         if thread is not None:
-            thread.join()
+            thread.join(END_SECONDS)
 
     def _run(self) -> None:
         while not self._end.wait(self._pause()) and self.look():

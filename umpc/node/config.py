@@ -8,9 +8,12 @@ stay exact: epsilon 0.1 is one tenth. The section [policy] is read again at ever
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
@@ -23,6 +26,7 @@ from umpc.dp.composition import Composition
 from umpc.errors import ConfigError
 from umpc.node.budget.budget_account import BASIC_COMPOSITION
 from umpc.node.budget.budget_limits import DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
+from umpc.node.budget.ledger_place import note_in_lock, noted_by_holder
 from umpc.node.budget_section import composition_of, delta_of, epsilon_of
 from umpc.node.config_section import KEYS, Section
 from umpc.node.dataset_files import refuse_shared_places, refuse_shared_tables
@@ -97,7 +101,7 @@ Chosen = TypeVar("Chosen", NodeConfig, "SitePlaces")
 
 SECTIONS = {name: f"budget.{name}" for name in KEYS["budget"]}
 SECTIONS |= {
-    "source": "data.path or sql, delimiter, missing, encoding, decimal or thousands",
+    "source": "data.path or sql, delimiter, missing, encoding, decimal, thousands, words, columns",
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
@@ -108,18 +112,22 @@ SECTIONS["place"] = "cores, compute or compute_tls"
 """The place of a setting in the file, if it is not a key of its own name at the top."""
 
 
-def load_node_config(path: Path, dataset: str | None = None) -> NodeConfig:
+def load_node_config(
+    path: Path, dataset: str | None = None, *, reads_table: bool = True
+) -> NodeConfig:
     """Read and check a node's TOML file.
 
-    Args: dataset: the name of one of several data sets.
+    Args: dataset: the name of one of several data sets. reads_table: as of `load_datasets`.
     Raises: ConfigError, which names the file, the key, what was expected and what came.
     """
-    return choose_dataset(load_datasets(path), dataset)
+    return choose_dataset(load_datasets(path, reads_table=reads_table), dataset)
 
 
-def load_datasets(path: Path) -> tuple[NodeConfig, ...]:
+def load_datasets(path: Path, *, reads_table: bool = True) -> tuple[NodeConfig, ...]:
     """Read and check a node's TOML file, with its one data set or all of several.
 
+    Args: reads_table: the tables and their passwords must be there. False is for commands that look
+        at no table: a table that is away, or a disk that hangs, does not keep them from working.
     Raises: ConfigError, as `load_node_config`.
     """
     file = Path(path).resolve()
@@ -128,13 +136,16 @@ def load_datasets(path: Path) -> tuple[NodeConfig, ...]:
     if "datasets" not in top.values:
         data, budget = top.section("data"), top.section("budget")
         policy = top.section("policy", optional=True)
-        return (_of_dataset(top, data, budget, policy, top.ledger(_usual_ledger(top))),)
+        ledger = top.ledger(_usual_ledger(top))
+        return (_of_dataset(top, data, budget, policy, ledger, reads_table=reads_table),)
     found = []
     for data in _tables(top):
         budget, policy = data.section("budget"), data.section("policy", optional=True)
-        found.append(_of_dataset(top, data, budget, policy, _own_ledger(top, data)))
+        ledger = _own_ledger(top, data)
+        found.append(_of_dataset(top, data, budget, policy, ledger, reads_table=reads_table))
     refuse_shared_places(found)
-    refuse_shared_tables(found)
+    if reads_table:
+        refuse_shared_tables(found)
     return tuple(found)
 
 
@@ -181,12 +192,18 @@ def _dataset(data: Section, default: str | None = None) -> str:
 
 
 def _of_dataset(
-    top: Section, data: Section, budget: Section, policy: Section, ledger: Path
+    top: Section,
+    data: Section,
+    budget: Section,
+    policy: Section,
+    ledger: Path,
+    *,
+    reads_table: bool,
 ) -> NodeConfig:
     prepare = top.section("prepare", optional=True)
     notify = top.section("notify", optional=True)
     data.always_clips()
-    source = table_of(data)
+    source = table_of(data, reads_table=reads_table)
     is_single = data.name == "data"
     return NodeConfig(
         file=top.file,
@@ -314,3 +331,49 @@ def _parse(file: Path) -> dict[str, Any]:
 )  # a node reads its file several times in each study; nobody changes the values
 def _values_in(text: str) -> dict[str, Any]:
     return tomllib.loads(text, parse_float=Decimal)
+
+
+def note_start(config: NodeConfig) -> None:
+    """Note beside the ledger which settings the node starts with, for `changed_since_start`."""
+    with suppress(OSError, ValueError):  # it is for advice only
+        note_in_lock(config.ledger, json.dumps(_digests(config.file)))
+
+
+def changed_since_start(config: NodeConfig) -> str:
+    """Return a sentence if keys changed with which the running node does not count; else "".
+
+    The keys of [policy] count at once, and all others from the next start on.
+    """
+    noted = noted_by_holder(config.ledger)
+    if not noted:
+        return ""  # no node runs, or one that notes nothing
+    try:
+        before = json.loads(noted)
+        now = _digests(config.file)
+        keys = sorted(before.keys() | now.keys())
+        changed = [key for key in keys if before.get(key) != now.get(key)]
+    except (OSError, ValueError, AttributeError):
+        return ""
+    if not changed:
+        return ""
+    return (
+        f"{config.file}: {', '.join(changed)} changed since the node started, and it goes on with "
+        "the former values: start it again"
+    )
+
+
+def _digests(file: Path) -> dict[str, str]:
+    """Each key outside [policy] with a digest of its value, which may have a password."""
+    found: dict[str, str] = {}
+
+    def visit(place: str, value: Any) -> None:
+        if isinstance(value, dict | list):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value, 1)
+            for key, inner in pairs:
+                if key != "policy":
+                    visit(f"{place}.{key}" if place else str(key), inner)
+        else:
+            found[place] = hashlib.sha256(repr(value).encode()).hexdigest()
+
+    visit("", tomllib.loads(file.read_text(encoding="utf-8")))
+    return found

@@ -35,7 +35,7 @@ KEYS = {
     "hub": ("name", "address"),
     "data": (
         *("path", "delimiter", "missing", "clip", "name"),
-        *("encoding", "decimal", "thousands"),
+        *("encoding", "decimal", "thousands", "words", "columns"),
         *("sql", "url", "password_file"),
         *OBJECT_KEYS,
         "cache_megabytes",

@@ -23,7 +23,7 @@ from umpc.node.audit import study_rows
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.prepared_costs import prepared_beside
-from umpc.node.config import NodeConfig
+from umpc.node.config import NodeConfig, note_start
 from umpc.study.document import Study
 from umpc.study.former import former_hashes
 
@@ -82,6 +82,7 @@ def open_dataset(config: NodeConfig, ledger: Ledger) -> Dataset:
     """
     hook = ApprovalHook(config.hook, config.name)
     approvals = Approvals(approvals_beside(config.ledger), tell=hook.tell)
+    note_start(config)
     audit = AuditTrail(config.ledger)
     study_rows.add_missing_charges(audit, ledger.history())
     audit.append(study_rows.of_rules("start", config.policy))

@@ -44,8 +44,11 @@ class HasKeys(Protocol):
         ...
 
 
-def objects_of(section: HasKeys) -> ObjectSource:
-    """Return the objects that a section names. Raises: ConfigError."""
+def objects_of(section: HasKeys, *, reads_table: bool = True) -> ObjectSource:
+    """Return the objects that a section names.
+
+    Args: reads_table: the file with the credentials must be there. Raises: ConfigError.
+    """
     url = section.text("url", r"(?s).*", ADDRESS)
     if wrong := wrong_address(url):
         raise section.wrong("url", ADDRESS, wrong)
@@ -57,7 +60,7 @@ def objects_of(section: HasKeys) -> ObjectSource:
         # it might hold a password, so it is not shown
         raise section.wrong("endpoint", ENDPOINT, wrong)
     file = section.file_of_key("credentials_file")
-    if file is not None and (wrong := wrong_credentials_file(file)):
+    if reads_table and file is not None and (wrong := wrong_credentials_file(file)):
         raise section.wrong("credentials_file", "a file that only the node's user reads", wrong)
     most = MEGABYTE * section.count("object_megabytes", DEFAULT_MEGABYTES)
     return ObjectSource(bucket, pattern, endpoint.rstrip("/"), region, file, most)

@@ -35,17 +35,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations
 
-from umpc.errors import KernelError, PolicyRefused
+from umpc.errors import PolicyRefused
 from umpc.node.budget.budget_limits import shown
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
-from umpc.ustat.expression import Expression, Rebuild, interpret
-from umpc.ustat.sampling import BALANCED, UNBALANCED
+from umpc.study.field_rules import columns_of
 from umpc.ustat.statistics import LIBRARY, Statistic
-from umpc.ustat.text import MAX_DEPTH, to_text
 
 KINDS = ("protocol", "noise", "coins", "backend", "preprocessing", "adversary")
 """The facts of how a study runs. `possible_values` lists what each may be."""
@@ -272,48 +269,7 @@ def computes(study: Study, statistic: Statistic) -> bool:
     The fields must differ: the covariance of a field with itself is its variance, which is allowed
     by its own name.
     """
-    # However E is drawn, the noise covers as many sets of a record as E has.
-    sampling = BALANCED if study.sampling in UNBALANCED else study.sampling
-    facts = (statistic.degree, statistic.estimator, statistic.sampling)
-    if (study.degree, study.estimator, sampling) != facts:
-        return False
-    texts = [kernel.text for kernel in study.parsed_kernels]
-    used = _order([kernel.expression for kernel in study.parsed_kernels])
-    return any(_texts(statistic, columns) == texts for columns in _assignments(used, statistic))
-
-
-def _assignments(used: tuple[str, ...], statistic: Statistic) -> Iterable[tuple[str, ...]]:
-    """Return the fields that the statistic's arguments may be, each used once.
-
-    Feature columns are in the order of the kernel's sum. A kernel of more columns than MAX_DEPTH is
-    not the library's, because the library's sums are chains.
-    """
-    arity = len(statistic.arguments)
-    if statistic.is_variadic:
-        return [used] if arity <= len(used) <= MAX_DEPTH else []
-    return permutations(used) if len(used) == arity else []
-
-
-def _texts(statistic: Statistic, columns: tuple[str, ...]) -> list[str] | None:
-    """Return the library's kernels, or None if a parameter of the statistic has no default."""
-    try:
-        return [to_text(expression) for expression in statistic.expressions(columns)]
-    except KernelError:
-        return None
-
-
-def _order(expressions: Iterable[Expression]) -> tuple[str, ...]:
-    """Return the fields' names in the order of their first use, from left to right."""
-    found: dict[str, None] = {}
-
-    class Names(Rebuild):
-        def field(self, record: int, name: str) -> Expression:
-            found.setdefault(name)
-            return super().field(record, name)
-
-    for expression in expressions:
-        interpret(expression, Names())
-    return tuple(found)
+    return columns_of(study, statistic) is not None
 
 
 def _named(names: Iterable[str]) -> str:

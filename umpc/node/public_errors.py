@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from umpc.errors import ApprovalError, AuditError, ConfigError, LedgerError, UmpcError
+from umpc.errors import (
+    ApprovalError,
+    AuditError,
+    ConfigError,
+    FailedCheck,
+    LedgerError,
+    UmpcError,
+)
 
 
 def public_error(error: UmpcError, node: str) -> UmpcError:
@@ -18,6 +25,8 @@ def public_error(error: UmpcError, node: str) -> UmpcError:
             f"{node}: its {type(error).__name__} is for its administrator; see the node's own log",
             culprit=node,
         )
+    if isinstance(error, FailedCheck):
+        return error  # the node that noticed it is not at fault
     if node not in error.message:
         return type(error)(
             f"{node}: {error.message}", culprit=error.culprit or node, step=error.step

@@ -1,6 +1,6 @@
 """A site's table, read into the integers that the study computes with.
 
-DuckDB reads CSV and Parquet, and `small_csv.py` short CSV files. Only the study's columns are read.
+Only the study's columns are read.
 A row that lacks one of them is dropped. Every other row counts, whatever it holds:
 
 | a value | counts as |
@@ -28,7 +28,7 @@ number of a record is in either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,6 @@ from umpc.node.table.batch import Batch
 from umpc.node.table.fingerprint import Cohort, CohortHash, selection_of
 from umpc.node.table.given_up import check_waited_for
 from umpc.node.table.people import PeopleSoFar, Places
-from umpc.node.table.small_csv import is_small, read_small
 from umpc.node.table.source import OwnersTable, TableSite, TableSource
 from umpc.node.table.units import (
     FieldUnits,
@@ -124,8 +123,10 @@ def load_records(
         check_resolution(schema, site)
     gathered = _Gathered(source, fields, where, person)
     column = person.column if person else None
+    from umpc.node.table.reading import read_batches  # DuckDB: not every process reads a table
+
     with ReadingProgress(progress) as reading:
-        for batch in _batches(source, fields, site, column):
+        for batch in read_batches(source, fields, site, column):
             check_waited_for()
             gathered.add(batch)
             reading.tell(gathered.rows)
@@ -136,18 +137,6 @@ def load_records(
             "Put the records into the file, or correct path under [data]",
         )
     return gathered.records()
-
-
-def _batches(
-    source: TableSource, fields: Sequence[FieldSchema], site: TableSite, person: str | None
-) -> Iterator[Batch]:
-    small = read_small(source, fields, site, person) if is_small(source, site) else None
-    if small is not None:
-        yield small
-        return
-    from umpc.node.table.reading import read_batches  # DuckDB, which a light node loads only here
-
-    yield from read_batches(source, fields, site, person)
 
 
 class _Gathered:

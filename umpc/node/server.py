@@ -22,6 +22,7 @@ from umpc import logs
 from umpc.compute.executor import Executor
 from umpc.errors import (
     AuditError,
+    EncodingError,
     LedgerError,
     LocalProtocolError,
     PeerLost,
@@ -132,6 +133,10 @@ class NodeServer(rpc.NodeServicer):
             open_spool=partial(self._open_spool, dataset.config.ledger.parent),
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
+            add_charge=partial(
+                study_rows.add_missing_charge, dataset.audit, dataset.ledger.history
+            ),
+            written_at=dataset.config.source.written_at,
             workers=self.workers,
             channels=self.channels,
         )
@@ -169,7 +174,11 @@ class NodeServer(rpc.NodeServicer):
         coordinator = peer_of(context).name
 
         async def receive() -> m.CoordinatorMessage:
-            message = await read(context)
+            try:
+                message = await read(context)
+            except EncodingError as error:
+                run.unreadable = error
+                raise
             if message is None:
                 raise StudyAborted(f"{coordinator} ended the study", culprit=coordinator)
             return await named_messages.received(message, lambda: read(context), context.write)
@@ -189,6 +198,8 @@ class NodeServer(rpc.NodeServicer):
         run.step = "propose"
         with logs.about(run.place, f"node {self.identity.name}"):
             await self._follow(run, receive, inbox, send)
+        if run.unreadable is not None:
+            raise run.unreadable  # the guard ends the call, and tells the log
 
     async def _follow(
         self,
@@ -228,7 +239,7 @@ class NodeServer(rpc.NodeServicer):
             run.site.parking.drop(run.parked, "was given up by the coordinator")
         if run.aborted and not run.keeps:
             self._give_up(run)
-        if error is not None:
+        if error is not None and (run.unreadable is None or run.proposed is not None):
             self._log_failure(run, error)
         if run.proposed is not None and (run.parked is None or run.aborted):
             self.finished(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from umpc.errors import ConfigError
@@ -17,33 +18,44 @@ from umpc.node.table.sql_source import SqlSource, wrong_password_file, wrong_que
 SQL_ADDRESS = '"postgresql://reader@host/database?sslmode=verify-full"'
 
 
-def table_of(section: Section) -> TableSource:
-    """Return the table: a file, a query in a database, or objects of a store."""
+def table_of(section: Section, *, reads_table: bool = True) -> TableSource:
+    """Return the table: a file, a query in a database, or objects of a store; and its words.
+
+    Args: reads_table: the table's files and passwords must be there. Otherwise no disk is asked.
+    """
+    words = _names(section, "words", 'words of the table and of studies, like {TRUE = "true"}')
+    columns = _names(section, "columns", 'fields and own columns, like {crp = "CRP_mg_l"}')
+    if len(set(columns.values())) < len(columns):
+        raise section.wrong("columns", "another column of the table for each field", columns)
+    return replace(_table_of(section, reads_table), words=words, columns=columns)
+
+
+def _table_of(section: Section, reads_table: bool) -> TableSource:
     if str(section.values.get("url", "")).startswith(S3):
-        return _objects(section)
+        return _objects(section, reads_table=reads_table)
     for key in OBJECT_KEYS:
         if key in section.values:
             raise _apart(section, key, f'goes with a url that begins with "{S3}"')
     if "sql" in section.values or "url" in section.values:
-        return _database(section)
+        return _database(section, reads_table=reads_table)
     if "password_file" in section.values:
         raise _apart(section, "password_file", "goes with sql and url")
     path = section.path("path", "the path of a file, or a pattern of many")
-    is_pattern = not path.is_file() and any(each in str(path) for each in WILDCARDS)
+    is_pattern = any(each in str(path) for each in WILDCARDS) and not path.is_file()
     source = TableSource(
-        path if is_pattern else section.existing("path"),
+        section.existing("path") if reads_table and not is_pattern else path,
         _delimiter(section),
         _missing(section),
         _encoding(section),
         _numbers(section),
         is_pattern=is_pattern,
     )
-    if not source.files():
+    if reads_table and not source.files():
         raise section.wrong("path", "an existing file, or a pattern of some", str(path))
     return source
 
 
-def _database(section: Section) -> TableSource:
+def _database(section: Section, *, reads_table: bool) -> TableSource:
     for key in ("path", "delimiter", "encoding", "cache_megabytes"):
         if key in section.values:
             raise _apart(section, key, "belongs to a file, and sql to a database")
@@ -60,17 +72,17 @@ def _database(section: Section) -> TableSource:
     password = None
     if "password_file" in section.values:
         password = section.path("password_file", "the path of a file")
-        if wrong := wrong_password_file(password):
+        if reads_table and (wrong := wrong_password_file(password)):
             raise section.wrong("password_file", "a file that only the node's user reads", wrong)
     sql = SqlSource(url, query, password, section.file.parent)
     return TableSource(section.file, None, _missing(section), numbers=_numbers(section), sql=sql)
 
 
-def _objects(section: Section) -> TableSource:
+def _objects(section: Section, *, reads_table: bool) -> TableSource:
     for key in ("path", "sql", "password_file", "cache_megabytes"):
         if key in section.values:
             raise _apart(section, key, f'does not go with a url that begins with "{S3}"')
-    objects = objects_of(section)
+    objects = objects_of(section, reads_table=reads_table)
     return TableSource(
         Path(objects.bucket, objects.pattern),
         _delimiter(section),
@@ -103,10 +115,20 @@ def _delimiter(section: Section) -> str | None:
 def _missing(section: Section) -> tuple[str, ...]:
     """Return the words that stand for a missing value."""
     expected = 'a list of texts, like ["", "NA"]'
-    words = section.typed("missing", list, expected, list(TableSource.missing))
+    if "missing" not in section.values:
+        return TableSource.missing
+    words = section.typed("missing", list, expected, None)
     if not all(isinstance(word, str) for word in words):
         raise section.wrong("missing", expected, words)
     return tuple(words)
+
+
+def _names(section: Section, key: str, expected: str) -> dict[str, str]:
+    """Return a table of texts, empty where the key is missing."""
+    found = section.typed(key, dict, f"{expected}, all of them texts", {})
+    if not all(isinstance(value, str) for value in found.values()):
+        raise section.wrong(key, f"{expected}, all of them texts", found)
+    return dict(found)
 
 
 def _encoding(section: Section) -> str:

@@ -42,10 +42,11 @@ def _listed(values: Sequence[str]) -> str:
     )
 
 
-def configured(name: str, *, table: str, epsilon: str, listen: str) -> str:
+def configured(name: str, *, table: str, epsilon: str, listen: str, is_open: bool = False) -> str:
     """Return the example with a site's own values in the keys that have no default.
 
-    Args: table: a path, relative to the file's folder or absolute. epsilon: exact text.
+    Args: table: a path, relative to the file's folder or absolute. epsilon: exact text. is_open: no
+        person is asked before a study, for trials.
     """
     changed = template(name)
     values = {
@@ -53,6 +54,8 @@ def configured(name: str, *, table: str, epsilon: str, listen: str) -> str:
         "epsilon = 5 ": f"epsilon = {_number(epsilon)} ",
         'listen = "0.0.0.0:7100"': f"listen = {_quoted(listen)}",
     }
+    if is_open:
+        values[APPROVAL] = f"# {APPROVAL}"
     for example, own in values.items():
         changed = changed.replace(example, own, 1)
     return changed
@@ -69,6 +72,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+APPROVAL = "approval = true  "
 TEMPLATE = """\
 # The configuration of one umpc node. Paths are relative to this file's folder.
 
@@ -81,7 +85,7 @@ identity = "site"                  # the folder of `umpc ca request`: ca.pem, ce
 #                                  # default: none
 # cores = 2                        # the most cores of this machine that compute; default: all
 # compute = "dask://scheduler:8786"  # this site's own Dask cluster computes in place of this
-#                                  # machine (docs/cluster.md); it needs the extra umpc[cluster]
+#                                  # machine (docs/cluster.md); it needs the extra cluster
 # compute_tls = "cluster"          # the folder with the cluster's ca.pem, cert.pem and key.pem
 # ledger = "@name@-ledger.sqlite"  # what was spent; keep it as long as the data, and back it up
 
@@ -91,14 +95,16 @@ path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; t
 #                                  # many files (docs/operations.md)
 #                                  # or a query in a database in place of path: the keys sql, url
 #                                  # and password_file (docs/sql.md); except for a DuckDB file,
-#                                  # it needs the extra umpc[sql]
+#                                  # it needs the extra sql
 #                                  # or objects of a store with the S3 API: the keys url, endpoint,
 #                                  # region, credentials_file and object_megabytes in place of path
-#                                  # (docs/s3.md); it needs the extra umpc[s3]
+#                                  # (docs/s3.md); it needs the extra s3
 # delimiter = ";"                  # default: the one of , ; tab | that splits the first line most
 # missing = ["", "NA"]             # a row with one of these in a field of the study is left out;
-#                                  # default: "", "nan" and "NaN". Other values that do not fit
-#                                  # count as a bound, and this node's log says how many
+#                                  # default: "", "nan", "NaN" and "NA". Other values that do not
+#                                  # fit count as a bound, and this node's log says how many
+# words = {WAHR = "true", "<5" = "2.5"}     # what words of the table are in studies
+# columns = {crp = "CRP_mg_l"}     # fields of studies, and the table's own names of them
 # encoding = "latin-1"             # of a CSV file; default: "utf-8"
 # decimal = ","                    # the decimal mark of its numbers; default: "."
 # thousands = "."                  # their thousands separator; default: none, so that 1.234,5 is
@@ -170,5 +176,6 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # shufflers = ["shuffler-1"]       # the same for shufflers; all of a study must be listed
 # trusted_curator = true           # a protocol may show raw records to the coordinator;
 #                                  # default: never
-# approval = true                  # a person must accept each study: `umpc approve --help`
+approval = true                    # a person must accept each study: `umpc approve --help`;
+#                                  # without this line no person is asked
 """

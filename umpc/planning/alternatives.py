@@ -76,13 +76,15 @@ class Impossible:
 class Targets:
     """The most that a user accepts; None accepts anything.
 
-    error: root mean squared. trust: one of GRADES.
+    error: root mean squared. trust: one of GRADES. constant: the error of the best answer without
+    any record, which a setting has to beat.
     """
 
     error: float | None = None
     megabytes: float | None = None
     seconds: float | None = None
     trust: str = "helpers"
+    constant: float | None = None
 
     def met_by(self, alternative: Alternative) -> bool:
         """Whether the alternative is within all limits."""
@@ -94,13 +96,20 @@ class Targets:
         )
         return all(most is None or found <= most for most, found in limits)
 
+    def beats_constant(self, alternative: Alternative) -> bool:
+        """Whether the alternative tells more than the best answer without any record."""
+        return self.constant is None or sqrt(alternative.error.mse) < self.constant
+
 
 def recommended(alternatives: Sequence[Alternative], targets: Targets) -> Alternative | None:
     """The best alternative that meets the targets.
 
-    It has the least error; or the fewest bytes, if there is a target for the error.
+    It has the least error; or the fewest bytes, if there is a target for the error. None where none
+    meets them and has a smaller error than the best constant.
     """
-    meeting = [each for each in alternatives if targets.met_by(each)]
+    meeting = [
+        each for each in alternatives if targets.met_by(each) and targets.beats_constant(each)
+    ]
     if targets.error is not None:
         return min(meeting, key=lambda each: (each.megabytes, each.error.mse), default=None)
     return min(meeting, key=lambda each: (each.error.mse, each.megabytes), default=None)
@@ -169,11 +178,11 @@ def turned(file: StudyFile, protocol: StudyProtocol, variant: Variant) -> Study:
     """
     own = protocol is file.protocol
     if own and not variant.entries:
-        return file.study("coordinator")
+        return file.new_study("coordinator")
     settings = {**protocol.carried(file.settings, own=own), **variant.entries}
     if settings.get("preprocessing") == "none":
         settings.pop("dealer", None)
-    return file.sampled_by(protocol).turned_to(protocol, settings).study("coordinator")
+    return file.sampled_by(protocol).turned_to(protocol, settings).new_study("coordinator")
 
 
 def _predicted(
@@ -185,6 +194,7 @@ def _predicted(
 ) -> Alternative:
     study = attempt.study
     protocol = protocol_of(study)
+    protocol.check_new_run(study)
     cost = protocol.cost(attempt)
     trust = protocol.trust(study)
     return Alternative(

@@ -46,7 +46,7 @@ def reference_table_of(
         if study.two_sample:
             is_second = np.arange(records) >= attempt.sizes.first_class
             columns[study.label] = is_second.astype(np.int64)
-        return ReferenceTable.of(study, columns, attempt.counts)
+        return ReferenceTable.of(study, columns, attempt.counts, is_made_up=True)
     # It loads libraries that read files, which most plans do without.
     from umpc.node.records import TableSource, load_records, require_numbers
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import sqrt
+from math import inf, isfinite, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,9 @@ from umpc.errors import StudyError
 from umpc.study.document import Study
 from umpc.study.sizes import ClassCounts, Sizes
 from umpc.ustat.clear import Columns
-from umpc.ustat.estimators import estimate
+from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE, estimate, log_of
+from umpc.ustat.intervals import possible_means
+from umpc.ustat.joint_values import joint_values
 from umpc.ustat.moments import LargerMoments, Moments, Spread
 from umpc.ustat.sampling import UNBALANCED, pairings_of
 
@@ -66,24 +68,40 @@ class PredictedError:
 
 
 @dataclass(frozen=True)
+class ConstantAnswer:
+    """An answer that needs no record. error: its distance from the table's statistic."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
 class ReferenceTable:
     """A table like the sites' own, with as many records.
 
     columns: field → (records,) int64 in steps of the resolution, the first class first. first: the
-    number of records of the first class.
+    number of records of the first class. is_made_up: whether no record of it is real.
     """
 
     study: Study
     columns: Columns
     first: int
+    is_made_up: bool = False
 
     @classmethod
-    def of(cls, study: Study, columns: Columns, counts: Sequence[ClassCounts]) -> ReferenceTable:
+    def of(
+        cls,
+        study: Study,
+        columns: Columns,
+        counts: Sequence[ClassCounts],
+        *,
+        is_made_up: bool = False,
+    ) -> ReferenceTable:
         """A table with as many records as the sites have together.
 
         Records of `columns` are repeated, or left out, evenly and at random.
 
-        Args: counts: each node's records of the two classes.
+        Args: counts: each node's records of the two classes. is_made_up: no record is real.
 
         Raises: StudyError where the table has no record, or none of a class.
         """
@@ -104,7 +122,8 @@ class ReferenceTable:
         rows = np.concatenate(
             [_spread_over(there, count) for there, count in zip(classes, wanted, strict=True)]
         )
-        return cls(study, {name: column[rows] for name, column in columns.items()}, wanted[0])
+        taken = {name: column[rows] for name, column in columns.items()}
+        return cls(study, taken, wanted[0], is_made_up)
 
     def turned_to(self, study: Study) -> ReferenceTable:
         """The table for a study of another protocol. It keeps all results of equal kernels."""
@@ -274,6 +293,34 @@ class ReferenceTable:
         zeros = [0.0] * len(means)
         sets = Sizes(self.study, self.records, self.first).sets
         return estimate(self.study.estimator, list(means), zeros, zeros, sets).value
+
+    @cached_property
+    def constant(self) -> ConstantAnswer | None:
+        """The better one of two answers without any record: 0, and the middle of the range.
+
+        The middle has the least error over all tables, and 0 is the value of most statistics where
+        nothing is to be found. A setting whose error is not smaller is of no use. None where the
+        table is made up, so that its statistic says nothing, and where it has none.
+        """
+        value = None if self.is_made_up else self.statistic
+        if value is None:
+            return None
+        low, high = self._range
+        known = (0.0, (low + high) / 2)
+        answers = [each for each in known if isfinite(each) and low <= each <= high]
+        best = min(answers, key=lambda each: abs(each - value), default=None)
+        return None if best is None else ConstantAnswer(best, abs(best - value))
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        """The range of the statistic over all tables; infinite where none is known."""
+        name, kernels = self.study.estimator, self.study.parsed_kernels
+        taken = kernels[:1] if name == WITH_VARIANCE else kernels
+        low, high = possible_means(name, joint_values(taken))
+        if name in ENTROPIES:
+            return 0.0 - log_of(high, ENTROPIES[name]), inf
+        sets = Sizes(self.study, self.records, self.first).sets if name == "total" else 1
+        return low * sets, high * sets
 
     @cached_property
     def slopes(self) -> Floats:

@@ -55,7 +55,7 @@ They were measured on one machine. `python -m bench network` compares them with 
 LINK_SECONDS = 0.03
 """Seconds of both ends of a link to set up 128 transfers over curve points.
 
-They were measured on one machine, too. `make bench` prints them."""
+They were measured on one machine, too. `python -m bench oblivious` prints them."""
 PROCESS_BYTES = 150 << 20
 """The memory of a process with its libraries and no study."""
 MATERIAL_BYTES, WINDOWS_BYTES = 160 << 20, 32 << 20
@@ -157,13 +157,13 @@ def _makes_channels(study: Study) -> bool:
 def rounds_before(attempt: SharedAttempt, *, kept: bool = False) -> int:
     """The number of rounds in which transfers are set up and noise is drawn under shares.
 
-    Args: kept: channels of transfers are there, with coins that were tossed ahead, if any are.
+    Args: kept: channels of transfers are there.
     """
     nodes = range(len(attempt.members))
     rounds = 3 * (not kept and any(attempt.transfer_peers(node) for node in nodes))
     if attempt.noise_chunks:
         rounds = attempt.noise_plan.rounds
-    if attempt.toss_plan and not (kept and attempt.toss_plan.is_tossed_ahead):
+    if attempt.toss_plan:
         rounds += attempt.toss_plan.rounds
     return rounds
 

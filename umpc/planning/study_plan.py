@@ -20,6 +20,8 @@ from umpc.study.document import Study
 from umpc.study.grades import HONEST
 
 ERRORS = ("noise_std", "sampling_std", "bins_bias", "mse")
+OF_CONSTANT = "mse_of_constant"
+"""The mean squared error of the best answer without records; None without a table."""
 Values = dict[str, float | None]
 Machines = dict[tuple[str, str, str], Machine]
 Tell = Callable[[str], None]
@@ -74,7 +76,7 @@ def plan_study(
         tell: is told what could not be predicted, and of values that do not fit.
     Raises: StudyError, DataError.
     """
-    attempt = attempt_over(entries.study("coordinator"), records)
+    attempt = attempt_over(entries.new_study("coordinator"), records)
     table = reference_table_of(attempt, like, delimiter, missing, tell)
     machines: Machines = {}
     values = _own(attempt, table, network, machines, tell)
@@ -97,6 +99,7 @@ def _own(
     seconds = seconds_of(attempt, cost, like, network, machines)
     errors: Values = dict.fromkeys(ERRORS)
     try:
+        protocol.check_new_run(attempt.study)
         error = protocol.error(attempt, like)
         errors = {
             "noise_std": error.noise,
@@ -110,6 +113,7 @@ def _own(
         "edges": attempt.sizes.edges,
         "sets": attempt.sizes.sets,
         **errors,
+        OF_CONSTANT: like.constant.error**2 if like.constant else None,
         "rounds": cost.rounds,
         "bytes_online": cost.bytes_online,
         "bytes_offline": cost.bytes_offline,
@@ -139,7 +143,7 @@ def _beside(
     protocol, settings = other
     label = f"by {protocol.name}"
     try:
-        study = entries.turned_to(protocol, settings).study("coordinator")
+        study = entries.turned_to(protocol, settings).new_study("coordinator")
         attempt = attempt_over(study, records)
         return label, _own(attempt, like.turned_to(study), network, machines, tell)
     except UmpcError as reason:

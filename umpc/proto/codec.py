@@ -170,6 +170,7 @@ def _encode_accepted(message: m.Accepted) -> pb.Accepted:
     if message.waiting is not None:
         accepted.waiting.opened.CopyFrom(_encode_opened(message.waiting.opened))
         accepted.waiting.prepared.CopyFrom(_encode_prepared(message.waiting.prepared))
+        accepted.waiting.seconds = message.waiting.seconds
     return accepted
 
 
@@ -214,7 +215,8 @@ def _decode_accepted(body: pb.Accepted) -> m.Accepted:
     waiting = None
     if body.HasField("waiting"):
         opened, prepared = body.waiting.opened, body.waiting.prepared
-        waiting = m.WaitingAttempt(_decode_opened(opened), _decode_prepared(prepared))
+        seconds = body.waiting.seconds
+        waiting = m.WaitingAttempt(_decode_opened(opened), _decode_prepared(prepared), seconds)
     study_hash = sized(body.study_hash, 32, "study hash")
     return m.Accepted(study_hash, decode_member(body.member), waiting)
 

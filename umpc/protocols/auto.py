@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from umpc.crypto.ring import Ring
+from umpc.crypto.ring import RINGS, Ring
 from umpc.errors import UmpcError
 from umpc.mpc.transfers.ot_inner_products import correction_bytes
 from umpc.protocols.base.protocol import StudyProtocol
-from umpc.protocols.grid.binding import grid_of, ring_of
+from umpc.protocols.grid.binding import grid_of, least_cells_of, ring_of
 from umpc.protocols.grid.cost import work_seconds
 from umpc.protocols.grid.cross_terms import (
     BITS_A_BYTE_ROW,
@@ -91,7 +91,7 @@ def choose(entries: Mapping[str, Any], study_of: StudyOf, records: int | None) -
     """
     pairs, grid = _ways()
     rest = {key: value for key, value in entries.items() if key != "backend"}
-    by_pairs = _of_pairs(rest)
+    by_pairs = rest
     by_grid = {**rest, "backend": BACKEND, "edges": EDGES}
     if any(key not in keys_of(pairs.settings) for key in rest):
         return ChosenWay(grid, by_grid, "the grid, which alone has bins and levels")
@@ -100,6 +100,8 @@ def choose(entries: Mapping[str, Any], study_of: StudyOf, records: int | None) -
             pairs, by_pairs, "pairs, because the grid lacks some of the file's settings"
         )
     count = USUAL_RECORDS if records is None else records
+    if cheaper := _pairs_need_less(study_of, by_pairs, count):
+        return ChosenWay(pairs, by_pairs, cheaper)
     try:
         of_grid = grid_needs(study_of(grid, by_grid), count)
     except UmpcError as error:
@@ -115,6 +117,30 @@ def choose(entries: Mapping[str, Any], study_of: StudyOf, records: int | None) -
     if is_cheaper:
         return ChosenWay(grid, by_grid, f"the grid: {compared}")
     return ChosenWay(pairs, by_pairs, f"pairs: {compared}")
+
+
+def _pairs_need_less(study_of: StudyOf, by_pairs: Mapping[str, Any], records: int) -> str:
+    """The reason for pairs where a table alone needs more bytes than they do; else empty.
+
+    The operators of a wide table take seconds, so that three records would wait for them.
+    """
+    if by_pairs.get("preprocessing") == "none":
+        return ""
+    try:
+        study = study_of(_ways()[0], by_pairs)
+        of_pairs = pairs_needs(study, records)
+        tables = table_bytes(least_cells_of(study), len(study.nodes), RINGS[0])
+    except UmpcError:
+        return ""
+    if tables <= of_pairs.bytes:
+        return ""
+    least = f"at least {_short(tables / 1e6)} MB"
+    return f"pairs: over {records:,} records the grid needs {least}, and pairs {of_pairs}"
+
+
+def table_bytes(cells: int, nodes: int, ring: Ring) -> int:
+    """The bytes of all tables with a dealer: each node's, to the coordinator and back."""
+    return 2 * nodes * cells * ring.bytes
 
 
 def _short(number: float) -> str:
@@ -137,19 +163,12 @@ def other_way(
     other = grid if protocol is pairs else pairs
     known = keys_of(other.settings).keys() - {"backend", "edges"}
     rest = {key: value for key, value in entries.items() if key in known}
-    return (other, {**rest, "backend": BACKEND} if other is grid else _of_pairs(rest))
+    return (other, {**rest, "backend": BACKEND} if other is grid else rest)
 
 
 def _ways() -> tuple[StudyProtocol, StudyProtocol]:
     """The usual protocol, and the one that a file chooses by backend = "grid"."""
     return find_protocol(USUAL), chosen_protocol(USUAL, {"backend": BACKEND})
-
-
-def _of_pairs(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of pairs: without a dealer they are garbled."""
-    if entries.get("preprocessing") == "none":
-        return {**entries, "backend": "garbled"}
-    return dict(entries)
 
 
 def _sizes(study: Study, records: int) -> Sizes:
@@ -175,7 +194,7 @@ def grid_needs(study: Study, records: int) -> Needs:
     ring = ring_of(_sizes(study, records))
     if study.preprocessing == "none":
         return _cross_terms_need(study, ring, records)
-    tables = 2 * len(study.nodes) * grid.cells * ring.bytes
+    tables = table_bytes(grid.cells, len(study.nodes), ring)
     dealt = grid.cells * ring.bytes * len(study.kernels) * (study.degree >= VECTORS_FROM)
     work = TWICE * work_seconds(grid)
     return Needs(tables + dealt, (tables + dealt) / LINE + work)

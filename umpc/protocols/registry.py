@@ -20,6 +20,7 @@ from umpc.protocols.loading import ProtocolPlace, Protocols
 from umpc.study.attempt import Attempt
 from umpc.study.decoding import decode_document
 from umpc.study.document import Study
+from umpc.study.field_rules import check_fields
 from umpc.study.grades import ADVERSARIES
 from umpc.study.rules import (
     check_common,
@@ -31,6 +32,7 @@ from umpc.study.rules import (
 from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes
 from umpc.study.survivors import check_missing, fewest_survivors
+from umpc.ustat.schema import check_words
 
 PROTOCOLS = Protocols(
     {
@@ -115,14 +117,31 @@ def _check_rules(study: Study) -> None:
         raise StudyError("a step of a training needs all its nodes; leave may_miss out")
 
 
+def check_new_run(study: Study) -> None:
+    """The rules for a study that no node has released or holds.
+
+    A study that was released is repeated whatever these rules say. A rule that refuses studies
+    which ran before therefore belongs here or into `StudyProtocol.check_new_run`, and not into
+    `checked`. Nodes ask it before they admit a study, and coordinators when all nodes have answered
+    (`StudyFile.check_new_run`).
+
+    Raises: StudyError and its kinds.
+    """
+    for field in study.fields:
+        check_words(field.name, field.categories)
+    check_fields(study)
+    protocol_of(study).check_new_run(study)
+
+
 @lru_cache(maxsize=2)
-def decode_study(data: bytes) -> Study:
+def decode_study(data: bytes, *, stored: bool = False) -> Study:
     """A study from its canonical bytes, checked.
 
+    Args: stored: as of `decode_document`.
     Raises: EncodingError where the bytes are not a study, or not canonical; else as `checked`.
     """
     kinds = [protocol.settings for protocol in PROTOCOLS.values()]
-    return checked(decode_document(data, kinds))
+    return checked(decode_document(data, kinds, stored=stored))
 
 
 def possible_values(key: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ import msgspec
 from umpc.errors import ConfigError
 from umpc.inference.null_test import NullTest
 from umpc.inference.report_inference import ErrorSource, ReportInterval
-from umpc.reporting.words import errors_of, intervals_of, usual_test_of
+from umpc.reporting.words import errors_of, intervals_of, promise_of, usual_test_of
 from umpc.study.report import PartReport, Report
 from umpc.text_file import read_text
 
@@ -53,11 +53,13 @@ class _ReportDocument(Report):
     schema: the version of this document.
     inference: intervals, a test and the sources of error; empty for a report of several values.
     inference_of_parts: the same of each of several values, in the order of parts.
+    promise: what the protocol promises to records or people and to sites, and what is disclosed.
     exact, exact_over_edges, quantised: only of a demo, which knows all records: the values without
         noise on all sets, on the sampled sets, and on the records' bins.
     """
 
     schema: str
+    promise: str
     inference: InferenceDocument
     exact: float | None = None
     exact_over_edges: float | None = None
@@ -68,7 +70,8 @@ class _ReportDocument(Report):
 def document(report: Report, extra: Extra | None = None) -> dict[str, Any]:
     """The report as plain values: those of `Report.to_dict`, with `schema` and `inference`."""
     inference = inference_document(inference_of(report))
-    values = {"schema": VERSION, **report.to_dict(), **(extra or {}), "inference": inference}
+    told = {"schema": VERSION, "promise": str(promise_of(report)), "inference": inference}
+    values = {**report.to_dict(), **(extra or {}), **told}
     values["inference_of_parts"] = [
         inference_document(inference_of(report.of_part(place)))
         for place in range(len(report.parts))

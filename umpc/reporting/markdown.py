@@ -14,10 +14,13 @@ from umpc.reporting.words import (
     describe_records,
     describe_share,
     describe_test,
+    describe_times,
     evaluated,
+    headline,
     intervals_of,
     names_of_parts,
     promises,
+    rounded,
     usual_test_of,
 )
 from umpc.study.report import Report
@@ -55,7 +58,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from (f"    {entry.kernel}" for entry in report.sums[:MOST_SUMS])
     yield ""
     yield from _table(("", ""), _facts(report))
-    if not report.replayed:
+    if report.rounds and not report.replayed:
         yield "## What it cost"
         yield ""
         yield from _table(("", "measured", "predicted"), _costs(report))
@@ -76,10 +79,17 @@ def _estimate(report: Report) -> Iterator[str]:
         yield f"**No value.** {_plain(report.note)}"
         yield ""
         return
-    yield f"**{report.estimate:.6g}**"
+    yield f"**{rounded(report.estimate, report.noise_std)}**"
+    yield ""
+    yield _plain(headline(report))
     yield ""
     rows = [
-        (KIND_WORDS[each.kind], f"{each.low:.5g}", f"{each.high:.5g}", each.covers)
+        (
+            KIND_WORDS[each.kind],
+            rounded(each.low, report.noise_std),
+            rounded(each.high, report.noise_std),
+            each.covers,
+        )
         for each in intervals_of(report)
     ]
     yield from _table(("95 % interval", "low", "high", "for"), rows)
@@ -96,8 +106,8 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     yield "records", f"{report.records:,} at {report.nodes} sites"
     yield "sets", f"{report.edges:,} of {report.sets:,}"
     yield "protocol", f"{report.protocol}, {evaluated(report)}"
-    if told := describe_records(report):
-        yield "condition", told
+    yield "records counted", describe_records(report)
+    yield from describe_times(report)
     yield "study hash", report.study_hash
     for name, values in describe_fields(report):
         yield f"field {name}", values

@@ -22,11 +22,15 @@ from umpc.reporting.words import (
     describe_records,
     describe_share,
     describe_test,
+    describe_times,
+    described_ends,
     errors_of,
     evaluated,
+    headline,
     intervals_of,
     names_of_parts,
     promises,
+    rounded,
     usual_test_of,
 )
 from umpc.study.grades import HONEST
@@ -38,15 +42,15 @@ WIDTH, ROW, MARGIN = 720, 22, 170
 LONGEST_NAME = 16
 """Characters of a node's name in the timeline."""
 COLORS = {
-    "connect": "#b8c4d0",
-    "propose": "#8fa8c2",
-    "agree": "#6c8fb3",
-    "prepare": "#d9a441",
-    "evaluate": "#3b7a57",
-    "release": "#a23b3b",
-    "ask": "#6b4c8a",
+    "connect": "#7b8794",
+    "propose": "#5c86b0",
+    "agree": "#4676b8",
+    "prepare": "#b57d14",
+    "evaluate": "#3f8a61",
+    "release": "#c25050",
+    "ask": "#8a68ad",
 }
-"""Step → its color in the timeline."""
+"""Step → its color in the timeline, which has a contrast of 3 with light and with dark paper."""
 
 
 def save_page(report: Report, path: Path) -> None:
@@ -70,6 +74,7 @@ def body_of(report: Report) -> list[str]:
     """The page's content, which a notebook shows as well."""
     title = f"{report.statistic} of study {report.study}"
     replayed = " · replayed from stored shares" if report.replayed else ""
+    times = "".join(f"{label} {text} · " for label, text in describe_times(report))
     computed = [
         *(f"<p><code>{escape(entry.kernel)}</code></p>" for entry in report.sums[:MOST_SUMS]),
         _table(_sets(report)),
@@ -77,7 +82,7 @@ def body_of(report: Report) -> list[str]:
     took_part = _table([(name, f"{count:,} records") for name, count in _participants(report)])
     body = [
         f"<h1>{escape(title)}</h1>",
-        f'<p class="quiet">study {report.study_hash}{replayed}</p>',
+        f'<p class="quiet">{escape(times)}study {report.study_hash}{replayed}</p>',
         *_estimate(report),
         "<h2>What was promised to whom</h2>",
         *(f"<p>{escape(sentence)}</p>" for sentence in promises(report)),
@@ -86,7 +91,7 @@ def body_of(report: Report) -> list[str]:
         *_folded("What was computed", computed),
         *_folded("Who took part", [took_part]),
     ]
-    if not report.replayed:
+    if report.rounds and not report.replayed:
         body += _folded("What it cost", [_costs(report), *_timeline(report.timeline)])
     return body
 
@@ -127,12 +132,13 @@ def _estimate(report: Report) -> list[str]:
         return ['<p class="value">no value</p>', f"<p>{escape(report.note)}</p>"]
     intervals = intervals_of(report)
     rows = [
-        (f"95 %, {KIND_WORDS[each.kind]}", f"{each.low:.5g} … {each.high:.5g}, for {each.covers}")
+        (f"95 %, {KIND_WORDS[each.kind]}", f"{described_ends(report, each)}, for {each.covers}")
         for each in intervals
     ]
     test = usual_test_of(report)
     return [
-        f'<p class="value">{report.estimate:.6g}</p>',
+        f'<p class="value">{rounded(report.estimate, report.noise_std)}</p>',
+        f"<p>{escape(headline(report))}</p>",
         picture_of(report, intervals).svg,
         *([f"<p>{escape(describe_test(test))}.</p>"] if test else []),
         *([f"<p>{escape(report.note)}</p>"] if report.note else []),
@@ -165,7 +171,7 @@ def _privacy(report: Report) -> list[tuple[str, str]]:
             "epsilon, delta",
             f"{report.epsilon:g}, {report.delta:.3g}, against replacing {report.protected}",
         ),
-        (f"adversary: {report.adversary}", f"{report.promise}{cost}"),
+        ("adversary", f"{report.adversary}{cost}"),
         (f"of {report.nodes} nodes", protocol.describe_collusion(report.max_colluding)),
         ("most sets of a record", f"{report.max_degree:,}"),
         *([("coins of the noise", f"{report.coins}, {coins}")] if coins else []),
@@ -182,10 +188,10 @@ def _sets(report: Report) -> list[tuple[str, str]]:
         ("joint seed", report.joint_seed or "a replay does not know it"),
     ]
     for number, entry in enumerate(report.sums[:MOST_SUMS], 1):
-        shown = f"{entry.mean:.6g} ± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
+        mean = rounded(entry.mean, entry.noise_std)
+        shown = f"{mean} ± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
         rows.append((f"mean of sum {number}" if len(report.sums) > 1 else "released mean", shown))
-    if told := describe_records(report):
-        rows.append(("records", told))
+    rows.append(("records", describe_records(report)))
     return rows + [(f"field {name}", values) for name, values in describe_fields(report)]
 
 

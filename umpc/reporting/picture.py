@@ -20,11 +20,11 @@ WIDTH, LEFT, RIGHT, ROW, TOP = 720, 240, 30, 34, 14
 TICKS = 5
 Place = Callable[[float], float]
 STYLE = """
-.umpc-picture { --ink: #1d2733; --quiet: #5b6b7b; --line: #d5dde4; --bar: #3b6ea5; --dot: #a23b3b }
+.umpc-picture { --ink: #1d2733; --quiet: #5b6b7b; --line: #d5dde4; --bar: #5b8fc9; --dot: #5c1010 }
 @media (prefers-color-scheme: dark) { .umpc-picture {
-  --ink: #e6ebf0; --quiet: #9fb0c0; --line: #3a4652; --bar: #7fb0e0; --dot: #ff8a80 } }
+  --ink: #e6ebf0; --quiet: #9fb0c0; --line: #3a4652; --bar: #3f78b5; --dot: #ffd0cb } }
 @media print { .umpc-picture {
-  --ink: #000; --quiet: #444; --line: #bbb; --bar: #3b6ea5; --dot: #a23b3b } }
+  --ink: #000; --quiet: #444; --line: #bbb; --bar: #5b8fc9; --dot: #5c1010 } }
 .umpc-picture text { font: 13px system-ui, sans-serif; fill: var(--ink) }
 .umpc-picture .quiet { fill: var(--quiet); font-size: 11.5px }
 @media (max-width: 600px) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from math import floor, isfinite, log10
 
 from umpc.errors import UmpcError
 from umpc.inference.null_test import NullTest
@@ -17,8 +18,9 @@ from umpc.inference.report_inference import (
     Inference,
     ReportInterval,
 )
+from umpc.protocols.base.promise import Promise, PromiseTerms
 from umpc.protocols.registry import find_protocol
-from umpc.study.parts import FieldText
+from umpc.study.parts import FieldText, describe_complete
 from umpc.study.report import Report
 
 MOST_SUMS = 16
@@ -34,16 +36,69 @@ KIND_WORDS = {
 """Kind of interval → its name in pictures and tables."""
 
 
+def rounded(value: float, noise_std: float | None) -> str:
+    """A value with the digits that its noise leaves: to the second digit of the noise's deviation.
+
+    Args: noise_std: its standard deviation; six digits without any, and never more.
+    """
+    most = f"{value:.6g}"
+    if not noise_std or not isfinite(noise_std) or not isfinite(value):
+        return most
+    places = 1 - floor(log10(noise_std))
+    if value:
+        places = min(places, 5 - floor(log10(abs(value))))
+    found = round(value, places) + 0.0  # no negative zero
+    if found and not 1e-5 <= abs(found) < 1e15:
+        return f"{found:.6g}"
+    return f"{found:.{max(0, places)}f}"
+
+
+def described_ends(report: Report, interval: ReportInterval) -> str:
+    """An interval's ends with the digits that the noise leaves."""
+    ends = (rounded(end, report.noise_std) for end in (interval.low, interval.high))
+    return " … ".join(ends)
+
+
+def headline(report: Report) -> str:
+    """The sentences beside the estimate: its kind, its noise and its interval."""
+    noise = "" if report.noise_std is None else f"{report.noise_std:.2g}"
+    told = f"The private estimate. Its noise has a standard deviation of {noise}." if noise else ""
+    if report.low is not None and report.high is not None:
+        low, high = (rounded(end, report.noise_std) for end in (report.low, report.high))
+        told += f" The 95 % interval is {low} to {high}, for {report.interval_covers}."
+    return told.strip()
+
+
+def describe_times(report: Report) -> Iterator[tuple[str, str]]:
+    """When the result was made or shown, and when its records were read; a label and a text."""
+    if report.finished:
+        yield "shown again" if report.replayed else "finished", _minute(report.finished)
+    if report.prepared:
+        when = _minute(report.prepared_at) if report.prepared_at else "before this run"
+        yield "prepared", f"{when}; the records are those of the tables at that time"
+
+
+def _minute(time: str) -> str:
+    """An ISO time in UTC, to the minute, for people."""
+    return f"{time[:16].replace('T', ' ')} UTC"
+
+
 def describe_fields(report: Report) -> Iterator[tuple[str, str]]:
-    """Each field's name, and its bounds and resolution or the first of its categories."""
+    """Each field's name, and its bounds and resolution or the first of its categories.
+
+    A label's row also says what its classes mean.
+    """
     for values in report.fields:
         field = FieldText.from_dict(values)
-        yield field.name, textwrap.shorten(field.values(), WIDEST_FIELD, placeholder=" …")
+        shown = textwrap.shorten(field.values(), WIDEST_FIELD, placeholder=" …")
+        meaning = report.classes.get(field.name)
+        yield field.name, f"{shown}; {meaning}" if meaning else shown
 
 
 def describe_records(report: Report) -> str:
-    """Which records counted, in words; empty where all complete ones did."""
-    told = [f"only where {report.where}"] if report.where else []
+    """Which records counted, in words."""
+    columns = len(report.fields) + bool(report.person)
+    told = [describe_complete(columns, report.where, several=bool(report.parts))]
     if report.missing:
         told.append(f"of the nodes that were left, without {', '.join(report.missing)}")
     if report.protected != "one record":
@@ -109,19 +164,15 @@ def describe_test(test: NullTest) -> str:
     )
 
 
-def promises(report: Report) -> tuple[str, str, str]:
-    """The promises in three sentences: to persons, to sites, and to the reader."""
-    protocol = find_protocol(report.protocol)
-    shown = "its number of complete records"
-    if report.first_class_by_node and any(report.first_class_by_node):
-        shown += " of each class"
+def promise_of(report: Report) -> Promise:
+    """The promise of a report's run, as its protocol writes it."""
+    return find_protocol(report.protocol).promise(PromiseTerms.of_report(report))
+
+
+def promises(report: Report) -> tuple[str, ...]:
+    """The promise, and what the reader may rely on."""
     return (
-        f"To every person: whatever your record says, the result would have been almost as likely "
-        f"with another record in its place; the odds differ by a factor of at most "
-        f"e^{report.epsilon:g}, but for a chance of {report.delta:.2g}.",
-        f"To every site: {report.promise}. Of {report.nodes} nodes "
-        f"{protocol.describe_collusion(report.max_colluding)}. Beside the result, a site discloses "
-        f"{shown}.",
+        *promise_of(report).lines,
         "To the reader: the intervals count all noise that was added, and in 95 % of such studies "
         "each of them holds the value that it is for.",
     )

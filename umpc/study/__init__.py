@@ -10,6 +10,7 @@
 | `several.py` | several statistics and strata in one study, and their parts of ε |
 | `grades.py` | the grades of promise: what holds if participants lie |
 | `rules.py` | the rules that every study must fulfil |
+| `field_rules.py` | the library's rules for a study's fields, and what its classes mean |
 | `computation.py` | what a study computes, and the hash by which a site allows it |
 | `former.py` | the identities that a study had under former tags |
 | `attempt.py` | one attempt at a study: members, joint seed, identity |

@@ -15,9 +15,10 @@ from umpc.study.settings import Settings
 MAX_BYTES = 1 << 20
 
 
-def decode_document(data: bytes, kinds: Sequence[type[Settings]]) -> Study:
+def decode_document(data: bytes, kinds: Sequence[type[Settings]], *, stored: bool = False) -> Study:
     """A study from its canonical bytes, of one of these protocols; its rules are not checked yet.
 
+    Args: stored: a site stored the bytes, perhaps under a former version of the protocol.
     Raises: EncodingError where the bytes are not a study, or not canonical; VersionMismatch.
     """
     if len(data) > MAX_BYTES:
@@ -31,7 +32,7 @@ def decode_document(data: bytes, kinds: Sequence[type[Settings]]) -> Study:
 
     try:
         version = msgspec.json.decode(data, type=_Version).version
-        if version != PROTOCOL:
+        if version != PROTOCOL and not stored:
             raise VersionMismatch(
                 f"the study is for protocol {version}, this process speaks protocol {PROTOCOL}; "
                 "install versions of umpc with the same protocol"
@@ -44,7 +45,7 @@ def decode_document(data: bytes, kinds: Sequence[type[Settings]]) -> Study:
             "the study's bytes are not in canonical form; install the same version of umpc "
             "everywhere"
         )
-    return study
+    return study.replaced(version=PROTOCOL) if stored else study
 
 
 class _Version(msgspec.Struct):

@@ -20,8 +20,8 @@ from umpc.errors import (
     StudyError,
 )
 from umpc.study.document_keys import StudyKeys
-from umpc.study.grades import HONEST, promise
-from umpc.study.parts import Participant, exact
+from umpc.study.grades import HONEST
+from umpc.study.parts import Participant, describe_complete, exact
 from umpc.study.settings import unused_additions, without_addresses
 from umpc.study.several import LAPLACE, groups_of_sums, names_of, shares_of_sums
 from umpc.ustat.condition import Condition, parse_condition
@@ -29,7 +29,10 @@ from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
 HASH_TAG = b"umpc study 3"
-"""Former tags (`former.py`): 1 had the settings of all protocols side by side; 2 took a field
+IDENTITY_VERSION = "0.2.0"
+"""The version in a study's identity, whatever version of the protocol the processes speak: what was
+asked does not change with the messages that answer it. `HASH_TAG` counts changes of meaning.
+Former tags (`former.py`): 1 had the settings of all protocols side by side; 2 took a field
 without a resolution as whole numbers."""
 
 
@@ -41,24 +44,30 @@ class Study(StudyKeys, frozen=True):
 
     @cached_property
     def hash(self) -> bytes:
-        """The study's identity, 32 bytes: everything but addresses and unused additions.
+        """The study's identity, 32 bytes: the question that is asked, and of whom.
 
-        A node that moves is the same node, because its certificate proves its name. The study then
-        stays the same, and asking it again costs nothing.
+        Addresses, unused additions and the version of the protocol are not part of it. A node that
+        moves or is upgraded is the same node, because its certificate proves its name. The study
+        then stays the same, and asking it again costs nothing.
         """
+        document = msgspec.to_builtins(self.question)
+        for key in unused_additions(self.settings):
+            del document["settings"][key]
+        return digest(HASH_TAG, msgspec.json.encode(document))
+
+    @property
+    def question(self) -> Self:
+        """This study without addresses, and with the version of all identities."""
         missing = self.missing
         if not isinstance(missing, msgspec.UnsetType):
             missing = msgspec.structs.replace(missing, nodes=_without_addresses(missing.nodes))
-        named_only = msgspec.structs.replace(
+        return msgspec.structs.replace(
             self,
             nodes=_without_addresses(self.nodes),
             settings=without_addresses(self.settings),
             missing=missing,
+            version=IDENTITY_VERSION,
         )
-        document = msgspec.to_builtins(named_only)
-        for key in unused_additions(self.settings):
-            del document["settings"][key]
-        return digest(HASH_TAG, msgspec.json.encode(document))
 
     @cached_property
     def whole(self) -> Self:
@@ -103,6 +112,13 @@ class Study(StudyKeys, frozen=True):
         if isinstance(self.where, msgspec.UnsetType):
             return None
         return parse_condition(self.where, self.schema)
+
+    @property
+    def described_records(self) -> str:
+        """Which records count, in words."""
+        columns = len(self.fields) + (self.people is not None)
+        where = self.condition.text if self.condition else ""
+        return describe_complete(columns, where, several=bool(self.several))
 
     @property
     def protected(self) -> str:
@@ -218,12 +234,6 @@ class Study(StudyKeys, frozen=True):
     def honest(self) -> int:
         """h = N − t: the number of nodes whose noise alone must suffice."""
         return len(self.nodes) - self.max_colluding
-
-    @property
-    def promise(self) -> str:
-        """The study's promise, in one sentence."""
-        has_dealer = self.dealer is not None
-        return promise(self.adversary, self.max_colluding, len(self.nodes), has_dealer=has_dealer)
 
 
 def _without_addresses(nodes: Sequence[Participant]) -> tuple[Participant, ...]:

@@ -36,6 +36,7 @@ STEPS = {
     "histogram": 17,
     "total": 18,
     "triples": 19,
+    "toss": 20,
 }
 """The names of the steps and their numbers on the wire."""
 FROM_OTHERS = frozenset({"node_seed", "material", "heap"})

@@ -1,7 +1,7 @@
 """The grades of promise: what a study promises if its participants lie.
 
 A study names its grade as `adversary`, a site's policy may ask for one, and the report repeats it.
-docs/privacy.md proves each promise.
+docs/privacy.md proves each promise, and the protocol's object writes it in words.
 """
 
 from __future__ import annotations
@@ -15,25 +15,6 @@ HONEST = "honest"
 LYING_NODES = "lying_nodes"
 ADVERSARIES = (HONEST, LYING_NODES)
 """The grades, the weakest promise first."""
-
-_PROMISES = {
-    HONEST: (
-        "everybody follows the protocol; the coordinator and up to {t} of {n} nodes may pool what "
-        "they see: every record of the other nodes keeps epsilon"
-    ),
-    LYING_NODES: (
-        "the coordinator and up to {t} of {n} nodes may send anything, and {helpers}: every record "
-        "of the other nodes keeps epsilon; the result may be spoiled"
-    ),
-}
-_DEALER = "the dealer follows the protocol and colludes with nobody"
-_NO_DEALER = "there is no dealer"
-
-
-def promise(adversary: str, max_colluding: int, nodes: int, *, has_dealer: bool) -> str:
-    """The promise of a grade in one sentence."""
-    helpers = _DEALER if has_dealer else _NO_DEALER
-    return _PROMISES[adversary].format(t=max_colluding, n=nodes, helpers=helpers)
 
 
 def edge_change(kernel: Kernel, adversary: str) -> Fraction:

@@ -14,7 +14,7 @@ from typing import Protocol
 from umpc.study.document import Study
 from umpc.ustat.error_law import Noise
 from umpc.ustat.estimators import WITH_VARIANCE, Estimate, estimate
-from umpc.ustat.intervals import TAIL, covering_interval, sampling_std
+from umpc.ustat.intervals import TAIL, covering_interval, sampling_std, statistic_range
 from umpc.ustat.joint_values import joint_values
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.released_means import Floats, ReleasedStatistic, ReleasedSum
@@ -26,6 +26,13 @@ FROM_ONE_MEAN = ("mean", "total")
 UNBOUNDED = (
     "no value: with the sampling of E a denominator cannot be told from zero; take more edges"
 )
+
+
+MOVED = "noise moved the estimate out of its possible values,"
+"""The first words of the note about an estimate that is impossible."""
+COUNTS_AS = "intervals take it for the nearest possible one"
+ROUNDING = 1e-9
+"""An estimate is beyond its possible values by more than this part of it."""
 
 
 class MeanAndErrors(Protocol):
@@ -89,6 +96,8 @@ def estimated(
 ) -> tuple[Estimate, Covering]:
     """The statistic of the released means with the errors of its noise, and its intervals.
 
+    A note says where noise moved the value beyond all possible ones.
+
     Args: sets: the number of possible sets. edges: |E|; 0 where it is not known.
     """
     result = estimate(
@@ -100,10 +109,15 @@ def estimated(
     )
     if result.value is None:
         return result, NOTHING
-    covering = _covering(study, tuple(_released(study, sums)), sets, edges)
+    released = tuple(_released(study, sums))
+    covering = _covering(study, released, sets, edges)
     if covering is NOTHING:
         return Estimate(None, None, None, UNBOUNDED), NOTHING
-    return result, covering
+    low, high = statistic_range(study.estimator, _points(study, len(released)), sets)
+    rounding = ROUNDING * abs(result.value)
+    if low - rounding <= result.value <= high + rounding:
+        return result, covering
+    return replace(result, note=f"{MOVED} {low:g} to {high:g}; {COUNTS_AS}"), covering
 
 
 @lru_cache(maxsize=256)

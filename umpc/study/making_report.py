@@ -8,11 +8,12 @@ from fractions import Fraction
 from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost
 from umpc.study.document import Study
+from umpc.study.field_rules import classes_of
 from umpc.study.interval import Limits, covers_all_sets, estimated
 from umpc.study.measured import Measured, count_online
 from umpc.study.report import PartReport, Report, SumReport
 from umpc.study.sizes import Sizes
-from umpc.ustat.estimators import estimate
+from umpc.ustat.estimators import Estimate, estimate
 
 SEVERAL = (
     "the study reports several values, each with its own interval; a p-value of one of them is not "
@@ -57,7 +58,7 @@ def report_of(
         noise_high=covering.noise_high,
         sampling_std=covering.sampling_std,
         sampling_std_bound=result.sampling_std_bound,
-        note=SEVERAL if study.several else result.note or limits.note,
+        note=SEVERAL if study.several else _note(result, limits),
         sums=sums,
         protocol=study.protocol,
         noise=study.noise,
@@ -72,7 +73,6 @@ def report_of(
         nodes=len(study.nodes),
         max_colluding=study.max_colluding,
         adversary=study.adversary,
-        promise=study.promise,
         backend=study.backend,
         preprocessing=study.preprocessing,
         rounds=measured.rounds,
@@ -103,6 +103,10 @@ def report_of(
         parts=list(_parts(study, sums, sizes, limits)),
         strata=study.stratum_field,
         missing=list(study.names_missing),
+        person=study.people.column if study.people else "",
+        finished=measured.finished,
+        prepared_at=measured.prepared_at,
+        classes=classes_of(study),
     )
 
 
@@ -131,9 +135,16 @@ def _parts(
             noise_high=covering.noise_high,
             sampling_std=covering.sampling_std,
             sampling_std_bound=result.sampling_std_bound,
-            note=result.note or limits.note,
+            note=_note(result, limits),
         )
         first += part.sums
+
+
+def _note(result: Estimate, limits: Limits) -> str:
+    """The reason why there is no value; else what the interval does not cover, and what moved."""
+    if result.value is None:
+        return result.note
+    return "; ".join(filter(None, (limits.note, result.note)))
 
 
 def _noise_if_honest(study: Study, sums: Sequence[SumReport], sizes: Sizes) -> float | None:

@@ -47,6 +47,7 @@ class Measured:
     """The cost of a run, as the processes counted it.
 
     Bytes of nodes are in the study's order, bytes of steps round by round. Shufflers send heaps.
+    finished, prepared_at: as in `Report`.
     """
 
     rounds: int = 0
@@ -60,6 +61,8 @@ class Measured:
     prepared: bool = False
     timeline: tuple[Moment, ...] = ()
     bytes_online_by_shuffler: list[int] = field(default_factory=list)
+    finished: str = ""
+    prepared_at: str = ""
 
     def __post_init__(self) -> None:
         for name in ("seconds_online", "seconds_offline", "seconds_total"):

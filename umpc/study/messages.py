@@ -214,10 +214,14 @@ class Prepared:
 
 @dataclass(frozen=True)
 class WaitingAttempt:
-    """The messages of a node in the preparation of a study that now runs: its attempt waits."""
+    """The messages of a node in the preparation of a study that now runs: its attempt waits.
+
+    seconds: since the preparation, whose records the run is over; 0 where the node does not say.
+    """
 
     opened: Opened
     prepared: Prepared
+    seconds: int = 0
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,25 @@ class Missing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     datasets: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
+def describe_complete(columns: int, where: str, *, several: bool) -> str:
+    """Which records of a table count, in words.
+
+    Args: columns: the study's fields, and the column of the person if there is one. where: the
+        condition, or empty. several: whether the study reports several values.
+    """
+    told = "complete in the study's one column"
+    if columns > 1:
+        told = f"complete in all {columns} columns of the study"
+    if several:
+        told += ", for each of its values"
+    if where:
+        told += (
+            f"; only where {where}. A record with a missing value in any column is left out, "
+            f"whatever the condition says of the others"
+        )
+    return told
+
+
 def exact(text: str, what: str) -> Fraction:
     """An exact rational from text such as "0.01", "1e9" or "1/3". Raises: StudyError."""
     try:

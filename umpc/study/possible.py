@@ -9,6 +9,9 @@ the value is always inside its range and the tail bound is exceeded no more ofte
 many coins never exceeds its bound, so it is never refused.
 
 *Missed*: any deviation that leaves the sum inside the range.
+
+*What a refusal tells*: a liar that makes the sum impossible for one value of a bit learns that bit
+from the refusal. So the coordinator tells no node of it (`umpc/coordinator/client.py`).
 """
 
 from __future__ import annotations

@@ -94,12 +94,14 @@ class Report:
         released means.
     sampling_std_bound: the same without the released means, which is larger (Sinh & Ramon 2025,
         D.1: E_inc).
-    note: why there is no value, or what the interval does not cover; else empty.
+    note: why there is no value, or what the interval does not cover, and whether noise moved the
+        estimate beyond all possible values; else empty.
     epsilon: against replacing one record.
-    adversary, promise: the grade of the promise, and the promise in one sentence.
+    adversary: the grade of the promise, which the protocol's object writes in words.
     coins: what a committee's noise is made of: "transfers", or "dealt" by the dealer; "none" where
         no committee draws it.
-    replayed: the report is made from stored shares of an earlier run.
+    replayed: the report is made from stored shares of an earlier run. rounds: 0 for a replay, and
+    where a node came back during the release: then no cost was counted.
     prepared: `umpc study prepare` did everything before the data; bytes_offline counts it,
         seconds_offline does not.
     bytes_online: what nodes send to their peers or to shufflers on data, their shares and answers,
@@ -113,8 +115,13 @@ class Report:
         second; node after node.
     parts: the values of a study that reports several; the report's own estimate is then None.
     strata: the field whose categories are the strata of the parts; empty without one.
+    classes: label → what its classes mean, such as which one should score higher.
     missing: the nodes that were lost before the release. Estimate, records and nodes are those of
         the others.
+    person: the column that tells people apart, which a record must have, too; empty without one.
+    finished: when the coordinator had the result, in UTC; of a replay, when it was shown again.
+    prepared_at: when the study was prepared ahead, in UTC: its records are those of that time.
+        Empty where it was not, or where a node does not say.
     """
 
     study: str
@@ -145,7 +152,6 @@ class Report:
     nodes: int
     max_colluding: int
     adversary: str
-    promise: str
     backend: str
     preprocessing: str
     rounds: int
@@ -176,6 +182,10 @@ class Report:
     parts: list[PartReport] = field(default_factory=list, kw_only=True)
     strata: str = field(default="", kw_only=True)
     missing: list[str] = field(default_factory=list, kw_only=True)
+    person: str = field(default="", kw_only=True)
+    finished: str = field(default="", kw_only=True)
+    prepared_at: str = field(default="", kw_only=True)
+    classes: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     def of_part(self, place: int) -> Report:
         """The report of one of several values, as if the study had reported it alone.
@@ -219,6 +229,10 @@ class Report:
             "parts": [],
             "strata": "",
             "missing": [],
+            "person": "",
+            "finished": "",
+            "prepared_at": "",
+            "classes": {},
             **values,
         }  # which earlier reports lack
         known = {each.name: values[each.name] for each in fields(cls)}

@@ -16,6 +16,7 @@ protocol that lets a study choose one of them has a field of that name instead.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
@@ -28,6 +29,27 @@ from umpc.study.parts import FieldBins, Participant
 from umpc.ustat.schema import Schema
 
 TAG_FIELD = "protocol"
+
+
+WRONG_TYPE = re.compile(
+    r"Expected `(?P<expected>[^`]*)`, got `(?P<came>[^`]*)`(?: - (?:at|in) `\$\.?(?P<key>[^`]*)`)?"
+)
+"""The text of msgspec for a value of a wrong type."""
+KINDS = {
+    "int": "a whole number",
+    "float": "a number with a fraction",
+    "str": "a text in quotes",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "list": "a list",
+    "dict": "a table",
+    "date": "a date",
+    "time": "a time",
+    "datetime": "a date",
+    "null": "nothing",
+}
+"""msgspec's word for a type → ours."""
 
 
 class Settings:
@@ -162,7 +184,23 @@ def read_settings(kind: type[Kind], entries: Mapping[str, Any]) -> Kind:
     try:
         return msgspec.convert({TAG_FIELD: name_of(kind), **values}, type=kind)
     except msgspec.ValidationError as error:
-        raise StudyError(f"{error}. Correct the key there") from error
+        raise StudyError(f"{in_words(error)}. Correct the key there") from error
+
+
+def in_words(error: msgspec.ValidationError) -> str:
+    """Return what was expected at which key of a file, and what came."""
+    found = WRONG_TYPE.fullmatch(str(error))
+    if found is None:
+        return str(error)
+    return wrong_type(str(found["key"]), found["expected"], found["came"])
+
+
+def wrong_type(key: str, expected: str, came: str) -> str:
+    """Return what was expected and what came. Args: expected, came: as msgspec or Python says."""
+    words = " or ".join(KINDS.get(kind, kind) for kind in expected.split(" | "))
+    # a file's numbers with a fraction are read as texts, so that they stay exact
+    word = "a text or a number with a fraction" if came == "str" else KINDS.get(came, came)
+    return f"`{key}`: {words} was expected, and {word} came"
 
 
 def without_addresses(settings: Kind) -> Kind:

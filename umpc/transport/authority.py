@@ -23,6 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from umpc.errors import CertificateError, ConfigError
 from umpc.transport.certificates import (
+    NEW_AUTHORITY,
     Key,
     PublicKey,
     alternative_names,
@@ -138,7 +139,7 @@ class Authority:
         check_name(name, role)
         if days < 1:
             raise ConfigError(f"a certificate for {days} days is of no use: expected at least 1")
-        check_validity(self.cert, "the authority's own ca.pem", now)
+        check_validity(self.cert, "the authority's own ca.pem", now, NEW_AUTHORITY)
         request = load_request(csr)
         asked = names_of(request)
         if asked != (name, role):
@@ -171,7 +172,7 @@ class Authority:
 
         Raises: CertificateError if the authority's own certificate does not count.
         """
-        check_validity(self.cert, "the authority's own ca.pem", now)
+        check_validity(self.cert, "the authority's own ca.pem", now, NEW_AUTHORITY)
         life = min(timedelta(days=days), self.cert.not_valid_after_utc - (now or clock()))
         names = x509.SubjectAlternativeName([x509.DNSName(host)])
         usages = [ExtendedKeyUsageOID.SERVER_AUTH]
@@ -192,9 +193,19 @@ class Authority:
         if any(cert.serial_number in revoked for cert in self.issued.of_key(key_digest(key))):
             raise CertificateError(
                 f"the request of {name!r} is for the key of a revoked certificate: let the site "
-                "move its key.pem away and make a new one with `umpc ca request` or "
-                "`umpc enrol join`"
+                "move its key.pem away and make a new one with `umpc enrol join`"
             )
+
+    def last_is_revoked(self, name: str, role: str) -> bool:
+        """Whether the latest certificate of a process is revoked. Raises: CertificateError."""
+        revoked = self.revoked()
+        issued = [cert for cert in self.issued.all() if names_of(cert) == (name, role)]
+        if revoked is None or not issued:
+            return False
+        latest = max(cert.not_valid_before_utc for cert in issued)
+        return all(
+            cert.serial_number in revoked for cert in issued if cert.not_valid_before_utc == latest
+        )
 
     def revoked(self) -> Revoked | None:
         """Return the list that this authority published last. Raises: CertificateError."""
@@ -211,7 +222,7 @@ class Authority:
         """
         if not 1 <= days <= CA_DAYS:
             raise ConfigError(f"a list for {days} days: expected 1 to {CA_DAYS}")
-        check_validity(self.cert, "the authority's own ca.pem", now)
+        check_validity(self.cert, "the authority's own ca.pem", now, NEW_AUTHORITY)
         revoked = next_list(self.revoked(), serials, days=days, now=now)
         write_public(self.list_path, sign_revoked(revoked, self.cert, self._key))
         return revoked

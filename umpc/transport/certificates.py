@@ -31,7 +31,8 @@ from umpc.transport.revoked import Revoked
 
 ROLES = ("node", "dealer", "shuffler", "coordinator", "hub")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-REMAKE = "make it again with `umpc ca request` and `umpc ca sign`"
+REMAKE = "make it again with `umpc enrol join` and `umpc enrol finish`"
+NEW_AUTHORITY = "the members must make a new authority together, and all certificates again"
 MAX_DER = 8192
 """Longest certificate that a peer may show."""
 MALFORMED = (
@@ -67,7 +68,7 @@ def verify_certificate(
     """
     name, role, cert = _issued(der, ca_pem)
     if not _lives(ca_pem, der, now):
-        check_validity(_authority(ca_pem), "the authority's ca.pem", now)
+        check_validity(_authority(ca_pem), "the authority's ca.pem", now, NEW_AUTHORITY)
         check_validity(cert, f"the certificate of {role} {name!r}", now)
     if revoked is not None:
         revoked.check(cert.serial_number, name, role)
@@ -203,13 +204,21 @@ def _brief(names: list[str]) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-def check_validity(cert: x509.Certificate, what: str, now: datetime | None = None) -> None:
+def renewal(name: str, role: str) -> str:
+    """Return what renews a process's certificate, as docs/site.md teaches it."""
+    of_role = "" if role == "node" else f" --role {role}"
+    return f"renew it with `umpc enrol join --name {name}{of_role}` and `umpc enrol finish`"
+
+
+def check_validity(
+    cert: x509.Certificate, what: str, now: datetime | None = None, how: str = REMAKE
+) -> None:
     """Check that `now` is within the certificate's life. Raises: CertificateError."""
     now = now or clock()
-    with refusing(f"{what} has malformed dates: {REMAKE}"):
+    with refusing(f"{what} has malformed dates: {how}"):
         since, until = cert.not_valid_before_utc, cert.not_valid_after_utc
     if now > until:
-        raise CertificateError(f"{what} expired, at {until:%F %R} UTC (now {now:%F %R}): {REMAKE}")
+        raise CertificateError(f"{what} expired, at {until:%F %R} UTC (now {now:%F %R}): {how}")
     if now < since:
         raise CertificateError(
             f"{what} is not yet valid, only from {since:%F %R} UTC (now {now:%F %R}): "

@@ -201,7 +201,7 @@ class _Attempt:
         target = f"dns:///{f'[{host}]' if ':' in host else host}:{port}"
         override = ("grpc.ssl_target_name_override", host_name(self._name, self._role))
         credentials = channel_credentials(self._identity, server_pem)
-        options = (*CHANNEL, override, *_proxied(self._role, host))
+        options = (*CHANNEL, override, *_proxied(self._role, host, port))
         channel = grpc.aio.secure_channel(target, credentials, options=options)
         try:
             if await _is_ready(channel):
@@ -233,9 +233,9 @@ class _Attempt:
         return await asyncio.to_thread(explain, *parts)
 
 
-def _proxied(role: str, host: str) -> tuple[tuple[str, int | str], ...]:
+def _proxied(role: str, host: str, port: int) -> tuple[tuple[str, int | str], ...]:
     """Return gRPC's options for the way to a server: through the site's proxy, or past it."""
-    proxy = proxy_to(role, host)
+    proxy = proxy_to(role, host, port)
     if proxy is None:
         return (("grpc.enable_http_proxy", 0),)
     return ("grpc.enable_http_proxy", 1), ("grpc.http_proxy", proxy.url)

@@ -22,6 +22,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable, UmpcError
+from umpc.transport.certificates import renewal
 from umpc.transport.proxy import Proxy, proxy_to
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ async def shown_certificate(address: str, timeout: float, role: str = "node") ->
     Args: role: of the server. A hub may be behind a proxy.
     """
     host, port = split_address(address)
-    proxy = proxy_to(role, host)
+    proxy = proxy_to(role, host, port)
     try:
         async with asyncio.timeout(timeout):
             if proxy is None:
@@ -105,9 +106,10 @@ def find_fault(
     now = now or datetime.now(UTC)
     try:
         _check_own(identity, now)
-        proxy = proxy_to(role, split_address(address)[0])
+        proxy = proxy_to(role, *split_address(address))
         with _tcp(f"{role} {name!r}", address, timeout, proxy) as plain:
-            _tls(identity, name, role, address, plain, now)
+            through = f"{address} through the proxy {proxy.place}" if proxy else address
+            _tls(identity, name, role, through, plain, now)
     except UmpcError as error:
         error.culprit = error.culprit or name
         return error
@@ -134,7 +136,7 @@ def _check_own(identity: Identity, now: datetime) -> None:
         raise CertificateError(
             f"our own certificate ({identity.role} {identity.name!r}) expired, "
             f"at {identity.not_after:{DATE}} UTC: "
-            "renew it with `umpc ca request` and `umpc ca sign`",
+            f"{renewal(identity.name, identity.role)}",
             culprit=identity.name,
         )
 
@@ -220,7 +222,8 @@ def _check_theirs(cert: dict[str, Any], name: str, role: str, who: str, now: dat
     until = _date(cert["notAfter"])
     if now > until:
         raise CertificateError(
-            f"the certificate of {who} expired, at {until:{DATE}} UTC: it must be renewed there"
+            f"the certificate of {who} expired, at {until:{DATE}} UTC: let that site "
+            f"{renewal(name, role)}"
         )
     if now < since:
         raise CertificateError(
@@ -248,7 +251,8 @@ def _check_accepted(tls: ssl.SSLSocket, identity: Identity, who: str) -> None:
         why = "reset the connection"
     raise CertificateError(
         f"{who} refused our certificate ({identity.role} {identity.name!r}): {why}; "
-        "look into its log, and compare the authorities of both sides with `umpc ca show`"
+        "look into its log, compare the clocks of both machines, and the authorities of both sides "
+        "with `umpc ca show`"
     )
 
 
@@ -262,7 +266,8 @@ def _handshake_error(error: OSError, who: str) -> UmpcError:
             f"{who} does not speak TLS 1.3 ({reason}): it is not umpc, or something is in between"
         )
     return PeerUnavailable(
-        f"{who} does not speak TLS ({reason}): check that the port is the one of umpc"
+        f"what answers for {who} does not speak TLS ({reason}): check that the port is the one of "
+        "umpc, and that no web server, proxy or page for logging in answers in its place"
     )
 
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from datetime import datetime, timedelta
 
-from umpc.transport.certificates import clock, parse_certificate
+from umpc.transport.certificates import NEW_AUTHORITY, clock, parse_certificate, renewal
 from umpc.transport.identity import Identity
 
 log = logging.getLogger("umpc.identity")
@@ -22,11 +22,10 @@ def due(identity: Identity, now: datetime | None = None) -> list[str]:
     now = now or clock()
     found = []
     what = f"the certificate of this process ({identity.role} {identity.name!r})"
-    renew = "renew it with `umpc ca request` and `umpc ca sign`; no restart is needed"
+    renew = f"{renewal(identity.name, identity.role)}; no restart is needed"
     found += _ending(what, identity.not_after, renew, now)
     authority = parse_certificate(identity.ca_pem, "ca.pem")
-    remake = "the members must make a new authority together, and all certificates again"
-    found += _ending("the authority's ca.pem", authority.not_valid_after_utc, remake, now)
+    found += _ending("the authority's ca.pem", authority.not_valid_after_utc, NEW_AUTHORITY, now)
     revoked = identity.revoked
     if revoked is not None and identity.certificate.serial_number in revoked:
         found.append(f"{what} is revoked, so all others refuse it: ask the authority")

@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives import serialization as form
 
 from umpc.errors import CertificateError
 from umpc.transport.certificates import (
+    NEW_AUTHORITY,
     REMAKE,
     Key,
     check_validity,
@@ -37,6 +38,7 @@ from umpc.transport.certificates import (
     names_of,
     parse_certificate,
     parse_key,
+    renewal,
 )
 from umpc.transport.files import check_private, read_file
 from umpc.transport.revocation import check_follows, load_revoked
@@ -202,8 +204,8 @@ def _read_pair(folder: Path, now: datetime | None) -> Identity:
             f"authority {issuer_fingerprint(cert)}: get ca.pem and cert.pem from one and the same "
             "authority"
         )
-    check_validity(ca, str(ca_path), now)
-    check_validity(cert, str(cert_path), now)
+    check_validity(ca, str(ca_path), now, NEW_AUTHORITY)
+    check_validity(cert, str(cert_path), now, renewal(*names_of(cert)))
     return Identity(name, role, ca_pem, cert_pem, key_pem, cert.not_valid_after_utc)
 
 
@@ -221,6 +223,6 @@ def _check_own(identity: Identity) -> None:
         raise CertificateError(
             f"the certificate of this process ({identity.role} {identity.name!r}) is revoked, so "
             "all others refuse it: ask the authority for the reason, then move key.pem away and "
-            "make a new key and request with `umpc ca request` or `umpc enrol join`",
+            "make a new key and request with `umpc enrol join`",
             culprit=identity.name,
         )

@@ -15,6 +15,7 @@ from umpc.errors import (
     DataError,
     DpError,
     EncodingError,
+    FailedCheck,
     ImpossibleResult,
     LocalProtocolError,
     PeerLost,
@@ -47,6 +48,7 @@ _STATUS = {
     EncodingError: grpc.StatusCode.INVALID_ARGUMENT,
     RemoteProtocolError: grpc.StatusCode.ABORTED,
     ImpossibleResult: grpc.StatusCode.DATA_LOSS,
+    FailedCheck: grpc.StatusCode.ABORTED,
     StudyAborted: grpc.StatusCode.ABORTED,
     PreparationError: grpc.StatusCode.FAILED_PRECONDITION,
     StepTimeout: grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -66,6 +68,13 @@ def status_of(error: UmpcError) -> tuple[grpc.StatusCode, str]:
         if cls in _STATUS:
             return _STATUS[cls], text
     return grpc.StatusCode.UNKNOWN, text
+
+
+def refusal_of(error: UmpcError, caller: str) -> tuple[grpc.StatusCode, str, Any]:
+    """Return the status, text and metadata for a caller, who is at fault where no message came."""
+    if isinstance(error, EncodingError):
+        error.culprit = error.culprit or caller
+    return (*status_of(error), blame_of(error))
 
 
 def blame_of(error: UmpcError) -> tuple[tuple[str, str], ...]:

@@ -58,7 +58,7 @@ class Estimate:
         value: None where it is withheld; then all other numbers are None too.
         noise_std: the standard deviation of the value's noise.
         sampling_std_bound: a bound of the standard deviation from taking some edges.
-        note: the reason why there is no value, else empty.
+        note: the reason why there is no value, or whether noise made it impossible; else empty.
     """
 
     value: float | None

@@ -14,10 +14,10 @@ The released combination is then an error alone. Its law is computed (`error_law
 the interval if both tails at the released value exceed 2.5 %. So the interval holds the true θ in
 95 % of all runs, whatever the records are.
 
-*A released value that is impossible.* Noise may move it beyond all possible values. With sampling
-or a population it then counts as the nearest possible one. Each possible θ lies on the same side of
-both, and nearer to the second. So no θ is contradicted that was not before, and the values that are
-not contradicted have no gaps. With noise alone the interval is that of the released value.
+*A released value that is impossible.* Noise may move it beyond all possible values. It then counts
+as the nearest possible one. Each possible θ lies on the same side of both, and nearer to the
+second. So no θ is contradicted that was not before, and the values that are not contradicted have
+no gaps. Every interval is cut to the possible values: what is cut off was never the true value.
 
 *What is public.* The law of the noise and a bound of the variance of each combination follow from
 public numbers alone (`released_means.py`).
@@ -74,12 +74,20 @@ def covering_interval(
         values that it can have; they are infinite where these have no bound either.
     """
     search = _Search(estimator, statistic, tail * statistic.shown(estimator))
-    low, high = search.end(-1), search.end(1)
+    least, most = search.range
+    low, high = max(search.end(-1), least), min(search.end(1), most)
+    return _in_own_unit(estimator, low, high, sets)
+
+
+def statistic_range(estimator: str, points: Floats, sets: int) -> Interval:
+    """All values that the statistic can have; infinite where public numbers do not bound it."""
+    return _in_own_unit(estimator, *possible_means(estimator, points), sets)
+
+
+def _in_own_unit(estimator: str, low: float, high: float, sets: int) -> Interval:
+    """The ends of θ as ends of the statistic."""
     if estimator == "total":
         return low * sets, high * sets
-    if not (isfinite(low) and isfinite(high)):
-        least, most = possible_values(estimator, statistic.points)
-        low, high = max(low, least), min(high, most)
     if estimator in ENTROPIES:
         # it decreases in the mean, and 0.0 − x is never −0.0
         base = ENTROPIES[estimator]
@@ -102,11 +110,15 @@ def possible_values(estimator: str, points: Floats) -> Interval:
     """
     if estimator not in ("ratio", "geometric_ratio"):
         return -inf, inf
+    if (points[:, 1:] < 0).any():
+        return -inf, inf
     below = points[:, 1] if estimator == "ratio" else np.sqrt(points[:, 1] * points[:, 2])
-    if (points[:, 1:] < 0).any() or (points[below == 0, 0] != 0).any() or not below.any():
+    if not below.any():
         return -inf, inf
     quotients = points[below > 0, 0] / below[below > 0]
-    least, most = float(quotients.min()), float(quotients.max())
+    without = points[below == 0, 0]
+    least = -inf if (without < 0).any() else float(quotients.min())
+    most = inf if (without > 0).any() else float(quotients.max())
     if estimator == "ratio":
         return least, most
     # the geometric mean may exceed each denominator's own, so quotients may be nearer to 0
@@ -182,10 +194,8 @@ class _Search:
         self.statistic, self.tail = statistic, tail
         weights, constant = self.contrast(self.start + 1)
         self.fall = constant - float(np.dot(weights, means))
-        self.range = (-inf, inf)
-        if not statistic.has_one_law:
-            self.range = possible_means(estimator, statistic.points)
-            self.start = min(max(self.start, self.range[0]), self.range[1])
+        self.range = possible_means(estimator, statistic.points)
+        self.start = min(max(self.start, self.range[0]), self.range[1])
 
     @cached_property
     def centre(self) -> Interval:
@@ -203,17 +213,20 @@ class _Search:
         low, high = self.quantiles(theta)
         return low <= (self.start - theta) * self.fall <= high
 
-    def beyond(self, theta: float, side: int) -> float:
-        """How far the candidate lies beyond θ; negative where the means contradict θ."""
-        low, high = self.quantiles(theta)
+    def beyond(self, step: float, side: int) -> float:
+        """How far the candidate lies beyond θ; negative where the means contradict θ.
+
+        Args: step: the distance of θ from the start. Beside a large θ small ones would be lost.
+        """
+        low, high = self.quantiles(self.start + side * step)
         quantile = low if side > 0 else high
-        return side * (self.start - quantile / self.fall - theta)
+        return -side * quantile / self.fall - step
 
     def end(self, side: int) -> float:
         """The last θ on one side of the start that the means do not contradict."""
 
         def past_step(step: float) -> float:
-            return self.beyond(self.start + side * step, side)
+            return self.beyond(step, side)
 
         inside = self._first_step(side)
         left = past_step(inside)

@@ -12,10 +12,25 @@ from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
 
-from umpc.errors import RangeError, UnknownField
+from umpc.errors import RangeError, StudyError, UnknownField
 
 MAX_UNITS = 1 << 52
 """Integers up to here pass through a double (a site's table) without loss."""
+
+
+def check_words(name: str, categories: Iterable[str]) -> None:
+    """Refuse categories with blanks at their ends, which no text of a table has.
+
+    A study that was released before is replayed without this check.
+
+    Raises: StudyError.
+    """
+    for category in categories:
+        if category != category.strip():
+            raise StudyError(
+                f"field {name!r}: a category without blanks at its ends was expected, because "
+                f"texts are read without them, and {category!r} came; write {category.strip()!r}"
+            )
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from umpc.dp.events import Event
 from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.promise import PromiseTerms, to_sites_alone
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.protocol import UMpc
@@ -66,6 +67,16 @@ class BellTwoPc(UMpc):
 
     def check(self, study: Study) -> None:
         check_settings(study)
+
+    def released(self, terms: PromiseTerms) -> str:
+        of = "group of sampled pairs" if terms.noise == GROUPS else "sampled pair of records"
+        return f"a noisy value of every {of}"
+
+    def promise_to_sites(self, terms: PromiseTerms) -> str:
+        own = "if everybody follows the protocol, neither owner of a pair knows its noise"
+        if terms.noise == GROUPS:
+            own = "if everybody follows the protocol, each owner of a group adds all of its noise"
+        return to_sites_alone(terms, own)
 
     def describe_noise(self, noise: str) -> str:
         return NOISE_IN_WORDS[noise]

@@ -10,6 +10,7 @@ from umpc.crypto.signing import Verify
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.one_message_protocol import TRIAL_RECORDS, OneMessageProtocol
+from umpc.protocols.base.promise import PromiseTerms, to_the_protected
 from umpc.protocols.base.protocol import ExactKind, Line, Trial, Variant
 from umpc.protocols.base.trust import CURATOR, Trust
 from umpc.study.attempt import Attempt
@@ -68,7 +69,18 @@ class CentralProtocol(OneMessageProtocol):
     def discloses(self, study: Study) -> tuple[str, ...]:
         return tuple(study.parsed_kernels[0].fields)
 
-    def trust(self, study: Study) -> Trust:
+    def promise_to_the_protected(self, terms: PromiseTerms) -> str:
+        return to_the_protected(terms, ", but not against the coordinator")
+
+    def promise_to_sites(self, terms: PromiseTerms) -> str:
+        return (
+            "To every site: the coordinator is a trusted curator. It is shown the statistic's "
+            "fields of every record, without noise, and nothing protects a record from it or from "
+            "whoever breaks into it. If it follows the protocol, every record keeps epsilon "
+            "against everybody who sees the released number only."
+        )
+
+    def trusted(self, terms: PromiseTerms) -> Trust:
         return CURATOR
 
     def noise_withstands(self, study: Study) -> str:

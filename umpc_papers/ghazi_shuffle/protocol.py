@@ -14,6 +14,7 @@ from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message import uniform_std
 from umpc.protocols.base.one_message_protocol import describe_sets
+from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import ExactKind, HelperSide, Line, StudyProtocol, Trial
 from umpc.protocols.base.quantisation import bias_of_bins
 from umpc.protocols.base.seed_agreement import Entropy
@@ -32,7 +33,7 @@ from umpc_papers.ghazi_shuffle.mixing import delta_of_mixing
 from umpc_papers.ghazi_shuffle.node import ShuffleNode, frames_to
 from umpc_papers.ghazi_shuffle.settings import GhaziShuffleSettings, check_settings
 from umpc_papers.ghazi_shuffle.split_mix import LEAST_USERS
-from umpc_papers.local.settings import described, read_bins, with_usual_bins
+from umpc_papers.local.settings import constant_cells, described, read_bins, with_usual_bins
 
 TRIAL_RECORDS = 250
 """The records of a trial run, where every node then has enough to be shuffled."""
@@ -52,6 +53,9 @@ class GhaziShuffleProtocol(StudyProtocol):
     def check(self, study: Study) -> None:
         check_settings(study)
 
+    def why_constant(self, study: Study) -> str:
+        return super().why_constant(study) or constant_cells(study)
+
     def describe(self, study: Study) -> Iterator[Line]:
         yield "bins", described(study)
         names = " and ".join(shuffler.name for shuffler in study.shufflers)
@@ -70,7 +74,10 @@ class GhaziShuffleProtocol(StudyProtocol):
         note = "each sees uniform numbers; neither may collude with the coordinator or the other"
         yield "shufflers", "2", note
 
-    def trust(self, study: Study) -> Trust:
+    def released(self, terms: PromiseTerms) -> str:
+        return "noisy counts of cells, over the records of all sites together"
+
+    def trusted(self, terms: PromiseTerms) -> Trust:
         return SHUFFLERS
 
     def delta(self, sizes: Sizes) -> Fraction:

@@ -11,6 +11,7 @@ from umpc.crypto.signing import Credentials
 from umpc.dp.events import ConcentratedEvent, Event
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
+from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study.document import Study
@@ -37,6 +38,9 @@ class GopaProtocol(OneMessageProtocol):
         if study.settings_as(GopaSettings).neighbours:
             shared = [len(others) for others in graph_of(study)]
             yield "noise", f"a node shares it with {min(shared)} to {max(shared)} others"
+
+    def released(self, terms: PromiseTerms) -> str:
+        return "the noisy sum of every node"
 
     def describe_noise(self, noise: str) -> str:
         return "discrete Gaussian; the nodes' shared noise cancels, their own remains"

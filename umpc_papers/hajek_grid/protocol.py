@@ -16,6 +16,7 @@ from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
@@ -73,6 +74,9 @@ class HajekGridProtocol(GridProtocol):
             f"{share} of epsilon goes to a bound of the local sensitivity, which fails with a "
             f"chance of at most {study.delta}",
         )
+
+    def released(self, terms: PromiseTerms) -> str:
+        return "two noisy sums: one that bounds what a record changes, then the statistic's"
 
     def with_less_noise(self, study: Study) -> Study | None:
         return None

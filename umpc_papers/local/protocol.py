@@ -9,6 +9,7 @@ from typing import Any
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
+from umpc.protocols.base.promise import PromiseTerms, to_sites_alone
 from umpc.protocols.base.protocol import ExactKind, Line, Variant
 from umpc.protocols.base.quantisation import bias_of_bins
 from umpc.study.attempt import Attempt
@@ -32,6 +33,7 @@ from umpc_papers.local.settings import (
     auc_field,
     check_auc,
     check_cells,
+    constant_cells,
     described,
     quantiser_of,
     read_bins,
@@ -47,6 +49,12 @@ class RecordProtocol(OneMessageProtocol):
 
     def noise_withstands(self, study: Study) -> str:
         return "added to each record at its node, which withstands all others"
+
+    def released(self, terms: PromiseTerms) -> str:
+        return "randomised answers of every record"
+
+    def promise_to_sites(self, terms: PromiseTerms) -> str:
+        return to_sites_alone(terms, "each node randomises the answers of its own records")
 
     def describe_noise(self, noise: str) -> str:
         return "added to each record's answer at its node; estimated"
@@ -75,6 +83,7 @@ class LocalProtocol(RecordProtocol):
     def _predicted_mse(self, attempt: Attempt, table: ReferenceTable, study: Study) -> float:
         """The mean squared error of another study over the same records and table."""
         self.check(study)
+        self.check_new_run(study)
         return self.error(attempt.with_study(study), table).mse
 
     def quantised(
@@ -97,6 +106,9 @@ class CellProtocol(LocalProtocol):
 
     def check(self, study: Study) -> None:
         check_cells(study)
+
+    def why_constant(self, study: Study) -> str:
+        return super().why_constant(study) or constant_cells(study)
 
     def describe(self, study: Study) -> Iterator[Line]:
         yield "bins", described(study)

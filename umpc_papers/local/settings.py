@@ -8,6 +8,7 @@ from math import prod
 from typing import Annotated
 
 import msgspec
+import numpy as np
 
 from umpc.errors import StudyError, UmpcError
 from umpc.protocols.base.cell_kernels import has_average, has_extremes
@@ -32,6 +33,8 @@ FEW_VALUES = 8
 USUAL_LEVELS = 4
 SPLITS = ("users", "budget")
 VARIANTS = ("half", "zero")
+ROUNDED = 1e-9
+"""A kernel that differs between cells by this part of its range is the same but for rounding."""
 
 
 class CellSettings(
@@ -291,6 +294,18 @@ def _check_bins(bins: FieldBins, field: FieldSchema, rounding: str) -> None:
             f"{where}: cut points must ascend, above {field.lower} and up to {field.upper}; got "
             f"{', '.join(bins.cuts)}"
         )
+
+
+def constant_cells(study: Study) -> str:
+    """Why the kernel is the same between all cells, and what to do; empty if it is not."""
+    cells = quantiser_of(study)
+    width = float(cells.kernel.interval.width)
+    if np.ptp(cells.matrix) > ROUNDED * width:
+        return ""
+    return (
+        f"the kernel has one value between all bins ({described(study)}); give a field more bins "
+        f"under [bins]"
+    )
 
 
 def size_of(bins: FieldBins, rounding: str) -> int:

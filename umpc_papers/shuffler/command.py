@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from umpc.cli.monitor import Monitor
-from umpc.cli.run_server import Finished, Server, serve
+from umpc.cli.run_server import serve
 from umpc.cli.serve import begin_helper, listening_place
 from umpc.cli.server_options import (
     HUB,
@@ -20,6 +21,9 @@ from umpc.cli.server_options import (
     METRICS,
     STUDIES,
 )
+
+if TYPE_CHECKING:
+    from umpc.cli.run_server import Finished, Server
 
 
 @click.group()

@@ -40,7 +40,7 @@ from umpc.transport.dialling import connect
 from umpc.transport.own_end import of_own_end
 from umpc.transport.patience import time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc, shuffler_stub
-from umpc.transport.status import blame_of, error_of, lost, status_of
+from umpc.transport.status import blame_of, error_of, lost, refusal_of, status_of
 from umpc.transport.stream import CONNECT_SECONDS
 from umpc.transport.tls import grpc, peer_of
 from umpc_papers.ghazi_shuffle.shuffler import Seen, ShufflerSession, place_of, run_id
@@ -113,7 +113,7 @@ class ShufflerServer(rpc.ShufflerServicer):
         except UmpcError as error:
             if run is not None and (session is None or error.culprit == caller):
                 run.fail(error)
-            await context.abort(*status_of(error), blame_of(error))
+            await context.abort(*refusal_of(error, caller))
         except OUR_FAULTS as error:
             failure = _fault(error)
             if run is not None:

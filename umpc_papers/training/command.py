@@ -12,6 +12,7 @@ import click
 
 from umpc.cli.paths import FILE, FOLDER
 from umpc.errors import ConfigError
+from umpc.text_file import check_writable
 
 if TYPE_CHECKING:
     from umpc_papers.training.trainfile import TrainFile
@@ -88,6 +89,7 @@ def train(file: Path | None, model: Path, style: str, **given: Any) -> None:
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     if model.exists():
         raise ConfigError(f"{model} exists already; give --model the name of a new file")
+    check_writable(model, "the model", ConfigError)
     if file is None:
         if given["evaluate"] is not None:
             raise ConfigError(
@@ -150,7 +152,10 @@ def _end(model: Model, reference: float | None, path: Path, style: str) -> None:
         click.echo(json.dumps({**asdict(model), "auc_without_privacy": reference}))
         return
     if model.stopped_early:
-        click.echo(f"stopped after {model.steps_done} steps: the noise hides the gradient")
+        click.echo(
+            f"stopped after {model.steps_done} of {model.steps_paid} steps: the noise hides the "
+            "gradient"
+        )
     if model.auc_on:
         click.echo(f"every AUC is on {model.auc_on}, which no node has, and costs no epsilon")
     click.echo(

@@ -16,10 +16,11 @@ import numpy as np
 
 from umpc.cli.demo import kept_folder
 from umpc.cli.demo_options import named_value
+from umpc.cli.kernel_options import listed
 from umpc.cli.table import DemoTable, read_csv
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.deployment.fork_server import fork_server
-from umpc.deployment.processes import Deployment, ended_with_us, rules_for
+from umpc.deployment.processes import MISSING, Deployment, ended_with_us, rules_for
 from umpc.errors import ConfigError
 from umpc.protocols.vector.descent import auc_of, fit_without_privacy
 from umpc.protocols.vector.losses import AUC_HINGE
@@ -75,7 +76,7 @@ def _table(given: Mapping[str, Any]) -> tuple[DemoTable, tuple[str, str]]:
         if given[value] is None:
             raise ConfigError(f"without a FILE, umpc train is a demo and takes {option}")
     label = named_value("--label", given["label"])
-    names = [name.strip() for name in given["fields"].split(",")]
+    names = listed(given["fields"])
     return read_csv(given["csv_file"], given["delimiter"], [*names, label[0]]), label
 
 
@@ -140,7 +141,7 @@ def _start(deployment: Deployment, file: TrainFile, paths: Sequence[Path]) -> No
     deployment.start_dealer()
     epsilon, delta = str(study.exact_epsilon), str(study.exact_delta)
     for path in paths:
-        deployment.start_node(path.stem, path, epsilon, more=rules_for(study), delta=delta)
+        deployment.start_node(path.stem, path, epsilon, MISSING, more=rules_for(study), delta=delta)
 
 
 def _reference(file: TrainFile, public: PublicTable, private: PublicTable) -> float | None:

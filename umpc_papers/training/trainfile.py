@@ -24,7 +24,7 @@ from umpc.protocols.vector.settings import (
 )
 from umpc.study.document import Study
 from umpc.study.parts import Participant, exact
-from umpc.study.settings import describe
+from umpc.study.settings import describe, in_words
 from umpc.text_file import TRAINING
 from umpc.ustat.estimators import VECTOR
 
@@ -173,7 +173,7 @@ def load_train_file(path: Path) -> TrainFile:
     try:
         entries = msgspec.convert(values, type=TrainEntries, strict=True)
     except msgspec.ValidationError as error:
-        raise StudyError(f"{path}: {error}. Correct the key there") from error
+        raise StudyError(f"{path}: {in_words(error)}. Correct the key there") from error
     file = TrainFile(path, entries)
     _ = file.rate, file.label
     return file

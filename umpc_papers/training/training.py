@@ -214,7 +214,7 @@ def _model(
         max_colluding=study.max_colluding,
         steps_paid=entries.steps,
         steps_done=descent.steps,
-        stopped_early=descent.is_over,
+        stopped_early=descent.is_over and descent.steps < entries.steps,
         auc_on="" if public is None else f"{len(public.is_first)} public records",
         steps=results,
     )

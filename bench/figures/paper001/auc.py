@@ -18,12 +18,11 @@ import numpy as np
 
 from bench.figures.draws import bits_of
 from bench.figures.figure import Measured, Point
-from bench.figures.given import digest_of, is_given
+from bench.figures.given import is_made_up
 from bench.figures.paper001.auc_law import draw_auc
 from bench.figures.paper001.errors import folded_normal, of_runs
 from bench.figures.paper001.generic_auc import GenericAuc, labelled, private_classes
 from bench.figures.paper001.scores import Scores, load, score_field
-from bench.harness import BANK
 from umpc_papers.local.bell_auc import BellAuc
 
 WHOLE = 10_000
@@ -49,7 +48,7 @@ def points(
             "protocol": protocol,
             "per_class": per_class,
             "runs": runs,
-        } | _digest(name)
+        }
         for epsilon in epsilons:
             label = f"{label_of(name)}: ε = {epsilon}"
             if protocol.endswith("private classes"):
@@ -64,12 +63,8 @@ def points(
 def label_of(name: str) -> str:
     """The name of the data in series and pictures."""
     if name == "bank":
-        return f"{'bank data' if BANK.exists() else 'made-up scores'} in place of Diabetes"
+        return f"{'made-up scores' if is_made_up(name) else 'bank data'} in place of Diabetes"
     return name
-
-
-def _digest(name: str) -> dict[str, str]:
-    return {"digest": digest_of(name)} if name == "diabetes" and is_given(name) else {}
 
 
 def measure(point: Point, seed: bytes) -> Measured:

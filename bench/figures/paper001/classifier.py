@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from bench.figures.draws import seed_of, stream_of
-from bench.figures.given import file_of
+from bench.figures.given import file_of, found
 from bench.figures.paper001.scores import GRID, Scores
-from bench.harness import BANK, RECORDS
+from bench.harness import RECORDS
 
 TRAINED_ON = 3
 """One record in three is for training."""
@@ -28,9 +28,10 @@ RARE = 10
 
 def bank() -> Scores:
     """Scores of the bank data; without these, made-up scores of as many records."""
-    if not BANK.exists():
+    file = found("bank")
+    if file is None:
         return _made_up()
-    names, rows = read_table(BANK, ";")
+    names, rows = read_table(file, ";")
     return scores_of("Bank data", names, rows, "y", "yes")
 
 

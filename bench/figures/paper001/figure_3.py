@@ -48,7 +48,7 @@ def agreement(data: str, rows: Sequence[Row]) -> Agreement:
     return Agreement(verdict(spread < 2, of_deep < 2, gain > 0.5), " ".join(said))
 
 
-def figure(name: str, data: str, needs: str = "") -> Figure:
+def figure(name: str, data: str) -> Figure:
     return Figure(
         name=name,
         title="AUC protocol on scores of a logistic regression",
@@ -63,9 +63,9 @@ def figure(name: str, data: str, needs: str = "") -> Figure:
             "AUC by hierarchical histograms, scores of a logistic regression",
             "log2 of the domain size d",
         ),
-        needs=needs,
+        data=data,
     )
 
 
-FIGURE = figure("001-figure-3", "diabetes", needs="diabetes")
+FIGURE = figure("001-figure-3", "diabetes")
 SUBSTITUTE = figure("001-figure-3-substitute", "bank")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from bench.figures.figure import Agreement, Figure, Point, Row
-from bench.figures.given import digest_of, is_given
 from bench.figures.paper001 import kendall
 from bench.figures.paper001.claims import beside_theory, error, verdict
 from bench.figures.paper001.pictures import of_data
@@ -30,7 +29,6 @@ OTHERS = ("Bell (LDP), 36 cells", "2PC, all pairs")
 
 
 def points(data: str, quick: bool) -> list[Point]:
-    digest = {"digest": digest_of(data)} if data == "tripadvisor" and is_given(data) else {}
     found = []
     for name, (protocol, pairings) in SERIES.items():
         facts = {
@@ -38,7 +36,7 @@ def points(data: str, quick: bool) -> list[Point]:
             "protocol": protocol,
             "pairings": pairings,
             "runs": 3 if quick else RUNS,
-        } | digest
+        }
         for epsilon in EPSILONS:
             found.append(
                 Point(f"{label_of(data)}: {name}", float(epsilon), 1, facts | {"epsilon": epsilon})
@@ -94,7 +92,7 @@ def _factors_of_paper(data: str, name: str) -> list[float]:
     ]
 
 
-def figure(name: str, data: str, needs: str = "") -> Figure:
+def figure(name: str, data: str) -> Figure:
     return Figure(
         name=name,
         title="Kendall's tau over ε",
@@ -107,9 +105,9 @@ def figure(name: str, data: str, needs: str = "") -> Figure:
         predict=kendall.predict,
         agreement=partial(agreement, data),
         draw=of_data("Kendall's tau of two columns of six values", "ε", "log"),
-        needs=needs,
+        data=data,
     )
 
 
-FIGURE = figure("001-figure-4", "tripadvisor", needs="tripadvisor")
+FIGURE = figure("001-figure-4", "tripadvisor")
 SUBSTITUTE = figure("001-figure-4-substitute", "bank")

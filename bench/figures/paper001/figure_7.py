@@ -52,7 +52,7 @@ def agreement(data: str, rows: Sequence[Row]) -> Agreement:
     )
 
 
-def figure(name: str, data: str, needs: str = "") -> Figure:
+def figure(name: str, data: str) -> Figure:
     return Figure(
         name=name,
         title="Generic protocol on scores of a logistic regression",
@@ -64,9 +64,9 @@ def figure(name: str, data: str, needs: str = "") -> Figure:
         predict=auc.predict,
         agreement=partial(agreement, data),
         draw=of_data("AUC by randomised response of the score's bin", "log2 of the domain size d"),
-        needs=needs,
+        data=data,
     )
 
 
-FIGURE = figure("001-figure-7", "diabetes", needs="diabetes")
+FIGURE = figure("001-figure-7", "diabetes")
 SUBSTITUTE = figure("001-figure-7-substitute", "bank")

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.figures.given import file_of
+from bench.figures.given import bank_table, file_of, is_made_up
 from bench.figures.paper001.classifier import read_table
-from bench.harness import BANK, RECORDS, bank_table, made_up
+from bench.harness import RECORDS, made_up
 from umpc.cli.table import DemoTable
 from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.study.parts import FieldText
@@ -67,7 +67,7 @@ def load(name: str) -> Ratings:
 
 
 def bank() -> Ratings:
-    return _banded(*bank_table())
+    return _banded(*bank_table(["age", "balance"]))
 
 
 def made_up_bank() -> Ratings:
@@ -136,6 +136,6 @@ def _reviews(file: Path) -> tuple[list[str], list[list[str]]]:
 def label_of(name: str) -> str:
     """The name of the data in series and pictures."""
     if name == "bank":
-        source = "bank data" if BANK.exists() else "made-up table"
+        source = "made-up table" if is_made_up(name) else "bank data"
         return f"{source}, age and balance, in place of TripAdvisor"
     return "TripAdvisor, rooms and cleanliness"

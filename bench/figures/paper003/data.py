@@ -1,8 +1,7 @@
 """The tables of Sinh & Ramon 2025, section 6, each with the kernel that is averaged over its pairs.
 
-Bank and heart data are read from the data folder beside this project. Without them a made-up table
-of the same size takes their place, and its name says so. The bounds are those of the tables
-themselves. The paper normalises its columns to [0, 1], which is equivalent.
+`given.py` says where bank and heart data come from. The bounds are those of the tables themselves.
+The paper normalises its columns to [0, 1], which is equivalent.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from math import isqrt
 import numpy as np
 
 from bench.figures.draws import seed_of, stream_of
-from bench.harness import BANK, bank_table
-from umpc.cli.table import DemoTable, read_csv
+from bench.figures.given import bank_table, heart_table
+from umpc.cli.table import DemoTable
 from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
@@ -24,8 +23,6 @@ from umpc.ustat.sampling import below
 from umpc.ustat.schema import Schema
 from umpc.ustat.statistics import find_statistic
 
-HEART = BANK.parents[1] / "heart" / "heart_sites.csv"
-HEART_RECORDS = 834
 GRID = 1 << 14
 """Steps of [0, 1]: the paper's h = 2^-14."""
 
@@ -94,26 +91,15 @@ def uniform(records: int, seed: bytes | None = None) -> Data:
 
 
 def bank(records: int) -> Data:
-    table, source = bank_table()
-    return _numeric(table, source, "kendall_tau", records)
+    return _numeric(*bank_table(["age", "balance"]), "kendall_tau", records)
 
 
 def jobs(records: int) -> Data:
-    if BANK.exists():
-        return _categories(read_csv(BANK, ";", ["job"]), "Bank data", records)
-    return _categories(
-        _made_up_labels(4521, 12), "A made-up table of the bank data's size", records
-    )
+    return _categories(*bank_table(["job"]), records)
 
 
 def heart(records: int) -> Data:
-    if HEART.exists():
-        return _numeric(
-            read_csv(HEART, ",", ["trestbps", "chol"]), "Heart data", "kendall_tau", records
-        )
-    rows = [(str(80 + (i * 7919) % 121), str((i * 104_729) % 604)) for i in range(HEART_RECORDS)]
-    made_up = DemoTable(("trestbps", "chol"), rows)
-    return _numeric(made_up, "A made-up table of the heart data's size", "kendall_tau", records)
+    return _numeric(*heart_table(["trestbps", "chol"]), "kendall_tau", records)
 
 
 def diagnosis(records: int) -> Data:
@@ -121,18 +107,7 @@ def diagnosis(records: int) -> Data:
 
     These have blood pressure and cholesterol.
     """
-    if not HEART.exists():
-        return _categories(
-            _made_up_labels(HEART_RECORDS, 5), "A made-up table of the heart data's size", records
-        )
-    table = read_csv(HEART, ",", ["trestbps", "chol", "num"])
-    return _categories(DemoTable(("num",), [row[2:] for row in table.rows]), "Heart data", records)
-
-
-def _made_up_labels(records: int, labels: int) -> DemoTable:
-    return DemoTable(
-        ("label",), [(str((i * 7919) % (labels * 5) % labels),) for i in range(records)]
-    )
+    return _categories(*heart_table(["num"]), records)
 
 
 def _numeric(table: DemoTable, source: str, statistic: str, records: int) -> Data:

@@ -63,6 +63,7 @@ FIGURE = Figure(
     measure=seconds_and_bytes,
     predict=nothing,
     agreement=agreement,
+    data="bank",
     draw=panels(
         Panel("bytes", "bins t", "bytes online"),
         Panel("total_seconds", "bins t", "seconds, server and all parties"),

@@ -59,6 +59,7 @@ FIGURE = Figure(
     measure=everything,
     predict=predicted_error,
     agreement=agreement,
+    data="heart",
     draw=panels(
         *FOUR, quantity="squared_error", title="Kendall's tau, heart data, ε = 1, t = 64, |E| = 2n"
     ),

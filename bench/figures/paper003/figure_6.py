@@ -55,6 +55,7 @@ FIGURE = Figure(
     measure=everything,
     predict=predicted_error,
     agreement=agreement,
+    data="heart",
     draw=panels(
         *FOUR, quantity="squared_error", title="Same diagnosis, heart data, ε = 1, t = 5, |E| = 2n"
     ),

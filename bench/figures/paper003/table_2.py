@@ -145,6 +145,7 @@ FIGURE = Figure(
     measure=measure,
     predict=predict,
     agreement=agreement,
+    data="bank",
     draw=panels(
         Panel("squared_error", "edges |E|", "mean squared error"),
         Panel("greatest_degree", "edges |E|", "greatest degree of a record"),

@@ -12,8 +12,8 @@ from unittest import mock
 
 import numpy as np
 
-from bench.harness import BANK, made_up
-from umpc.cli.table import DemoTable, pooled, read_csv
+from bench.figures.given import bank_table
+from umpc.cli.table import pooled
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.planning.alternatives import turned
@@ -66,7 +66,8 @@ def case_of(statistic: str) -> Case:
     Without the bank data the table is made up, with the same size and the same domains.
     """
     columns, label = STATISTICS[statistic]
-    table = replace(_table(columns, label), first_class=label)
+    own, _ = bank_table([*columns, label[0]] if label else columns)
+    table = replace(own, first_class=label)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         paths = table.split(folder, NODES)
@@ -89,18 +90,6 @@ def case_of(statistic: str) -> Case:
         exact = like.whole_statistic
         assert exact is not None
     return Case(file, tables, records, like, exact)
-
-
-def _table(columns: list[str], label: tuple[str, str] | None) -> DemoTable:
-    wanted = [*columns, label[0]] if label else columns
-    if BANK.exists():
-        return read_csv(BANK, ";", wanted)
-    ages = made_up(RECORDS).rows
-    rows = [
-        {"age": age, "balance": balance, "y": "yes" if int(age) % 8 == 0 else "no"}
-        for age, balance in ages
-    ]
-    return DemoTable(tuple(wanted), [tuple(row[name] for name in wanted) for row in rows])
 
 
 def _counted(study: Study, table: Mapping[str, np.ndarray]) -> str:

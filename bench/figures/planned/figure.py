@@ -98,6 +98,7 @@ FIGURE = Figure(
     measure=measure,
     predict=predict,
     agreement=agreement,
+    data="bank",
     draw=bars(
         "squared_error",
         "mean squared error",

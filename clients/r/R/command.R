@@ -21,7 +21,7 @@ run_umpc <- function(arguments) {
     ), status)
   }
   if (status != 0) {
-    fail(error_line(told), status)
+    fail(in_r_words(error_line(told)), status)
   }
   for (line in grep("^warning: ", told, value = TRUE)) {
     warning(sub("^warning: ", "", line), call. = FALSE)
@@ -45,6 +45,38 @@ error_line <- function(told) {
   found <- grep("^error: |^Error: ", told, value = TRUE, ignore.case = TRUE)
   line <- utils::tail(c("umpc ended without a reason", told, found), 1)
   sub("^error: ", "", line, ignore.case = TRUE)
+}
+
+# An error of the command in the words of an R user: arguments in place of options.
+in_r_words <- function(line) {
+  choices <- "^Invalid value for '--([a-z-]+)': '(.*)' is not one of (.*)\\.$"
+  if (grepl(choices, line)) {
+    name <- argument_name(sub(choices, "\\1", line))
+    given <- sub(choices, "\\2", line)
+    known <- gsub("'", "", strsplit(sub(choices, "\\3", line), ", ", fixed = TRUE)[[1]])
+    near <- known[which.min(utils::adist(given, known))]
+    return(sprintf("there is no %s '%s'; the nearest is '%s'", name, given, near))
+  }
+  line <- sub("^Invalid value for '--([a-z-]+)': ", "the value of --\\1 is wrong: ", line)
+  line <- sub("^No such option '?--([a-z-]+)'?.*$", "umpc_estimate has no argument --\\1", line)
+  line <- sub("^No such option: '?--([a-z-]+)'?.*$", "umpc_estimate has no argument --\\1", line)
+  repeat {
+    found <- regmatches(line, regexpr("--[a-z][a-z-]*", line))
+    if (length(found) == 0) {
+      return(line)
+    }
+    line <- sub(found, argument_name(substring(found, 3)), line, fixed = TRUE)
+  }
+}
+
+# The argument of umpc_estimate for an option of the command.
+argument_name <- function(option) {
+  switch(option,
+    csv = "data",
+    fields = "columns",
+    parameter = "parameters",
+    gsub("-", "_", option, fixed = TRUE)
+  )
 }
 
 # Stop with a condition of class umpc_error. status: the command's exit code.

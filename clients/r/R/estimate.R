@@ -3,20 +3,24 @@
 umpc_estimate <- function(statistic, data, columns, bounds, epsilon, label = NULL, ...) {
   name <- paste(deparse(substitute(data), width.cutoff = 60L), collapse = " ")
   sites <- if (is.data.frame(data)) list(data) else data
-  check_sites(sites, c(columns, label[1]))
+  check_sites(sites, c(columns, label[[1]]))
   folder <- tempfile("umpc-sites-")
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
   files <- file.path(folder, sprintf("site-%d.csv", seq_along(sites)))
+  logical <- logical_columns(sites, unique(c(columns, label[[1]])), bounds)
   for (place in seq_along(sites)) {
-    write_site(sites[[place]], unique(c(columns, label[1])), files[place])
+    write_site(sites[[place]], unique(c(columns, label[[1]])), files[place], logical)
+  }
+  for (name in intersect(logical, names(bounds))) {
+    bounds[[name]] <- logical_texts(bounds[[name]])
   }
   arguments <- c(
     "demo", "--format", "json", "--statistic", statistic,
-    rbind("--csv", files), "--fields", paste(columns, collapse = ","),
+    rbind("--csv", files), "--fields", quoted(columns),
     if (length(files) == 1 && is.null(list(...)$nodes)) c("--nodes", "1"),
     bounds_arguments(bounds, columns),
-    if (!is.null(label)) c("--label", paste(label, collapse = "=")),
+    if (!is.null(label)) c("--label", label_argument(label, logical)),
     setting_arguments(list(epsilon = epsilon, ...))
   )
   result_of(run_umpc(arguments), name)
@@ -36,12 +40,47 @@ check_sites <- function(sites, columns) {
 }
 
 # Write the study's columns of one frame.
-write_site <- function(frame, columns, file) {
+write_site <- function(frame, columns, file, logical = character()) {
   texts <- lapply(frame[columns], as_texts)
+  for (name in intersect(logical, columns)) {
+    texts[[name]] <- logical_texts(frame[[name]])
+  }
   utils::write.csv(
     data.frame(texts, check.names = FALSE), file,
     row.names = FALSE, na = "", fileEncoding = "UTF-8"
   )
+}
+
+# The columns of logical values: those that a site's frame or the bounds have as such.
+logical_columns <- function(sites, columns, bounds) {
+  is_one <- vapply(columns, function(name) {
+    is.logical(if (is.list(bounds)) bounds[[name]]) ||
+      any(vapply(sites, function(frame) is.logical(frame[[name]]), TRUE))
+  }, TRUE)
+  columns[is_one]
+}
+
+# Logical values, or R's words for them, as true and false everywhere: in data, categories, label.
+logical_texts <- function(values) {
+  texts <- as.character(values)
+  words <- c("TRUE" = "true", "FALSE" = "false", "T" = "true", "F" = "false")
+  ifelse(toupper(texts) %in% names(words), unname(words[toupper(texts)]), texts)
+}
+
+# COLUMN=FIRST of a public label.
+label_argument <- function(label, logical) {
+  first <- as_texts(label[[2]])
+  if (label[[1]] %in% logical) {
+    first <- logical_texts(first)
+  }
+  paste0(quoted(label[[1]]), "=", quoted(first))
+}
+
+# A list for the command, with each item in quotes that has a comma, an equals sign or a colon.
+quoted <- function(texts) {
+  special <- grepl("[,=:\"]|^\\s|\\s$", texts)
+  texts[special] <- paste0("\"", gsub("\"", "\"\"", texts[special], fixed = TRUE), "\"")
+  paste(texts, collapse = ",")
 }
 
 # A column as text: numbers with all their digits, logical values as Python's data frames have them.
@@ -83,9 +122,9 @@ bounds_arguments <- function(bounds, columns) {
     ), absent[1], absent[1]))
   }
   texts <- vapply(bounds[columns], function(each) {
-    if (is.numeric(each)) paste(number_texts(each), collapse = ":") else paste(each, collapse = ",")
+    if (is.numeric(each)) paste(number_texts(each), collapse = ":") else quoted(as_texts(each))
   }, "")
-  c(rbind("--bounds", paste0(columns, "=", texts)))
+  c(rbind("--bounds", paste0(vapply(columns, quoted, ""), "=", texts)))
 }
 
 # The options of further settings: edges = "all" is --edges all.
@@ -97,7 +136,7 @@ setting_arguments <- function(settings) {
     if (is.null(names(value))) {
       found <- c(found, flag, setting_text(value))
     } else {
-      pairs <- paste0(names(value), "=", vapply(value, setting_text, ""))
+      pairs <- paste0(vapply(names(value), quoted, ""), "=", vapply(value, setting_text, ""))
       found <- c(found, rbind(flag, pairs))
     }
   }

@@ -13,9 +13,17 @@ result_of <- function(text, data_name) {
   if (!identical(report$schema, SCHEMA)) {
     fail(sprintf("a report of the schema %s was expected from umpc; use the same version", SCHEMA))
   }
+  if (length(report$parts) > 0) {
+    return(results_of_parts(report, text, data_name))
+  }
   if (is.null(report$estimate)) {
     fail(sprintf("the study released no value: %s", report$note))
   }
+  one_result(report, text, data_name)
+}
+
+# A result of one value of a report.
+one_result <- function(report, text, data_name) {
   result <- list(
     estimate = stats::setNames(report$estimate, report$statistic),
     method = sprintf(
@@ -30,6 +38,44 @@ result_of <- function(text, data_name) {
   with_inference(result, report$inference)
 }
 
+# The results of a study of several values or strata: a named list, with a result for each.
+results_of_parts <- function(report, text, data_name) {
+  parts <- report$parts
+  results <- lapply(seq_along(parts), function(place) {
+    part <- parts[[place]]
+    own <- report
+    own[c("parts", "inference_of_parts")] <- NULL
+    own$statistic <- part$statistic
+    own$epsilon <- part$epsilon
+    own$note <- part$note
+    own$estimate <- if (is.null(part$estimate)) NA_real_ else part$estimate
+    own$inference <- report$inference_of_parts[[place]]
+    result <- one_result(own, text, sprintf("%s, %s", data_name, part_name(part)))
+    result$part <- place
+    result
+  })
+  names(results) <- vapply(parts, part_name, "")
+  structure(results, class = "umpc_results")
+}
+
+# A value's statistic, with its stratum if it has one.
+part_name <- function(part) {
+  if (isTRUE(nzchar(part$stratum))) {
+    return(sprintf("%s, %s", part$statistic, part$stratum))
+  }
+  part$statistic
+}
+
+print.umpc_results <- function(x, ...) {
+  for (result in x) {
+    print(result, ...)
+    if (isTRUE(nzchar(result$report$note))) {
+      cat(result$report$note, "\n\n")
+    }
+  }
+  invisible(x)
+}
+
 # A result with the test and the interval of an inference.
 with_inference <- function(result, inference) {
   test <- inference$test
@@ -37,7 +83,7 @@ with_inference <- function(result, inference) {
     result$p.value <- test$p_value
     result$p.is.below <- isTRUE(test$is_below)
     result$null.value <- stats::setNames(test$null, names(result$estimate))
-    result$alternative <- test$alternative
+    result$alternative <- sub("-", ".", test$alternative, fixed = TRUE) # R's word is two.sided
     result$hypothesis <- test$hypothesis
   }
   interval <- interval_of(inference, c("population", "records"))
@@ -66,12 +112,22 @@ infer <- function(result, arguments) {
   on.exit(unlink(file))
   writeLines(result$json, file, useBytes = TRUE)
   jsonlite::fromJSON(
-    run_umpc(c("infer", file, arguments, "--format", "json")),
+    run_umpc(c("infer", file, part_arguments(result), arguments, "--format", "json")),
     simplifyVector = FALSE
   )
 }
 
+# Which of several values of a report a result is.
+part_arguments <- function(result) {
+  if (is.null(result$part)) character() else c("--part", as.character(result$part))
+}
+
 umpc_test <- function(result, alternative = NULL, null = NULL) {
+  if (!is.null(alternative)) {
+    sides <- c("two.sided", "less", "greater")
+    alternative <- match.arg(sub("-", ".", alternative, fixed = TRUE), sides)
+    alternative <- sub(".", "-", alternative, fixed = TRUE)
+  }
   arguments <- setting_arguments(Filter(
     Negate(is.null), list(alternative = alternative, null = null)
   ))

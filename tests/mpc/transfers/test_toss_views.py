@@ -14,8 +14,8 @@ from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.tossing import Tossed
 from tests.support.transfers import no_mask_of_choices
 from umpc.crypto.prg import Stream, derive
-from umpc.crypto.rounds import Message
 from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.mpc.transfers import checked_bits
 from umpc.mpc.transfers import coins_from_transfers as tossing_module
 from umpc.mpc.transfers.ot_products import BitTriples
 from umpc.mpc.transfers.toss_plan import levels_of
@@ -46,6 +46,8 @@ class Views:
             "last": joined(last),
             "last, own masks": joined(last, self._masks()[:, :, -1]),
             "shares": joined(low, top),
+            "opened coins": self._coins(),
+            "opened numbers": self._numbers(low),
             **self._choices(low),
             **self._corrections(low),
         }
@@ -54,13 +56,18 @@ class Views:
             "last": 4,
             "last, own masks": 4**members,
             "shares": 4 ** len(watching),
+            "opened coins": 2,
         }
-        self.uniform |= {"choices": 2**members} if "choices" in self.seen else {"corrections": 16}
+        self.uniform |= (
+            {"choices": 2 ** (members + 1)} if "choices" in self.seen else {"corrections": 16}
+        )
 
     def _opened(self, number: int, ands: int) -> np.ndarray:
         """(2, ands, COINS): x ⊕ a and y ⊕ b, put together from what every member says."""
         said = {
-            line.sender: line.message.payload for line in self.tossed.told if line.round == number
+            line.sender: self.tossed.parts(line)["compared"]
+            for line in self.tossed.told
+            if line.round == number and "compared" in self.tossed.parts(line)
         }
         rows = np.bitwise_xor.reduce(
             [np.frombuffer(payload, np.uint8) for payload in said.values()]
@@ -80,32 +87,52 @@ class Views:
         ]
         return np.array(rows).reshape(len(seeds), 2, sum(LEVELS), COINS)
 
-    def _last(self, step: str, receiver: int) -> Message:
-        """The hidden member's last message of a step."""
-        lines = [
-            line
+    def _said(self, part: str, receiver: int) -> list[bytes]:
+        """All that the hidden member says to another one in this part of messages."""
+        return [
+            self.tossed.parts(line)[part]
             for line in self.tossed.told
             if (line.sender, line.receiver) == (self.hidden, receiver)
+            and part in self.tossed.parts(line)
         ]
-        return next(line.message for line in reversed(lines) if line.message.step == step)
+
+    def _coins(self) -> np.ndarray:
+        """coin ⊕ checked bit, of all members."""
+        said = {
+            line.sender: part["coins"]
+            for line in self.tossed.told
+            if "coins" in (part := self.tossed.parts(line))
+        }
+        rows = np.bitwise_xor.reduce([np.frombuffer(each, np.uint8) for each in said.values()])
+        return np.unpackbits(rows, count=COINS, bitorder="little").astype(np.int64)
+
+    def _numbers(self, low: np.ndarray) -> np.ndarray:
+        """The hidden member's opened share at a coin's place, with all that is seen of the coin."""
+        (opened,) = self._said("opened", self.watching[0])
+        words = np.frombuffer(opened[32:], dtype="<u8")[:COINS]
+        seen = [words >> np.uint64(place) & np.uint64(1) for place in range(2)]
+        return joined(*seen, low, self._coins())
 
     def _choices(self, low: np.ndarray) -> dict[str, np.ndarray]:
-        """A row of the extension chosen by the hidden member's shares, with the others' shares."""
+        """A row of the extension chosen by the hidden member's bits, with the others' shares."""
         if self.hidden < self.watching[0]:
             return {}
-        rows = np.frombuffer(self._last("ot_extend", self.watching[0]).payload, np.uint8).reshape(
-            32, -1
-        )
-        return {"choices": joined(np.unpackbits(rows[0], count=COINS, bitorder="little"), low)}
+        extension = self._said("converted", self.watching[0])[0]
+        rows = np.frombuffer(extension, np.uint8).reshape(32, -1)
+        used, _ = self.tossed.places
+        row = np.unpackbits(rows[0], bitorder="little")[used]
+        return {"choices": joined(row, low, self._coins())}
 
     def _corrections(self, low: np.ndarray) -> dict[str, np.ndarray]:
         """The corrections from the hidden member, alone, and with its receiver's results."""
         if self.hidden > self.watching[-1]:
             return {}
-        words = np.frombuffer(self._last("ot_multiples", self.watching[-1]).payload, dtype="<u8")
+        used, _ = self.tossed.places
+        words = np.frombuffer(self._said("converted", self.watching[-1])[-1], dtype="<u8")[used]
         four = [words >> np.uint64(place) & np.uint64(1) for place in range(4)]
         made = [self.shares[-1] >> np.uint64(place) & np.uint64(1) for place in range(1, 4)]
-        return {"corrections": joined(*four), "corrections, own shares": joined(*four, *made, low)}
+        seen = joined(*four, *made, low, self._coins())
+        return {"corrections": joined(*four), "corrections, own shares": seen}
 
     def p_of(self, name: str) -> float:
         """Whether what is seen of coins that fell and of others has one law."""
@@ -165,6 +192,17 @@ def no_hash(patch) -> None:
     )
 
 
+def bits_that_are_opened(patch) -> None:
+    """Coins use the bits that are opened, too."""
+    real = checked_bits.chosen
+
+    def overlapping(challenge: bytes, count: int):
+        _, opened = real(challenge, count)
+        return opened[:count], opened
+
+    patch.setattr(checked_bits, "chosen", overlapping)
+
+
 @pytest.mark.parametrize(
     ("mutant", "case", "finder"),
     [
@@ -175,6 +213,8 @@ def no_hash(patch) -> None:
         (no_mask_of_choices, WATCHING[2], "choices"),
         (no_hash, WATCHING[1], "corrections, own shares"),
         (no_hash, WATCHING[3], "corrections, own shares"),
+        (bits_that_are_opened, WATCHING[0], "opened numbers"),
+        (bits_that_are_opened, WATCHING[3], "opened numbers"),
     ],
 )
 def test_power_a_mask_left_out_is_found(monkeypatch, mutant, case, finder):

@@ -223,8 +223,6 @@ def test_a_preparation_leaves_the_next_channel_to_its_run():
 
         def take_up(self, peer: int, channel: Any) -> None: ...
 
-        def take_coins(self, shares: list[int]) -> None: ...
-
     site: Any = SimpleNamespace(name="node-0", channels=Channels())
     for is_parked in (True, False):
 

@@ -11,12 +11,10 @@ import pytest
 from tests.support.garbled import without_points
 from tests.support.memory_links import in_place, linked
 from tests.support.transfers import bits_of, correlated
-from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, UmpcError
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import fresh_delta
-from umpc.mpc.transfers.toss_plan import TossPlan
 from umpc.node.attempts import making_channels
 from umpc.node.attempts.making_channels import (
     MOST_PEERS,
@@ -31,7 +29,6 @@ from umpc.node.attempts.next_channels import (
     Chain,
     KeptChannel,
     NextChannels,
-    TossedCoins,
 )
 
 ATTEMPT = bytes(32)
@@ -47,14 +44,14 @@ def ends():
     return made
 
 
-async def made_by(channels: NextChannels, ended: list[EndedLink], toss=None) -> bool:
+async def made_by(channels: NextChannels, ended: list[EndedLink]) -> bool:
     """Whether all channels were made."""
     closed = []
 
     async def close(made: bool) -> None:
         closed.append(made)
 
-    await make_channels(channels, ended, in_place, close, toss)
+    await make_channels(channels, ended, in_place, close)
     (made,) = closed
     return made
 
@@ -77,36 +74,6 @@ def test_both_nodes_keep_one_end_each_of_a_correlated_channel(ends):
         assert correlated(q, t, choices, offered.channel.delta)
         assert (offered.channel.delta != ends[0].delta).any()
         return stores
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_coins_are_tossed_before_the_channel_is_kept_and_a_failed_toss_keeps_none(ends, fails):
-    async def scenario() -> None:
-        links = linked("north", "south")
-        stores = [NextChannels(), NextChannels()]
-        seen: list[int] = []
-        coins = TossedCoins(TossPlan(2, RINGS[0], ()), [7])
-
-        async def toss(each: EndedLink, made: object) -> TossedCoins:
-            assert getattr(made, "session", None) == NAME
-            seen.append(sum(map(len, stores)))
-            if fails:
-                raise PeerLost(f"{each.link.peer} went away", culprit=each.link.peer)
-            return coins
-
-        ended = [
-            [EndedLink(link, NAME, (0, 1), end, Chain(0.0))]
-            for link, end in zip(links, ends, strict=True)
-        ]
-        sides = zip(stores, ended, strict=True)
-        told = await asyncio.gather(*(made_by(store, each, toss) for store, each in sides))
-        assert len(seen) == 2 and seen[0] == 0
-        assert told == [not fails] * 2 and sum(map(len, stores)) == 2 * (not fails)
-        if not fails:
-            assert stores[0].offer("south", checked=False).coins is coins
-            assert stores[1].accept("north", NAME, checked=False).coins is coins
 
     asyncio.run(scenario())
 
@@ -155,9 +122,6 @@ class Mesh:
         return f"channel {peer}"
 
     def take_up(self, peer, channel):
-        raise AssertionError
-
-    def take_coins(self, shares):
         raise AssertionError
 
 

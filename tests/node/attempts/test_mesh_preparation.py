@@ -84,8 +84,6 @@ def test_a_set_up_by_points_begins_while_the_nodes_connect(waits):
         def take_up(self, peer: int, channel: Any) -> None:
             begun.append(-1)
 
-        def take_coins(self, shares: list[int]) -> None: ...
-
         def toss(self) -> None: ...
 
     def first_step() -> Iterator[None]:
@@ -95,7 +93,7 @@ def test_a_set_up_by_points_begins_while_the_nodes_connect(waits):
     async def dial(*_: Any) -> Any:
         link = PeerLink(peer_stream("b"))
         if waits:
-            link.channel = cast(Any, SimpleNamespace(channel=None, coins=None))
+            link.channel = cast(Any, SimpleNamespace(channel=None))
         else:
             await has_begun.wait()
         return link

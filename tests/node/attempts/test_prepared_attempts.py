@@ -217,7 +217,8 @@ def test_it_is_taken_once_with_its_reservation():
     clock, a = Clock(), entry(b"a")
     clock.parking.put(a)
     assert clock.parking.take(b"b") is None
-    assert clock.parking.take(b"a") is a
+    clock.pass_time(90.4)
+    assert clock.parking.take(b"a") is a and a.seconds == 90, "a report tells this time"
     assert clock.parking.take(b"a") is None
     clock.parking.drop(a, "is late")
     clock.pass_time(2 * HOUR)

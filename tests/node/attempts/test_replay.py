@@ -1,23 +1,33 @@
-"""umpc.node.attempts.replay: a study that umpc 0.1 released is not charged a second time."""
+"""umpc.node.attempts.replay: a study that was released is not charged a second time.
+
+That holds for studies of umpc 0.1, and for those that this version would refuse if they were new.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from tests.support.ledgers import charged, kinds, opened
+from tests.support.fields import number_field
+from tests.support.ledgers import charged, kinds, opened, pay
 from tests.support.sites import site_of
-from tests.support.studies import make_study
-from umpc.errors import AlreadyReleased, DataError, UmpcError
+from tests.support.studies import AUC, CLASSES, make_study
+from umpc.errors import AlreadyReleased, DataError, RangeError, UmpcError
 from umpc.node.attempts.replay import refuse_former
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
+from umpc.proto.codec import encode_kept
 from umpc.study import messages as m
 from umpc.study.document import Study
+from umpc.study.field_rules import with_other_direction
 from umpc.study.former import former_hash, second_hash
+from umpc.study.parts import FieldText
+from umpc.ustat.statistics import LIBRARY
+from umpc.ustat.text import to_text
 
 STUDY = make_study(name="tau-2026")
 OTHERS = (STUDY.replaced(name="tau-2027"), STUDY.replaced(epsilon="1/2"))
@@ -82,3 +92,66 @@ def test_it_survives_a_restart_of_the_node(ledger, path):
     ledger.close()
     with opened(path) as again:
         assert isinstance(propose(STUDY, again)[0], AlreadyReleased)
+
+
+EVENTS = FieldText("event", "1", "2", whole=True)
+CENSORED = make_study(
+    tuple(map(to_text, LIBRARY["concordance_index"].expressions(["x", "y", "event"]))),
+    name="survival-2026",
+    statistic="concordance_index",
+    estimator="ratio",
+    fields=(number_field("x", "0", "9"), number_field("y", "0", "9"), EVENTS),
+)
+"""A study whose event is coded 1 and 2, which former versions ran."""
+
+
+def test_a_new_study_whose_field_does_not_fit_is_refused_before_anything_is_reserved(path):
+    with opened(path) as ledger:
+        before = kinds(ledger), ledger.balance()
+        error, sent = propose(CENSORED, ledger)
+        assert isinstance(error, RangeError) and not sent
+        assert 'write categories = ["1", "2"], the second counts' in error.message
+        assert (kinds(ledger), ledger.balance()) == before
+
+
+def test_a_released_study_whose_field_does_not_fit_answers_again_at_no_cost(path):
+    released = m.Released(b"a" * 32, b"share", 9, 0)
+    with opened(path) as ledger:
+        ledger.reserve(CENSORED.hash, Fraction(1), Fraction(0))
+        pay(ledger, CENSORED.hash, released.attempt, encode_kept(released))
+        before = ledger.balance()
+        assert sent_by(CENSORED, ledger) == [released]
+        assert ledger.balance() == before
+
+
+def test_the_same_file_whose_public_classes_were_exchanged_is_not_charged_again(path):
+    """Files once listed the class that should score higher first."""
+    auc = make_study(
+        AUC,
+        fields=(number_field("x", "0", "9"), CLASSES),
+        sampling="two_sample",
+        statistic="auc",
+    )
+    today = with_other_direction(auc)
+    with opened(path) as ledger:
+        charged(ledger, auc.hash)
+        before = kinds(ledger), ledger.balance()
+        error, sent = propose(today, ledger)
+        assert isinstance(error, AlreadyReleased) and not sent
+        assert 'Write categories = ["control", "case"]' in error.message
+        assert "'case' should score higher there" in error.message
+        assert (kinds(ledger), ledger.balance()) == before
+
+
+def sent_by(study: Study, ledger: Ledger) -> list[m.NodeMessage]:
+    """The messages that a node sends for a proposed study whose run ends well."""
+    sent: list[m.NodeMessage] = []
+
+    async def receive() -> m.CoordinatorMessage:
+        return m.Propose(study.encode(), False)
+
+    async def send(message: m.NodeMessage) -> None:
+        sent.append(message)
+
+    asyncio.run(StudyRun(site_of(ledger), study.coordinator, receive, send).run())
+    return sent

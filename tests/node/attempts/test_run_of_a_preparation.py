@@ -318,7 +318,7 @@ def test_a_node_that_was_revoked_since_the_preparation_is_refused_before_anythin
 
     side._own = replace(side._own, verify=now)
     said, error = node.hear(node.evaluate)
-    assert isinstance(error, CertificateError) and error.culprit == "node-2"
+    assert isinstance(error, PreparationLost) and error.culprit == "node-2"
     assert said == [] and node.dialled == [] and node.used == []
     node.nothing_is_left()
 

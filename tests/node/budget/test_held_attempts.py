@@ -202,6 +202,35 @@ def test_an_edited_entry_is_noticed_and_never_charged(path, change, caplog):
         ledger.verify()
 
 
+@pytest.mark.parametrize("value", ["NULL", "5", "-1", "1.5", "'text'", "4611686018427387904"])
+@pytest.mark.parametrize("table", ["held", "events", "cohorts"])
+def test_a_study_of_another_type_beside_the_chain_is_a_warning_and_no_traceback(
+    path, caplog, table, value
+):
+    with opened(path) as ledger:
+        held(ledger, A)
+        held(ledger, B)
+    for other in ("events", "cohorts"):
+        edited(path, f"INSERT INTO {other} VALUES (x'{A.hex()}', x'00', 'text', x'00')")
+    edited(path, f"UPDATE {table} SET study = {value} WHERE study = x'{A.hex()}'")
+    found = read_beside(Place.of(path))
+    assert len(found.held) == 2 - len(found.damaged) and (table == "held") == bool(found.damaged)
+    for _ in range(2):
+        with opened(path) as ledger:
+            assert "was changed on disk" in caplog.text
+            ledger.verify()
+            assert ledger.held(B) is not None and not ledger.has_changed_since(A)
+    assert not read_beside(Place.of(path)).damaged, "a damaged attempt was dropped, once"
+
+
+@pytest.mark.parametrize("value", ["5", "-1", "'text'"])
+def test_a_version_of_another_type_is_a_wrong_row(path, value):
+    opened(path).close()
+    edited(path, f"UPDATE ledger SET study = {value} WHERE seq = 1")
+    with pytest.raises(LedgerError, match="row 1 is wrong"):
+        read_beside(Place.of(path))
+
+
 def test_one_flipped_bit_of_the_share_is_noticed(path):
     with opened(path) as ledger:
         held(ledger, A)

@@ -102,3 +102,15 @@ def test_what_is_kept_for_an_answer_is_no_course_whatever_its_bytes_are(path):
         pay(ledger, A, ATTEMPT, b"share", kept)
         assert kinds(ledger)[2:] == ["charge"]
         assert ledger.released(A).table == kept
+
+
+def test_a_training_of_a_paid_name_with_other_settings_is_refused_before_it_pays_again(path):
+    """Five steps for four have another id: they were charged anew, without a word."""
+    with opened(path, 9) as ledger:
+        take(ledger, A, step(1))
+        with pytest.raises(AlreadyReleased, match=r"'train' has paid .* with other settings"):
+            ledger.reserve(B, Fraction(3), name="train", course=step(1, of=bytes(32)))
+        assert ledger.balance() == balance(9, 3, 0, 6)
+        ledger.reserve(B, Fraction(3), name="another", course=step(1, of=bytes(32)))
+    with opened(path, 9) as ledger, pytest.raises(AlreadyReleased, match="Give the training a new"):
+        ledger.reserve(B, Fraction(3), name="train", course=step(1, of=bytes(32)))

@@ -17,10 +17,10 @@ from tests.support.site_tables import check_owners_commands, columns
 from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError, UnknownField
 from umpc.node.records import load_records
 from umpc.node.table import database
+from umpc.node.table.conversions import NO_NUMBER, typed
 from umpc.node.table.database import SqlReading, why
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.sql_source import SqlSource, wrong_query, wrong_url
-from umpc.node.table.typed_values import NO_NUMBER, typed
 from umpc.ustat.schema import FieldSchema
 
 AGE = FieldSchema("age", Fraction(0), Fraction(120), Fraction(1))
@@ -182,7 +182,7 @@ def test_what_a_drivers_error_says_is_said_in_our_own_words():
 
 def test_the_packages_are_asked_for_by_name(visits, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sqlalchemy", None)
-    with pytest.raises(ConfigError, match=r"pip install 'umpc\[sql\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[sql\]'"):
         load_records(visits, [AGE], node="a")
 
 

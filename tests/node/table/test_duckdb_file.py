@@ -240,7 +240,7 @@ def test_a_node_is_configured_with_it_and_doctor_reads_it(visits, site):
     policy = '[policy]\npublic_filters = ["sex"]\n'
     config = load(site, HEAD + data + BUDGET + policy)
     assert columns(read(config.source, AGE))["age"] == [60, 50, 40]
-    table, column = check_table(config)
+    table, column, _people = check_table(config)
     assert "4 rows and 4 columns" in table.text and "'sex': words" in column.text
     wrong = load(site, HEAD + data + BUDGET + policy.replace('"sex"', '"sexe"'))
     assert "did you mean 'sex'" in list(check_table(wrong))[1].error.message

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.support.ledgers import A, B, D, opened
-from tests.support.site_tables import let_duckdb_read_all
 from umpc.cli.budget_shown import same_data
 from umpc.errors import EncodingError
 from umpc.node.budget.ledger_place import Place
@@ -19,8 +18,6 @@ from umpc.node.table.batch import Values
 from umpc.node.table.fingerprint import WORDS, Cohort, CohortHash, Fingerprint, count_range
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.schema import FieldSchema, Schema
-
-pytestmark = pytest.mark.usefixtures("either_reader")
 
 
 def cohort(**columns: list[float]) -> Cohort:
@@ -103,13 +100,6 @@ def test_every_other_word_changes_it_also_one_that_no_category_is(tmp_path):
     found = [read(tmp_path, f"state\n{text}\n", field).fingerprint(keyed) for text in texts]
     assert len({each.whole for each in found}) == len(texts)
     assert all(each.has_changed(found[0]) for each in found[1:])
-
-
-def test_both_readers_give_the_same_words_the_same_hash(tmp_path, monkeypatch):
-    text = "state\n" + "alive\n gone\né\n" * 5
-    one = read(tmp_path, text, words("state", "alive", "dead"))
-    let_duckdb_read_all(monkeypatch)
-    assert read(tmp_path, text, words("state", "alive", "dead")) == one
 
 
 def test_words_are_compared_neither_with_numbers_nor_with_hashes_of_earlier_versions(tmp_path):

@@ -21,8 +21,6 @@ from umpc.node.records import require_numbers
 from umpc.node.table.number_format import NumberFormat
 from umpc.ustat.schema import FieldSchema
 
-pytestmark = pytest.mark.usefixtures("either_reader")
-
 # --- real files -------------------------------------------------------------------------------
 
 SWISS = NumberFormat(".", "'")
@@ -130,7 +128,7 @@ def test_a_mark_of_missing_values_is_named_with_the_setting_to_write(tmp_path, m
     (misfit,) = load(path).misfits
     assert str(misfit).endswith(
         f"; among them is '{mark}', which often marks a missing value: if so, write "
-        f'missing = ["", "nan", "NaN", "{mark}"] under [data]'
+        f'missing = ["", "nan", "NaN", "NA", "{mark}"] under [data]'
     )
     assert "forty" not in str(misfit)
     with pytest.raises(

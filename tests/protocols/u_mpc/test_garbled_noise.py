@@ -131,7 +131,7 @@ def test_no_transfer_of_coins_is_hashed_twice(monkeypatch):
     )  # once by the receiver, both labels by the sender
 
 
-@pytest.mark.parametrize(("nodes", "rounds"), [(2, 10), (3, 11), (16, 24)])
+@pytest.mark.parametrize(("nodes", "rounds"), [(2, 9), (3, 9), (16, 20)])
 def test_rounds_of_coins_are_planned_with_their_delays(nodes, rounds):
     attempts = [
         make_attempt(garbled_study(KENDALL, nodes, noise=n), [2] * nodes)

@@ -17,9 +17,16 @@ from tests.support.studies import (
 )
 from umpc.errors import KernelError, PolicyRefused, StudyError
 from umpc.node.policy import Policy
-from umpc.protocols.registry import PROTOCOLS, checked, find_protocol, possible_values
+from umpc.protocols.registry import (
+    PROTOCOLS,
+    checked,
+    find_protocol,
+    possible_values,
+    protocol_of,
+)
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums, ring_for
 from umpc.protocols.u_mpc.settings import INSTEAD
+from umpc.reporting.words import promise_of
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES, HONEST, LYING_NODES
@@ -139,15 +146,17 @@ def test_a_whole_study_says_what_it_promises_and_what_that_costs():
     study = checked(lying(epsilon="1"))
     run = simulate(study, random_tables([4, 5, 3], "grade"), Entropy("grade"))
     report = run.report
-    assert report.adversary == LYING_NODES and report.promise == study.promise
-    assert "up to 2 of 3 nodes may send anything" in report.promise
-    assert "the dealer follows the protocol and colludes with nobody" in report.promise
+    promise = promise_of(report).sites
+    assert report.adversary == LYING_NODES
+    assert promise == protocol_of(study).promise_of(study).sites
+    assert "up to 2 of 3 nodes may send anything" in promise
+    assert "the dealer follows the protocol and colludes with nobody" in promise
     assert report.noise_std == pytest.approx(3 * report.noise_std_if_honest, rel=0.02)
     honest = simulate(
         study.replaced(adversary=HONEST), random_tables([4, 5, 3], "grade"), Entropy("grade")
     ).report
     assert honest.noise_std == honest.noise_std_if_honest == report.noise_std_if_honest
-    assert honest.promise.startswith("everybody follows the protocol")
+    assert "if everybody follows the protocol" in promise_of(honest).sites
 
 
 @pytest.mark.parametrize("came", ADVERSARIES)

@@ -62,7 +62,8 @@ def test_the_noise_is_what_the_coins_make(counts, edges):
     assert run.attempt.committee == tuple(everybody) and run.attempt.noise_chunks == ()
     assert all(set(node.peers) == everybody - {number} for number, node in enumerate(run.nodes))
     offline = {frame.step for *_, frame in run.transcript.offline}
-    assert offline - {"node_seed", "material"} == STEPS
+    never_alone = {"ot_multiples"} if len(counts) == 2 else set()
+    assert offline - {"node_seed", "material"} == STEPS - never_alone
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_a_study_of_single_records_needs_no_dealer_at_all():
     assert dealt.needs_dealer
 
 
-@pytest.mark.parametrize(("nodes", "rounds"), [(2, 10), (3, 11), (16, 24)])
+@pytest.mark.parametrize(("nodes", "rounds"), [(2, 9), (3, 9), (16, 20)])
 def test_rounds_and_set_ups_are_planned_with_their_delays(nodes, rounds):
     """All rounds of the coins, three of the set-up, and the time of a node's links."""
     tossed, own = (

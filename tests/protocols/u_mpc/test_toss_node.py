@@ -70,9 +70,7 @@ def test_other_studies_have_nothing_to_toss(changes, kind):
     assert [node.toss() for node in run.nodes] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("step", "liar"), [("ot_extend", 1), ("ot_multiples", 0), ("ot_open_bits", 1)]
-)
+@pytest.mark.parametrize(("step", "liar"), [("toss", 0), ("toss", 1), ("ot_open_bits", 1)])
 @pytest.mark.parametrize(
     "shape", ["one byte less", "nothing", "a huge count", "no value", "another step"]
 )
@@ -81,22 +79,3 @@ def test_a_message_of_another_shape_names_its_sender(step, liar, shape):
     with pytest.raises(RemoteProtocolError) as caught:
         run.toss(step, WRONG_SHAPES[shape], liar)
     assert names(caught.value) == (f"node-{liar}", step)
-
-
-def test_coins_that_were_tossed_before_take_the_place_of_a_toss():
-    run = prepared()
-    for node, share in zip(run.nodes, [5, 12], strict=True):
-        node.take_coins([share])
-        with pytest.raises(LocalProtocolError, match="tossed before"):
-            node.toss()
-        with pytest.raises(LocalProtocolError, match="tossed before"):
-            node.take_coins([share])
-        assert node._parts == [[share]], "a part of the node's share, as of a toss"
-    run.set_up().fields().evaluate()
-    assert len({node.release().share for node in run.nodes}) == 2
-
-
-def test_coins_of_another_number_of_sums_are_refused():
-    run = prepared()
-    with pytest.raises(LocalProtocolError, match="no coins of this attempt"):
-        run.nodes[0].take_coins([1, 2])

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from transport_echo import ALLOWED as ECHO_ALLOWED
 from transport_echo import Echo
 
+from tests.support.ports import reserved_address
 from umpc.hub import server as hub_server
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -38,7 +39,7 @@ class Hub:
     def __init__(self, identity, grace: int = 30):
         self.identity = identity
         self.grace = grace
-        self.listen = "127.0.0.1:0"
+        self.listen = reserved_address()
         self.relay = LyingRelay()
 
     async def start(self) -> None:

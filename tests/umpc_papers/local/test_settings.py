@@ -7,9 +7,10 @@ import pytest
 from tests.support.bell import bell_study
 from tests.support.local import bins, local_study
 from tests.support.protocols import assert_not_a_setting, assert_refused, usual, with_facts
+from tests.support.shuffled import shuffled_study
 from tests.support.studies import AUC, CLASSES, GINI, KENDALL, make_study
 from umpc.errors import KernelError, StudyError
-from umpc.protocols.registry import decode_study, protocol_of
+from umpc.protocols.registry import checked, decode_study, protocol_of
 from umpc.study.parts import FieldBins, FieldText
 from umpc_papers.local.settings import (
     CellSettings,
@@ -225,14 +226,54 @@ def test_a_table_of_bins_is_read_as_the_document_has_it():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (4, r"Expected `object`, got `int` - at `\$\.bins`"),
-        ([{"field": "x"}], r"Expected `object`, got `list` - at `\$\.bins`"),
-        ({"x": "4"}, r"Expected `int \| array`, got `str` - at `\$\.bins\.x`"),
-        ({"x": True}, r"Expected `int \| array`, got `bool` - at `\$\.bins\.x`"),
-        ({"x": {}}, r"Expected `int \| array`, got `dict` - at `\$\.bins\.x`"),
+        (4, "`bins`: a table was expected, and a whole number came"),
+        ([{"field": "x"}], "`bins`: a table was expected, and a list came"),
+        ({"x": "4"}, "`bins.x`: a whole number or a list was expected, and a text"),
+        ({"x": True}, "`bins.x`: .* and true or false came"),
+        ({"x": {}}, "`bins.x`: .* and a table came"),
     ],
     ids=str,
 )
 def test_a_table_of_other_values_is_refused(table, message):
     with pytest.raises(StudyError, match=message):
         read_bins({"bins": table})
+
+
+ALIKE = "select((a.x < b.x), 1, 1)"
+NEXT = "select((abs(a.x - b.x) == 1), 1, 0)"
+CONSTANT = [
+    local_study("bell-ldp", bins=bins(x=1, y=4)),
+    local_study("bell-ldp", bins=bins(x=4, y=1), cell_kernel="middle"),
+    local_study("bell-ldp", bins=bins(x=1, y=4), bins_epsilon_share="1/4", y=("0", "30")),
+    local_study("ghazi-ldp", bins=bins(x=4, y=1)),
+    local_study("ghazi-rounds", bins=bins(x=4, y=1)),
+    shuffled_study(bins=bins(x=1, y=4)),
+    # 0 and 1 both occur between any two bins, so their middle is 1/2 everywhere.
+    local_study("bell-ldp", kernels=NEXT, bins=bins(x=2), cell_kernel="midpoint"),
+    checked(make_study(kernels=ALIKE)),
+    local_study("bell-ldp", kernels=ALIKE),
+]
+
+
+@pytest.mark.parametrize("study", CONSTANT, ids=lambda study: study.protocol)
+def test_a_new_run_is_refused_where_no_record_can_change_the_estimate(study):
+    """A released study is still read: its replay costs nothing."""
+    assert decode_study(study.encode()) == study
+    with pytest.raises(StudyError, match="the estimate would be the same whatever the records are"):
+        protocol_of(study).check_new_run(study)
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        LDP,
+        BELL_AUC,
+        make_study(),
+        local_study("bell-ldp", bins=bins(x=2, y=2)),
+        local_study("bell-ldp", kernels="abs(a.x - b.x)", bins=bins(x=2), cell_kernel="midpoint"),
+        local_study("bell-ldp", kernels="a.x * b.x", bins=bins(x=2)),
+    ],
+    ids=lambda study: study.protocol,
+)
+def test_any_other_study_may_run(study):
+    protocol_of(study).check_new_run(study)

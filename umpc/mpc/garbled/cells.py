@@ -48,7 +48,8 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares, require
 from umpc.mpc.garbled.plan import CHUNKS_IN_FLIGHT, GarbledPlan, GarbledProgram, Link
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide
-from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, toss
+from umpc.mpc.transfers.coins_from_transfers import toss
+from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.message_shapes import set_up_shapes
 from umpc.ustat.clear import Columns

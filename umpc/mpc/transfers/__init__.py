@@ -14,6 +14,7 @@
 | `ot_products.py` | chosen transfers, products, triples and conversions |
 | `ot_inner_products.py` | inner products of private vectors, several with one vector |
 | `toss_plan.py` | a committee's coins: shapes of all messages |
+| `checked_bits.py` | random bits that are numbers, checked by opening seven of eight |
 | `coins_from_transfers.py` | a committee's coins: one member's part |
 | `committee_links.py` | a member's channels to all others, for coins alone |
 """

@@ -5,14 +5,14 @@
 u is uniform to all members but one together, as long as that one draws its number uniformly. The
 law, its thresholds, weights and δ are those of dealt coins (`committee_coins.py`,
 `umpc/dp/committee.py`). Nothing here depends on a dealer, also where the study has one. All coins
-of all sums go in one row.
+of all sums go in one row. Two protocols run in the same rounds, and then one round joins them:
 
 | round | what | between |
 |---|---|---|
 | 1, 2 | triples: shares of a_i·b_j + a_j·b_i of members' bits (`send_multiples`) | each pair |
 | next L | a level of the comparison: every AND opens x ⊕ a, y ⊕ b (`and_bits`) | all to all |
-| next 1 | the extension of transfers chosen by shares of the coins, j → i for i < j | each pair |
-| next m − 1 | shares become numbers: corrections to member 1, then to member 2, … | to one |
+| beside these, m + 3 | random bits that are shared as numbers, and checked (`checked_bits.py`) | |
+| last | coin ⊕ bit, with one checked bit for each coin | all to all |
 
 Comparison. c is public, so shares of [bit < bit of c] and [bit = bit of c] are local. Two
 neighbours combine: [<] = [<]' ⊕ [=]'·[<]'', [=] = [=]'·[=]'', up a tree of L = ⌈log2 of the bits⌉
@@ -20,22 +20,22 @@ levels. At its leaves both take the same product of two bits of u. The lowest bi
 needed. Low bits that are 0 in all thresholds decide nothing and are left out: a fair coin is the
 top bit of u, and takes no AND at all.
 
-Numbers. Member 0 has its share of the coin as a number s. Member k's share b makes it
-s ⊕ b = s + b − 2·s·b, where all before k share s and k alone has b. That is one `send_multiples` of
-s_i mod 2^(w−1) from each i < k, whose first round does not depend on s and was done before. The
-weighted sum of a member's shares is its share of the noise, mod 2^w.
+Numbers. d = coin ⊕ bit is public, so shares of coin = d + (1 − 2·d)·bit are local. The weighted sum
+of a member's shares is its share of the noise, mod 2^w.
 
 Reveals, as long as one other member keeps its own numbers and messages to itself:
 
 - Extensions: pseudorandom whatever the choices are (`correlated_ot.py`). They choose by bits of
-  triples, and by shares.
+  triples, and by random bits.
 - Corrections: each masked by a pad that is pseudorandom to whoever lacks Δ, which all but the
   sender do (`ot_products.py`). So a member's share of every product is uniform to it, whatever the
   other factor is.
-- Opened bits: x ⊕ a and y ⊕ b of each AND, where a and b are ⊕ of all members' bits. The bits of a
-  member outside the coalition are uniform, serve one AND, and stand in nothing else that is opened.
-  So opened bits are uniform, independent of u, of all other opened bits and of the coins. No bit of
-  u and no coin is ever opened; everything computed from them is linear in shares.
+- Opened bits: x ⊕ a and y ⊕ b of each AND, where a and b are ⊕ of all members' bits; and coin ⊕
+  bit. The bits of a member outside the coalition are uniform, serve one AND or one coin, and stand
+  in nothing else that is opened. So opened bits are uniform, independent of u, of all other opened
+  bits and of the coins. No bit of u and no coin is ever opened; everything computed from them is
+  linear in shares.
+- Opened numbers: of random bits that serve no coin (`checked_bits.py`).
 - A member's result: its share of each sum of coins. Together with all messages it is what the
   member could make itself, from its own randomness and uniform bits: the simulator of Goldreich,
   Micali & Wigderson 1987 with transfers as its only tool.
@@ -43,74 +43,51 @@ Reveals, as long as one other member keeps its own numbers and messages to itsel
 Any members together but one see the sum of their views, in which each link to the last one has Δ,
 pads and bits of its own. A link's channel is one for coins alone (`committee_links.py`), or a fork
 of the one that garbled edges use: the same Δ under a hash of another key, with numbers of its own
-(`garbled/cells.py`). Semi-honest: a member that deviates, for example flips its share of a coin,
-changes the law of the noise, and nobody notices.
+(`garbled/cells.py`).
+
+Semi-honest, but for the check of numbers. A member that deviates can flip bits that it opens, or an
+input of any AND, which is as if it gave a product with another bit than its own. Coins then have
+other odds, and nobody notices. They stay unknown to it: the other members' bits are in them, and
+nothing that is opened depends on these. docs/privacy.md says what that costs.
 
 Papers: Goldreich, Micali & Wigderson 1987; Beaver 1991 (triples); Dwork et al. 2006, section 4
 (coins).
 
-Cost, m members, A ANDs a coin (89 of 64 bits), for each pair and coin: 2·A + 1 transfers; of
-corrections 2·A bytes, and 4 or 8; 2·A bits opened each way. Rounds: 2 + L + 1 + (m − 1), for every
-MAX_PAYLOAD / 8A coins.
+Cost, m members, A ANDs a coin (89 of 64 bits), for each pair and coin: 2·A + 8 transfers; of
+corrections 2·A bytes and 8 numbers of the ring; each way 2·A + 1 bits and 7 numbers opened. Rounds:
+the larger of 2 + L and m + 3, and one, for every MAX_PAYLOAD / 8A coins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
-from umpc.crypto.mesh import Mesh, side_by_side, to_all
+from umpc.crypto.mesh import Mesh, beside, side_by_side, to_all
 from umpc.crypto.prg import Stream, derive
 from umpc.crypto.rounds import Protocol
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.masked.committee_coins import WIDTH
-from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
+from umpc.mpc.transfers.checked_bits import checked_bits
+from umpc.mpc.transfers.committee_links import CommitteeMember
+from umpc.mpc.transfers.message_shapes import TOSS
 from umpc.mpc.transfers.ot_products import (
     BitTriples,
     and_bits,
-    correct,
-    receive_corrected,
+    open_bits,
     receive_multiples,
-    receiver_pads,
     send_multiples,
-    sender_pads,
 )
 from umpc.mpc.transfers.toss_plan import TossPlan
-
-
-@dataclass(frozen=True)
-class CommitteeMember:
-    """One member's place.
-
-    names: of all members, for errors.
-    senders: this member's ends of the channels to the members after it.
-    receivers: this member's ends of the channels from the members before it.
-    """
-
-    number: int
-    names: Sequence[str]
-    senders: Mapping[int, CorrelatedSender]
-    receivers: Mapping[int, CorrelatedReceiver]
-
-    def __repr__(self) -> str:
-        return f"CommitteeMember({self.names[self.number]}, <redacted>)"
-
-    @property
-    def leads(self) -> np.uint8:
-        """1 for the first member, which adds constants."""
-        return np.uint8(self.number == 0)
-
-    @property
-    def peers(self) -> list[int]:
-        """All other members."""
-        return [number for number in range(len(self.names)) if number != self.number]
 
 
 def drawn_numbers(seed: bytes, count: int) -> WordArray:
     """A member's own random numbers: (count,) uint64."""
     return Stream(derive(seed, "toss", "numbers")).words(count)
+
+
+def part_seed(seed: bytes, number: int) -> bytes:
+    """The seed of a member's checked bits of a range of coins."""
+    return derive(seed, "toss", "checked bits", number)
 
 
 def toss(plan: TossPlan, seat: CommitteeMember, seed: bytes) -> Mesh[list[int]]:
@@ -121,9 +98,12 @@ def toss(plan: TossPlan, seat: CommitteeMember, seed: bytes) -> Mesh[list[int]]:
     """
     numbers = drawn_numbers(seed, len(plan.thresholds))
     parts = [np.empty(0, dtype=np.uint64)]
-    for part in plan.ranges:
-        coins = yield from _coins(plan, seat, part, numbers[part], seed)
-        parts.append((yield from _as_numbers(seat, coins, plan.ring.bits)))
+    for number, part in enumerate(plan.ranges):
+        due = {peer: plan.together(number, peer, seat.number) for peer in seat.peers}
+        comparing = _coins(plan, seat, part, numbers[part], seed)
+        checking = checked_bits(plan, number, seat, part_seed(seed, number))
+        coins, bits = yield from beside(TOSS, [comparing, checking], due, seat.names)
+        parts.append((yield from _as_numbers(seat, coins, bits)))
     shares = np.concatenate(parts)
     sums = []
     start = 0
@@ -133,6 +113,20 @@ def toss(plan: TossPlan, seat: CommitteeMember, seed: bytes) -> Mesh[list[int]]:
         sums.append(plan.ring.encode(int(total)))
         start += each.count
     return sums
+
+
+def _as_numbers(seat: CommitteeMember, coins: BitArray, bits: WordArray) -> Mesh[WordArray]:
+    """Additive shares mod 2^w of coins, from their XOR shares: (n,) uint64.
+
+    Args: bits: shares of one checked random bit for each coin, which serves it alone.
+    """
+    lowest = (bits & np.uint64(1)).astype(np.uint8)
+    names = [seat.names[peer] for peer in seat.peers]
+    d = yield from to_all(open_bits(coins ^ lowest, *names), seat.peers)
+    # coin = d ⊕ bit = d + (1 − 2·d)·bit, and d is public
+    flipped = d.astype(np.uint64)
+    shares: WordArray = np.where(d == 1, np.uint64(0) - bits, bits) + flipped * seat.leads
+    return shares
 
 
 def _coins(
@@ -233,45 +227,3 @@ def _crossed(seat: CommitteeMember, peer: int, a: BitArray, b: BitArray) -> Prot
         return send_multiples(seat.senders[peer], numbers, 1)
     choices = np.concatenate([b, a])
     return receive_multiples(seat.receivers[peer], choices, 1, seat.names[peer])
-
-
-def _as_numbers(seat: CommitteeMember, bits: BitArray, width: int) -> Mesh[WordArray]:
-    """Additive shares mod 2^width of bits of which all members have XOR shares: (n,) uint64."""
-    pads = yield from side_by_side(
-        {peer: _pads(seat, peer, bits, width - 1) for peer in seat.peers}
-    )
-    mine = bits.astype(np.uint64)
-    shares = mine if seat.number == 0 else np.zeros_like(mine)
-    for member in range(1, len(seat.names)):
-        # s ⊕ b = s + b − 2·s·b, for the bit b of this member
-        ends = _corrections(seat, member, pads, shares, bits, width - 1)
-        if not ends:
-            yield {}
-            continue
-        if seat.number == member:
-            shares = mine
-        for product in (yield from side_by_side(ends)).values():
-            shares = shares - (product << np.uint64(1))
-    return shares & np.uint64((1 << width) - 1)
-
-
-def _corrections(
-    seat: CommitteeMember,
-    member: int,
-    pads: Mapping[int, WordArray],
-    shares: WordArray,
-    bits: BitArray,
-    width: int,
-) -> dict[int, Protocol[WordArray]]:
-    """The products by one member's bits: every member before it sends to it."""
-    if seat.number < member:
-        return {member: correct(pads[member], shares, width, seat.names[member])}
-    senders = range(member if seat.number == member else 0)
-    return {peer: receive_corrected(pads[peer], bits, width, seat.names[peer]) for peer in senders}
-
-
-def _pads(seat: CommitteeMember, peer: int, bits: BitArray, width: int) -> Protocol[WordArray]:
-    """The pads of the products with one peer."""
-    if seat.number < peer:
-        return sender_pads(seat.senders[peer], len(bits), width)
-    return receiver_pads(seat.receivers[peer], bits, width, seat.names[peer])

@@ -17,14 +17,44 @@ Cost: for each pair of members three rounds, and the bytes of `set_up_shapes`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from umpc.crypto.prg import derive, digest
 from umpc.crypto.rounds import Protocol
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
-from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
+
+
+@dataclass(frozen=True)
+class CommitteeMember:
+    """One member's place.
+
+    names: of all members, for errors.
+    senders: this member's ends of the channels to the members after it.
+    receivers: this member's ends of the channels from the members before it.
+    """
+
+    number: int
+    names: Sequence[str]
+    senders: Mapping[int, CorrelatedSender]
+    receivers: Mapping[int, CorrelatedReceiver]
+
+    def __repr__(self) -> str:
+        return f"CommitteeMember({self.names[self.number]}, <redacted>)"
+
+    @property
+    def leads(self) -> np.uint8:
+        """1 for the first member, which adds constants."""
+        return np.uint8(self.number == 0)
+
+    @property
+    def peers(self) -> list[int]:
+        """All other members."""
+        return [number for number in range(len(self.names)) if number != self.number]
 
 
 class CommitteeLinks:

@@ -8,6 +8,7 @@ part in transfers, loads this file alone of its package.
 | OFFER, CHOICE, TREES | the set-up of a channel by curve points (`channel_set_up.py`) |
 | EXTEND | one batch of a channel (`correlated_ot.py`) |
 | MULTIPLES, OPEN_BITS | products and masked bits (`ot_products.py`) |
+| TOSS | several of these in one (`toss_plan.py`), and the check of numbers (`checked_bits.py`) |
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from umpc.crypto.rounds import Message, silence
 OFFER, CHOICE, TREES = "ot_offer", "ot_choice", "ot_trees"
 EXTEND = "ot_extend"
 MULTIPLES, OPEN_BITS = "ot_multiples", "ot_open_bits"
+TOSS = "toss"
 POINT_BYTES = 32
 """RFC 8032, section 5.1.2: y, and the lowest bit of x."""
 BLOCK_BITS = 128
@@ -150,3 +152,8 @@ def number_bytes(width: int) -> int:
 def open_message(payload: bytes, count: int) -> Message:
     """`count` masked bits: both of every AND."""
     return Message(OPEN_BITS, payload, count, 1)
+
+
+def check_message(payload: bytes, number: int) -> Message:
+    """A message of the check of numbers. number: which of its four, from 1."""
+    return Message(TOSS, payload, len(payload), 8, number)

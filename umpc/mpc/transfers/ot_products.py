@@ -21,8 +21,9 @@ permutation is used for long.
 Reveals, and why that is safe: the sender sees `ot_extend`, pseudorandom (`correlated_ot.py`). The
 receiver sees corrections. Each is masked by H(i, q_i ⊕ (1 − r_i)·Δ), uniform to it because Δ has
 127 unknown bits. All results are shares that are uniform to their holder; and_bits opens x ⊕ a and
-y ⊕ b, uniform because the triple is. Semi-honest: a party that deviates can make results wrong, and
-a deviating receiver can test bits of Δ.
+y ⊕ b, uniform because the triple is. Semi-honest: a party that deviates can make results wrong; a
+deviating sender takes any number, which nothing here checks (`checked_bits.py` does); and a
+deviating receiver can test bits of Δ.
 
 More than two parties (Goldreich, Micali & Wigderson 1987). Let party k have shares x_k, y_k; then
 Σx_k·Σy_k = Σ x_k·y_k + Σ_{i<j} (x_i·y_j + x_j·y_i). Each pair i < j has one channel, from i to j,
@@ -198,17 +199,23 @@ def and_bits(
     if not len(x) == len(y) == len(triples.a):
         raise LocalProtocolError(f"{len(x)} and {len(y)} bits with {len(triples.a)} triples")
     # Beaver 1991: open d = x ⊕ a and e = y ⊕ b
-    opened = np.concatenate([x ^ triples.a, y ^ triples.b])
-    mine = open_message(np.packbits(opened, bitorder="little").tobytes(), len(opened))
+    opened = yield from open_bits(np.concatenate([x ^ triples.a, y ^ triples.b]), *peers)
+    d, e = opened.reshape(2, -1)
+    # Beaver 1991: x·y = c ⊕ d·b ⊕ e·a ⊕ d·e
+    product: BitArray = triples.c ^ (d & triples.b) ^ (e & triples.a) ^ (d & e & np.uint8(leads))
+    return product
+
+
+def open_bits(shares: BitArray, *peers: str) -> Protocol[BitArray]:
+    """The bits of which all parties have XOR shares: (n,) uint8, after one round."""
+    mine = open_message(np.packbits(shares, bitorder="little").tobytes(), len(shares))
+    opened = shares.copy()
     replies = yield mine
     for peer, reply in zip(peers, replies, strict=True):
         check_reply(reply, mine, peer)
         theirs = np.frombuffer(reply.payload, dtype=np.uint8)
         opened ^= np.unpackbits(theirs, count=len(opened), bitorder="little")
-    d, e = opened.reshape(2, -1)
-    # Beaver 1991: x·y = c ⊕ d·b ⊕ e·a ⊕ d·e
-    product: BitArray = triples.c ^ (d & triples.b) ^ (e & triples.a) ^ (d & e & np.uint8(leads))
-    return product
+    return opened
 
 
 def product_bits(width: int) -> int:

@@ -1,6 +1,7 @@
 """The public facts of a committee's coins without a dealer: ranges, levels, and all messages.
 
-`coins_from_transfers.py` says how the coins are tossed.
+`coins_from_transfers.py` says how the coins are tossed, and `checked_bits.py` how the bits are made
+that turn coins into numbers.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from functools import cached_property
 
 import numpy as np
 
+from umpc.crypto.mesh import joined_rounds
+from umpc.crypto.prg import SEED_BYTES
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Message, silence
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.masked.committee_coins import WIDTH, CoinToss
 from umpc.mpc.transfers.message_shapes import (
     EXTEND,
+    TOSS,
+    check_message,
     extend_shape,
     multiple_bits,
     multiples,
@@ -25,8 +30,10 @@ from umpc.study.frames import MAX_PAYLOAD
 
 FEW_ANDS = 1 << 13
 """ANDs with every other member, up to which a round of a toss is short."""
-PAIR = 2
-"""Members whose coins are tossed ahead: more would have to agree on whose are."""
+FACTOR = 8
+"""Random bits that become numbers for each coin. All but one of them are opened."""
+SLACK = 1 << 13
+"""Bytes of a message that do not grow with the coins: proofs of a checked batch, and a nonce."""
 
 
 @dataclass(frozen=True)
@@ -65,19 +72,16 @@ class TossPlan:
 
     @property
     def work(self) -> int:
-        """The ANDs of all coins, with every other member."""
-        return len(self.thresholds) * (self.ands + 1) * (self.members - 1)
-
-    @property
-    def is_tossed_ahead(self) -> bool:
-        """Whether two nodes toss these coins again after a study, for the next one."""
-        return self.members == PAIR and self.work <= FEW_ANDS
+        """The ANDs and the conversions of all coins, with every other member."""
+        return len(self.thresholds) * (self.ands + FACTOR) * (self.members - 1)
 
     @cached_property
     def ranges(self) -> tuple[slice, ...]:
         """The coins that are tossed at once, so that no message is too large."""
         count = len(self.thresholds)
-        step = MAX_PAYLOAD // (8 * max(1, self.ands)) - 8
+        # a coin's bytes in the largest message: both extensions, or both corrections
+        most = max(8 * self.ands + 4 * FACTOR, 2 * self.ands + 8 * FACTOR)
+        step = (MAX_PAYLOAD - SLACK) // most
         return tuple(slice(start, min(start + step, count)) for start in range(0, count, step))
 
     @property
@@ -91,24 +95,43 @@ class TossPlan:
         A message has width 0 where the member is silent.
         """
         shapes: list[Message] = []
-        batch = 0
-        width = self.ring.bits - 1
-        for part in self.ranges:
+        for number, part in enumerate(self.ranges):
             count = part.stop - part.start
-            if self.ands:
-                batch += 1
-                shapes += self._triples(sender, receiver, self.ands * count, batch)
-                shapes += [
-                    open_message(bytes((2 * ands * count + 7) // 8), 2 * ands * count)
-                    for ands in self.levels
-                ]
-            batch += 1
-            shapes.append(self._extension(sender, receiver, count, batch))
-            due = multiples(bytes(count * multiple_bits(width) // 8), count, width)
-            for member in range(1, self.members):
-                speaks = sender < receiver == member
-                shapes.append(due if speaks else silence(due.step))
+            shapes += joined_rounds(TOSS, *self.together(number, sender, receiver))
+            shapes.append(open_message(bytes((count + 7) // 8), count))
         return shapes
+
+    def together(self, number: int, sender: int, receiver: int) -> tuple[list[Message], ...]:
+        """Both protocols that go side by side for a range: the comparison, and checked bits."""
+        part = self.ranges[number]
+        count = part.stop - part.start
+        batch = number * (1 + bool(self.ands)) + 1
+        compared: list[Message] = []
+        if self.ands:
+            compared += self._triples(sender, receiver, self.ands * count, batch)
+            compared += [
+                open_message(bytes((2 * ands * count + 7) // 8), 2 * ands * count)
+                for ands in self.levels
+            ]
+        checked = joined_rounds(TOSS, *self.converted(number, sender, receiver))
+        opened = (FACTOR - 1) * count * self.ring.bytes
+        sizes = SEED_BYTES, SEED_BYTES, SEED_BYTES + opened
+        checked += [check_message(bytes(size), each) for each, size in enumerate(sizes, 2)]
+        return compared, checked
+
+    def converted(self, number: int, sender: int, receiver: int) -> tuple[list[Message], ...]:
+        """The first rounds of the checked bits of a range: conversion, and first commitment."""
+        part = self.ranges[number]
+        count = FACTOR * (part.stop - part.start)
+        batch = (number + 1) * (1 + bool(self.ands))
+        width = self.ring.bits - 1
+        due = multiples(bytes(count * multiple_bits(width) // 8), count, width)
+        corrections = [
+            due if sender < receiver == member else silence(due.step)
+            for member in range(1, self.members)
+        ]
+        extension = self._extension(sender, receiver, count, batch)
+        return [extension, *corrections], [check_message(bytes(SEED_BYTES), 1)]
 
     def _extension(self, sender: int, receiver: int, count: int, batch: int) -> Message:
         """The choices of the later of two members."""

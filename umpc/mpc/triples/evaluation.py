@@ -25,8 +25,9 @@ Reveals, to any parties but one together:
   over all edges, under a zero share.
 
 No bit of a record and no bit made of records is opened. A party sees nothing of gates whose support
-it is not in. Semi-honest: a party that deviates can flip the outcome of a gate, and a receiver of
-transfers can test bits of Δ; neither is noticed.
+it is not in. Semi-honest: a party that deviates can flip the outcome of a gate. It can also send
+any number in the place of its share at the end, and read there what the others' shares of the bit
+are. A receiver of transfers can test bits of Δ. Nothing of this is noticed.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from umpc.crypto.prg import Stream, derive
 from umpc.crypto.rounds import Finished, Protocol, Result, check_reply, resume
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, WordArray
-from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
+from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.message_shapes import open_message
 from umpc.mpc.transfers.ot_products import (
     BitTriples,

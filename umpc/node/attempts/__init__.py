@@ -30,7 +30,6 @@
 | `links.py` | links over streams: dialling and waiting |
 | `next_channels.py` | channels of transfers that wait for the next study |
 | `making_channels.py` | the making of these channels, after a study that ended well |
-| `next_coins.py` | coins of two nodes, tossed after one study for the next one |
 | `peers.py` | one link: frames by their place, and its mailbox |
 | `material.py` | the dealer's material, read ahead up to a window |
 | `spool.py` | material on disk, encrypted, that waits for a run |

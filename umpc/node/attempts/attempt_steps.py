@@ -24,7 +24,7 @@ from fractions import Fraction
 from functools import partial
 
 from umpc.dp.events import Event
-from umpc.errors import UmpcError
+from umpc.errors import CertificateError, PreparationLost, UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.coordinator_stream import PATIENCE_SECONDS, CoordinatorStream
@@ -35,7 +35,7 @@ from umpc.node.attempts.release import Ending
 from umpc.node.attempts.site import Site
 from umpc.node.attempts.total import add_up
 from umpc.node.budget.budget_limits import exact_delta
-from umpc.node.table.given_up import waited_for
+from umpc.node.table.given_up import read_apart, waited_for
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
@@ -90,7 +90,7 @@ class AttemptSteps:
         failpoint("after-reserve")
         try:
             with waited_for():
-                side = await asyncio.to_thread(self._join)
+                side = await read_apart(self._join)
             await self.stream.send(m.Accepted(study.hash, side.accept()))
             agree: m.Agree | m.AgreeInShort
             agree = await self.stream.expect((m.Agree, m.AgreeInShort))
@@ -269,11 +269,20 @@ class AttemptSteps:
     def _permit(self, study: Study, parked: PreparedAttempt) -> None:
         """Ask the site's rules once more, and look at all nodes' certificates.
 
-        Raises: PolicyRefused, ApprovalPending, CertificateError.
+        Raises: PolicyRefused, ApprovalPending; PreparationLost, upon which the study runs from the
+            start, where a member may have been renewed since.
         """
         self.site.permit(study, parked.side.records)
         self.site.permit_delta(parked.delta)
-        parked.side.check_members_now()
+        try:
+            parked.side.check_members_now()
+        except CertificateError as error:
+            raise PreparationLost(
+                f"what was prepared for this study has a certificate that no longer counts, so all "
+                f"nodes drop theirs and the study runs from the start: {error.message}",
+                culprit=error.culprit,
+                step="propose",
+            ) from error
 
     async def _finish(
         self,

@@ -21,7 +21,7 @@ from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.kept import KeptConnections
 from umpc.transport.patience import time_limit
 from umpc.transport.services import EOF, Context, Told, node_stub, read
-from umpc.transport.status import status_of
+from umpc.transport.status import refusal_of
 
 HELLO_SECONDS = 60
 """Seconds that a busy caller may take to say for which attempt it calls.
@@ -80,7 +80,7 @@ class Links:
                 )
             await self._serve_link(caller, context, hello, meeting)
         except UmpcError as error:
-            await context.abort(*status_of(error))
+            await context.abort(*refusal_of(error, caller))
         finally:
             if place is not None:
                 self._meetings.pop(place, None)

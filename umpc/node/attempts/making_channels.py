@@ -27,7 +27,6 @@ from umpc.node.attempts.next_channels import (
     Channel,
     KeptChannel,
     NextChannels,
-    TossedCoins,
 )
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.rounds import drive
@@ -97,15 +96,13 @@ async def make_channels(
     ended: Sequence[EndedLink],
     compute: Callable[..., Awaitable[Any]],
     close: Callable[[bool], Awaitable[None]],
-    toss: Callable[[EndedLink, Channel], Awaitable[TossedCoins | None]] | None = None,
 ) -> None:
     """Make a channel over each of these links, and then end the run.
 
     A peer that breaks the protocol is named in the log; a peer that is gone or late is not.
 
     Args: compute: runs each step. close: ends the links; its argument says whether their
-        connections may serve another run. toss: tosses coins over a new channel before it is kept,
-        if any are due.
+        connections may serve another run.
     """
     made = False
     try:
@@ -116,9 +113,8 @@ async def make_channels(
                 with blaming(peer, each.link.step):
                     opening = next_channel(each.channel, each.name, peer)
                     channel = await drive(each.link, opening, each.owners, compute, NEXT_CHANNEL)
-                    coins = await toss(each, channel) if toss is not None else None
                 now = channels.now()
-                channels.keep(KeptChannel(peer, each.name, channel, each.chain, now, coins))
+                channels.keep(KeptChannel(peer, each.name, channel, each.chain, now))
                 log.debug("a channel to %s waits for the next study", peer)
         made = True
     except RemoteProtocolError as error:

@@ -102,8 +102,7 @@ class MeshPreparation:
         self._parts.channels.count_set_up(mesh)
         await self._rounds.set_up(*mesh.peers)
         failpoint("after-set-up")
-        if not self._parts.channels.take_coins(mesh):
-            await self._rounds.toss()
+        await self._rounds.toss()
 
     async def _draw_noise(self) -> None:
         """The committee's coins from the dealer's material, before any data are touched."""

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
-from umpc.mpc.transfers.toss_plan import TossPlan
 
 KEPT_SECONDS = 600.0
 """Seconds for which a channel waits for a study."""
@@ -58,26 +57,14 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class TossedCoins:
-    """One member's shares of the sums of coins that were tossed over a channel, for its study."""
-
-    plan: TossPlan
-    shares: list[int] = field(repr=False)
-
-
-@dataclass(frozen=True)
 class KeptChannel:
-    """One end of a channel. name: the same at both ends. peer: the node at the other end.
-
-    coins: what was tossed over it, so that both ends of a channel have some, or neither.
-    """
+    """One end of a channel. name: the same at both ends. peer: the node at the other end."""
 
     peer: str
     name: bytes
     channel: Channel = field(repr=False)
     chain: Chain
     since: float = 0.0
-    coins: TossedCoins | None = field(default=None, repr=False)
 
 
 class NextChannels:

@@ -43,6 +43,7 @@ class PreparedAttempt:
     spool: the material of `chunks`, in their order; None where nothing is dealt.
     bytes_offline: the bytes of its preparation. delta: the reserved δ.
     chains: where its channels of transfers come from, by peer; their links end with it.
+    seconds: how long it waited, from 1, once it was taken.
     """
 
     side: NodeSide
@@ -52,6 +53,7 @@ class PreparedAttempt:
     bytes_offline: int
     delta: Fraction
     chains: Mapping[int, Chain] = field(default_factory=dict)
+    seconds: int = 0
 
     @property
     def study_hash(self) -> bytes:
@@ -70,7 +72,7 @@ class PreparedAttempt:
         opened = m.Opened(self.openings[self.side.index], self.side.sign_members())
         signature = self.side.sign_attempt()
         prepared = m.Prepared(self.attempt.id, self.bytes_offline, True, signature)
-        return m.WaitingAttempt(opened, prepared)
+        return m.WaitingAttempt(opened, prepared, self.seconds)
 
     def agree(self, members: Sequence[Member]) -> bytes:
         """Its opening again, where all members are those of the preparation.
@@ -192,6 +194,8 @@ class PreparedAttempts:
             del self._places[study_hash]
             place.timer.cancel()
             self._tell()
+            waited = self.seconds - (place.until - self._clock())
+            place.parked.seconds = max(1, round(waited))
             return place.parked
         return None
 

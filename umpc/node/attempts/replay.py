@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fractions import Fraction
 
 from umpc.errors import AlreadyReleased, LedgerError
@@ -19,8 +21,11 @@ from umpc.node.budget.ledger import StoredRelease
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
+from umpc.study.field_rules import with_other_direction
 from umpc.study.former import former_hashes
 
+LOOK_SECONDS = 5.0
+"""Seconds that a look at the table's files may take, on a disk that may hang."""
 NO_COST = (Fraction(0), Fraction(0))
 log = logging.getLogger("umpc.node")
 
@@ -47,20 +52,31 @@ class Replay:
             return
         note = f"again, nothing charged; {disclosed(study)}".rstrip("; ")
         row = about("release", study, self.stream.coordinator, note, cost=NO_COST)
+        await asyncio.to_thread(self.site.add_charge, study.whole.hash)
         await asyncio.to_thread(self.site.record, row)
         if isinstance(kept, m.Delivery):
             await self._deliver(kept)
         else:
             await self._send(stored, kept)
         self.stream.answered = True
-        changed = False
-        with contextlib.suppress(LedgerError):  # the release has left, and this is only a note
-            changed = await asyncio.to_thread(self.site.ledger.has_changed_since, study.whole.hash)
+        changes = ""
+        with contextlib.suppress(LedgerError, TimeoutError):  # this is only a note: all has left
+            changes = await asyncio.wait_for(asyncio.to_thread(self._changes), LOOK_SECONDS)
         log.info(
             "study %s was released before: the stored share sent again, nothing charged%s",
             self.stream.label,
-            "; a later study found that the table has changed since" if changed else "",
+            changes,
         )
+
+    def _changes(self) -> str:
+        """Say what is known of the table since the release. Its values are not read."""
+        ledger, study = self.site.ledger, self.stream.study.whole.hash
+        if ledger.has_changed_since(study):
+            return "; a later study found that the table has changed since"
+        charged = ledger.charged_at(study)
+        if not charged or self.site.written_at() <= datetime.fromisoformat(charged).timestamp() + 1:
+            return ""
+        return f"; the table was written since {charged}, so the answer may be of other data"
 
     async def _send(self, stored: StoredRelease, message: m.Released) -> None:
         study = self.stream.study
@@ -88,8 +104,22 @@ class Replay:
 def refuse_former(site: Site, study: Study) -> None:
     """Refuse a study that was released under a former identity: it would be charged twice.
 
+    Files of before listed the class that should score higher first, and now they list it last. So
+    one of their studies is the same file's study with its classes exchanged.
+
     Raises: AlreadyReleased.
     """
+    other = with_other_direction(study.whole)
+    if other is not None and site.ledger.released(other.hash) is not None:
+        low, high = other.schema[other.label].categories[::-1]
+        raise AlreadyReleased(
+            f"{site.name} released the study {study.name!r} with the classes of {other.label!r} "
+            f"exchanged: {high!r} should score higher there. Write categories = "
+            f"{json.dumps([low, high], ensure_ascii=False)} to have that result again at no cost, "
+            f"or give the study a new name",
+            culprit=site.name,
+            step="propose",
+        )
     for released_by, identity in former_hashes(study.whole):
         if site.ledger.released(identity) is not None:
             raise AlreadyReleased(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 
 from umpc.mpc.backends import backend_of
 from umpc.node.attempts.making_channels import (
@@ -17,8 +16,7 @@ from umpc.node.attempts.making_channels import (
     ended_links,
     make_channels,
 )
-from umpc.node.attempts.next_channels import Chain, Channel, ChannelsOfKind, TossedCoins
-from umpc.node.attempts.next_coins import bytes_of_toss, toss_ahead
+from umpc.node.attempts.next_channels import Chain, ChannelsOfKind
 from umpc.node.attempts.run_compute import RunCompute
 from umpc.node.attempts.run_links import RunLinks
 from umpc.node.attempts.run_traffic import RunTraffic
@@ -68,26 +66,6 @@ class RunChannels:
         ]
         self._traffic.count_earlier(sum(frame.wire_bytes for frame in frames))
 
-    def take_coins(self, mesh: MeshSide) -> bool:
-        """Use coins that were tossed before over a channel of this run, if there are any.
-
-        Both ends of the channel have them, or neither. Garbled studies have channels beside those
-        of the committee, too; coins of these serve nobody. Returns: whether there are any.
-        """
-        attempt = mesh.attempt
-        plan = attempt.toss_plan
-        if plan is None or not isinstance(mesh, TakesChannels):
-            return False
-        for peer, link in self._links.made.items():
-            coins = link.channel.coins if link.channel is not None else None
-            if coins is not None and coins.plan == plan and attempt.tosses(mesh.index, peer):
-                mesh.take_coins(coins.shares)
-                member = attempt.committee.index(mesh.index)
-                self._traffic.count_earlier(bytes_of_toss(plan, member))
-                log.debug("the coins with %s are from after an earlier study", link.peer)
-                return True
-        return False
-
     # --- made for the next study ---------------------------------------------------------------
 
     def chains_now(self, site: Site) -> Mapping[int, Chain]:
@@ -112,8 +90,7 @@ class RunChannels:
         ended = self.ended(site, mesh)
         if site.channels is None or not ended:
             return False
-        toss = partial(self.toss_ahead, site, mesh)
-        making = make_channels(site.channels, ended, self._compute.in_thread, close, toss)
+        making = make_channels(site.channels, ended, self._compute.in_thread, close)
         site.channels.make([each.link.peer for each in ended], making)
         return True
 
@@ -121,17 +98,3 @@ class RunChannels:
         """The links over which this run makes channels."""
         place = mesh.index, site.name, mesh.attempt.id
         return ended_links(site.channels, mesh, *place, self._links.made, self.chains)
-
-    async def toss_ahead(
-        self, site: Site, mesh: MeshSide, ended: EndedLink, made: Channel
-    ) -> TossedCoins | None:
-        """Toss the coins of this run's law for the next one, over a channel that was just made.
-
-        Returns: this member's shares; None unless both ends are this run's committee.
-        """
-        plan = mesh.attempt.toss_plan
-        if plan is None or not plan.is_tossed_ahead or not mesh.attempt.tosses(*ended.owners):
-            return None
-        briefly = self._compute.briefly
-        shares = await toss_ahead(ended.link, made, site.name, plan, ended.owners, briefly)
-        return TossedCoins(plan, shares)

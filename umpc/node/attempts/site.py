@@ -38,7 +38,9 @@ class Site:
     open_spool: room on disk for so many bytes.
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
+    add_charge: appends the row of a released study's charge where the trail has none.
     workers: computes chunks of edges beside the run's own thread, if there is such a place.
+    written_at: when the table's files were last written, in seconds since 1970; 0 if unknown.
     channels: of transfers, made after one study for the next one, if they are kept; with coins
         that were tossed over them.
     """
@@ -57,6 +59,8 @@ class Site:
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[[ShufflerStreams], Awaitable[None]]
     record: Record = nothing
+    add_charge: Callable[[bytes], None] = lambda study: None
+    written_at: Callable[[], float] = lambda: 0.0
     workers: Executor | None = None
     channels: NextChannels | None = None
     dial_dealer: Callable[[DealerLine], Awaitable[None]] | None = None

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from umpc.errors import LocalProtocolError, StepTimeout, UmpcError
+from umpc.errors import EncodingError, LocalProtocolError, StepTimeout, UmpcError
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.attempt_steps import AttemptSteps
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
@@ -26,7 +26,7 @@ from umpc.node.attempts.site import Site
 from umpc.node.audit.study_rows import about
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.budget.ledger import StoredRelease
-from umpc.protocols.registry import decode_study, protocol_of
+from umpc.protocols.registry import check_new_run, decode_study, protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
 
@@ -70,6 +70,8 @@ class StudyRun(CoordinatorStream):
         self._attempt: AttemptSteps | None = None
         self.aborted = False
         """The coordinator said that the study ends, even if it is parked."""
+        self.unreadable: EncodingError | None = None
+        """The coordinator sent bytes that are no message."""
         self.keeps = False
         """The coordinator said that a held attempt stays."""
 
@@ -148,8 +150,7 @@ class StudyRun(CoordinatorStream):
             await asyncio.to_thread(refuse_former, self.site, study)
         self.watch.attempt()
         if not self._is_admitted:
-            self._check_ahead(propose.ahead)
-            await asyncio.to_thread(self.site.admit, study)
+            await asyncio.to_thread(self._admit, propose.ahead)
         await attempt.run(propose.ahead)
 
     def _take_up(self, propose: m.Propose) -> tuple[StoredRelease | None, HeldAttempt | None]:
@@ -162,19 +163,20 @@ class StudyRun(CoordinatorStream):
         released, held = self._look_up(propose.ahead)
         is_new = released is None and held is None
         if is_new and not self.site.parking.holds(self.study.whole.hash):
-            self._check_ahead(propose.ahead)
-            self.site.admit(self.study)
+            self._admit(propose.ahead)
             self._is_admitted = True
         return released, held
 
-    def _check_ahead(self, ahead: bool) -> None:
-        """Whether the study can be prepared ahead, if it is to be.
+    def _admit(self, ahead: bool) -> None:
+        """Whether the study may have a new run here, prepared ahead if it is to be.
 
-        Raises: StudyError, PreparationError.
+        Raises: StudyError, PreparationError; as `Admission.admit`.
         """
+        check_new_run(self.study)
         if ahead:
             protocol_of(self.study).check_ahead(self.study)
             self.site.parking.check_room()
+        self.site.admit(self.study)
 
     def _read_proposal(self, document: bytes) -> None:
         """Take up the study, and go on with its data set and that one's budget."""

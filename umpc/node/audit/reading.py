@@ -94,6 +94,12 @@ def last_rows(path: Path, most_bytes: int = 1 << 20) -> list[dict[str, Any]]:
     return [_facts(path, line) for line in whole if line.endswith(b"\n")]
 
 
+def has_charge(path: Path, study: bytes) -> bool:
+    """Return whether a row says that the study was charged. Not verified. Raises: AuditError."""
+    digits = study.hex().encode()
+    return any(found[1] == digits for found in map(CHARGE.search, lines(path)) if found)
+
+
 def verify(
     path: Path,
     key: bytes,

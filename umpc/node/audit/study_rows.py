@@ -10,7 +10,7 @@ from typing import Any
 
 from umpc.errors import ApprovalPending, DataError, DpError, StudyError, UmpcError
 from umpc.node.audit.entry import AuditRow
-from umpc.node.audit.reading import rows
+from umpc.node.audit.reading import has_charge, rows
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.budget_account import Row
 from umpc.node.policy import Policy
@@ -117,3 +117,14 @@ def add_missing_charges(trail: AuditTrail, history: Iterable[Row]) -> int:
     if missing:
         trail.append(*missing)
     return len(missing)
+
+
+def add_missing_charge(
+    trail: AuditTrail, history: Callable[[], Iterable[Row]], study: bytes
+) -> None:
+    """Append the row of a released study's charge where it is missing, as after a full disk.
+
+    Args: history: the ledger's rows, which are read only then. Raises: AuditError, LedgerError.
+    """
+    if not has_charge(trail.path, study):
+        add_missing_charges(trail, history())

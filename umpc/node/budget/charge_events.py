@@ -20,7 +20,7 @@ import sqlite3
 from umpc.dp.event_text import decode_events
 from umpc.dp.events import Event
 from umpc.node.budget.budget_account import ATTEMPT_BYTES, StoredRow, row_hash
-from umpc.node.budget.held_attempts import HeldAttempt
+from umpc.node.budget.held_attempts import STUDY, HeldAttempt
 
 log = logging.getLogger("umpc.node")
 TAG = b"umpc events 1"
@@ -46,7 +46,7 @@ def read_events(db: sqlite3.Connection, key: bytes) -> Mechanisms:
     if tables.fetchone() is None:
         return {}
     found: Mechanisms = {}
-    for *values, seal in db.execute("SELECT study, attempt, events, seal FROM events"):
+    for *values, seal in db.execute(f"SELECT {STUDY}, attempt, events, seal FROM events"):
         study, attempt, text = values
         if isinstance(seal, bytes) and hmac.compare_digest(seal, row_hash(key, TAG, values)):
             found[study, attempt] = decode_events(text)
@@ -54,6 +54,6 @@ def read_events(db: sqlite3.Connection, key: bytes) -> Mechanisms:
             log.warning(
                 "the stored mechanism of study %s was changed on disk; its epsilon and delta "
                 "count instead",
-                bytes(study).hex()[:16],
+                study.hex()[:16],
             )
     return found

@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from umpc.node.budget.budget_account import ATTEMPT_BYTES, StoredRow, row_hash
-from umpc.node.budget.held_attempts import HeldAttempt
+from umpc.node.budget.held_attempts import STUDY, HeldAttempt
 from umpc.node.table.fingerprint import Fingerprint
 
 log = logging.getLogger("umpc.node")
@@ -25,9 +25,9 @@ TABLE = (
     " cohort TEXT NOT NULL, seal BLOB NOT NULL)"
 )
 INSERT = "INSERT OR REPLACE INTO cohorts (study, attempt, cohort, seal) VALUES (?, ?, ?, ?)"
-ORDERED = "SELECT study, attempt, cohort, seal FROM cohorts ORDER BY rowid"
+ORDERED = f"SELECT {STUDY}, attempt, cohort, seal FROM cohorts ORDER BY rowid"
 ALIKE = (
-    "SELECT study, attempt, cohort, seal FROM cohorts"
+    f"SELECT {STUDY}, attempt, cohort, seal FROM cohorts"
     " WHERE study != ? AND instr(cohort, ?) > 0 ORDER BY rowid DESC"
 )
 DELETE = "DELETE FROM cohorts WHERE study = ?"
@@ -72,9 +72,9 @@ def _read(
     for *entry, seal in db.execute(query, values):
         study, _, text = entry
         if isinstance(seal, bytes) and hmac.compare_digest(seal, row_hash(key, TAG, entry)):
-            yield bytes(study), Fingerprint.decode(text)
+            yield study, Fingerprint.decode(text)
         else:
             log.warning(
                 "the stored fingerprint of study %s was changed on disk; it is ignored",
-                bytes(study).hex()[:16],
+                study.hex()[:16],
             )

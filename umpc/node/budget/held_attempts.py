@@ -34,9 +34,11 @@ TABLE = (
     " epsilon TEXT NOT NULL, delta TEXT NOT NULL, attempt BLOB NOT NULL, share BLOB NOT NULL,"
     " until INTEGER NOT NULL, seal BLOB NOT NULL)"
 )
+STUDY = "CAST(coalesce(study, '') AS BLOB)"
+"""The study of an entry outside the chain, as bytes, whatever type a person has put there."""
 COLUMNS = "study, name, epsilon, delta, attempt, share, until, seal"
 INSERT = f"INSERT INTO held ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-DELETE = "DELETE FROM held WHERE study = ?"
+DELETE = f"DELETE FROM held WHERE {STUDY} = ?"
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ def read_held(
     if tables.fetchone() is None:
         return
     where, values = ("", ()) if study is None else (" WHERE study = ?", (study,))
-    for row in db.execute(f"SELECT {COLUMNS} FROM held{where}", values):
+    columns = COLUMNS.replace("study", STUDY)
+    for row in db.execute(f"SELECT {columns} FROM held{where}", values):
         yield row[0], _opened(key, row)
 
 

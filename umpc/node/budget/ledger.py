@@ -130,6 +130,8 @@ class Ledger(LedgerQueries):
             if course is not None and self._is_paid(study, course):
                 cost = NOTHING
             else:
+                if course is not None:
+                    self._check_name(study, name, course)
                 self._check_left(cost)
             self._account.open[study] = cost
             self._names[study] = name
@@ -280,6 +282,20 @@ class Ledger(LedgerQueries):
                 self._cohorts[study] = fingerprint
             last = cohort_records.last_alike(self._db, self._key, study, fingerprint.selection)
             return last is not None and fingerprint.has_changed(last)
+
+    def _check_name(self, study: bytes, name: str, course: Course) -> None:
+        """Refuse a step under the name of a paid course of other settings, which it would pay anew.
+
+        Raises: AlreadyReleased.
+        """
+        query = "SELECT attempt FROM ledger WHERE kind = 'course' AND note = ?"
+        paid = (course_in(attempt) for (attempt,) in self._db.execute(query, (name,)))
+        if any(other is not None and other.id != course.id for other in paid):
+            raise AlreadyReleased(
+                f"{self._study(study)}: the training of {name!r} has paid its epsilon with other "
+                "settings, such as its steps, and with these it would pay again. Give the training "
+                "a new name, or its former settings"
+            )
 
     def _is_paid(self, study: bytes, course: Course) -> bool:
         """Whether a step's course is paid. Raises: AlreadyReleased where this step was released."""

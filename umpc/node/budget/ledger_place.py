@@ -6,7 +6,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,3 +110,21 @@ def locked(path: Path) -> int:
             "other node, or give this one its own ledger"
         ) from None
     return descriptor
+
+
+def note_in_lock(path: Path, text: str) -> None:
+    """Write a text for `noted_by_holder` into the lock of a ledger, which this process holds."""
+    with suppress(OSError):  # it is for advice only
+        Path(f"{path}.lock").write_text(text, encoding="utf-8")
+
+
+def noted_by_holder(path: Path) -> str:
+    """Return what the process that holds a ledger's lock noted there; empty if none holds it."""
+    try:
+        text = Path(f"{path}.lock").read_text(encoding="utf-8")
+        os.close(locked(path))
+    except LedgerError:
+        return text
+    except (OSError, ValueError):
+        pass
+    return ""

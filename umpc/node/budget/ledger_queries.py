@@ -104,6 +104,13 @@ class LedgerQueries(LedgerStore):
         with self._alone():
             return hmac.new(self._key, b"umpc table 1" + data, hashlib.sha256).digest()
 
+    def charged_at(self, study: bytes) -> str:
+        """Return when a released study was charged, in UTC, or "" if it was not."""
+        with self._alone():
+            seq = self._account.charged.get(study)
+            rows = self._db.execute("SELECT at FROM ledger WHERE seq = ?", (seq,))
+            return next((str(at) for (at,) in rows), "")
+
     def has_changed_since(self, study: bytes) -> bool:
         """Return whether a later study had other records from the selection of a released one.
 

@@ -165,12 +165,13 @@ def check_version(db: sqlite3.Connection, place: Place) -> None:
     found = db.execute("SELECT * FROM ledger WHERE seq = 1")
     names = [column[0] for column in found.description]
     version = next((row[names.index("study")] for row in found), VERSION)
-    if "delta" in names and (version == VERSION or not bytes(version).startswith(b"umpc ledger ")):
+    is_other = isinstance(version, bytes) and version.startswith(b"umpc ledger ")
+    if "delta" in names and (version == VERSION or not is_other):
         return
     charges = db.execute("SELECT epsilon FROM ledger WHERE kind = 'charge'")
     spent = sum(Fraction(text) for (text,) in charges)
     if "delta" in names:
-        shown = repr(bytes(version).decode("ascii", "replace"))
+        shown = repr(version.decode("ascii", "replace"))
     else:
         shown = "version 1, which kept no delta"
     raise LedgerError(

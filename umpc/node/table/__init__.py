@@ -11,10 +11,9 @@
 | `database.py` | a query's columns, read from PostgreSQL or SQLite |
 | `duckdb_file.py` | a query's columns, read from a DuckDB database |
 | `given_up.py` | readings that nobody waits for any more, which end |
-| `typed_values.py` | the values of a database's column, by their types |
+| `conversions.py` | the one table of conversions: a value as a number, a text, or missing |
 | `plain_text.py` | a CSV file's text: encoding, compression, and line ends |
 | `header.py` | the names of a table's columns |
-| `small_csv.py` | a short CSV file, read without DuckDB |
 | `columns.py` | the columns of a file or of a query, as expressions in SQL |
 | `number_format.py` | the texts that are numbers, with decimal comma and thousands separators |
 | `arrow_stream.py` | a query's rows, batch by batch, as numpy arrays |

@@ -1,9 +1,8 @@
-"""The study's fields of some rows of a table, as every reader returns them."""
+"""Columns of a table as numbers: some rows for a study, or all rows for the table's own owner."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +47,28 @@ class Batch:
     persons: NDArray[np.object_]
 
 
-def digests_of(words: Iterable[str]) -> Digests:
-    """Return the digest of each word. Nobody relies on it against a table's own owner."""
-    found = [hashlib.md5(word.encode(), usedforsecurity=False).hexdigest() for word in words]
-    return np.array(found, f"S{DIGEST_BYTES}")
+@dataclass(frozen=True)
+class ReadColumn:
+    """A column as every study reads it, for the table's own owner.
+
+    texts: (rows,) the texts, None where the value is missing. numbers: (rows,) float64, the number
+    or the category's place; NaN where the value is neither, or missing.
+    """
+
+    texts: NDArray[np.object_]
+    numbers: Floats
+
+    @property
+    def is_there(self) -> NDArray[np.bool_]:
+        """(rows,) whether there is a value."""
+        return np.array([text is not None for text in self.texts], bool)
+
+    def take(self, rows: NDArray[np.bool_]) -> ReadColumn:
+        """Return the values of these rows."""
+        return ReadColumn(self.texts[rows], self.numbers[rows])
+
+
+def complete(columns: Mapping[str, ReadColumn]) -> dict[str, ReadColumn]:
+    """Return the rows that have a value in each column."""
+    rows = np.logical_and.reduce([each.is_there for each in columns.values()])
+    return {name: each.take(rows) for name, each in columns.items()}

@@ -1,12 +1,12 @@
-"""The columns of a file or of a database's query: exact names, and the text of each as SQL."""
+"""The columns of a file, a query or a data frame: exact names, and an expression in SQL of each."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,16 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from umpc.errors import DataError
+from umpc.errors import DataError, UnknownField
+from umpc.node.table.conversions import (
+    Column,
+    ColumnValues,
+    Fetched,
+    mapped_sql,
+    normal_sql,
+    trimmed_sql,
+    typed_column,
+)
 from umpc.node.table.database import read_query
 from umpc.node.table.duckdb_file import read_duckdb
 from umpc.node.table.header import csv_header, place_of
@@ -32,47 +41,6 @@ Schema = Sequence[tuple[str, int | None]]
 RELATION = "site_table"
 """The name of a query's rows in DuckDB. It is known to one connection, which reads one table."""
 
-WHOLE_KINDS = (
-    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
-    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
-)
-"""DuckDB's types of whole numbers of up to 64 bits."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column's text, as a trimmed VARCHAR in SQL, and how this text writes numbers."""
-
-    text: str
-    numbers: NumberFormat
-    raw: str = ""
-    """The column's own number as DOUBLE, where its type is of numbers: its text is not parsed."""
-    known: str = ""
-    """Where the column has a type of numbers: whether a value is there."""
-    typed: str = ""
-    """Where values have types of their own: the number of those that are numbers, else NaN."""
-    is_text: bool = True
-    """Whether the file has texts here; it has values of one other type, where this is false."""
-
-    @property
-    def number(self) -> str:
-        """The expression of the column's number, DOUBLE or NULL."""
-        return self.number_of(self.text, self.raw or self.typed)
-
-    def number_of(self, text: str, raw: str) -> str:
-        """Return the number, DOUBLE or NULL, where the text and the raw number have these names."""
-        if self.raw:
-            return raw
-        number = self.numbers.sql(text)
-        if self.typed:
-            is_none = f"{raw} IS NULL OR isnan({raw})"  # DuckDB may take NaN for NULL
-            return f"CASE WHEN {is_none} THEN {number} ELSE {raw} END"
-        return number
-
-    def may_be(self, words: Sequence[str]) -> bool:
-        """Return whether the column's text may be one of these words."""
-        return not self.raw or any(re.fullmatch(PLAIN.pattern, word) for word in words)
-
 
 @dataclass(frozen=True)
 class Table:
@@ -84,8 +52,64 @@ class Table:
     parameters: dict[str, Any]
 
     def column(self, name: str, site: TableSite) -> Column:
-        """Return the column of a name. Raises: UnknownField, DataError (name not unique)."""
-        return self.columns[place_of(name, self.names, site)]
+        """Return the column of a name.
+
+        Raises: UnknownField; DataError where the name is not unique, or by the column's type.
+        """
+        column = self.columns[place_of(name, self.names, site)]
+        if column.refused:
+            raise site.error(
+                DataError,
+                f"field {name!r}: a column of numbers, booleans or texts was expected, and its "
+                f"type in the table is {column.refused}. Export it as a number or as a text",
+            )
+        return column
+
+
+def staged_query(
+    columns: Sequence[Column],
+    relation: str,
+    source: TableSource,
+    normal: Collection[int],
+    where: str,
+    *,
+    all_texts: bool = False,
+) -> str:
+    """Return the statement that every reading begins with: t0, n0, k0, t1, … of some columns.
+
+    t is the text as the site means it (`words`), n the number by the column's type, k whether a
+    value of such a type is there. The levels are apart, because DuckDB computes an expression as
+    often as it is written.
+
+    Args: normal: the places of the columns whose words count, and not only their numbers.
+        where: a condition that uses every parameter of the statement. all_texts: whether the
+        texts of numbers are wanted, too.
+    """
+    has_text = [
+        all_texts or i in normal or column.may_be(source.missing)
+        for i, column in enumerate(columns)
+    ]
+    first = [
+        f"{column.text if has_text[i] else 'NULL::VARCHAR'} AS t{i}, "
+        f"{column.raw or column.typed or 'NULL::DOUBLE'} AS n{i}, "
+        f"{column.known or 'NULL::BOOLEAN'} AS k{i}"
+        for i, column in enumerate(columns)
+    ]
+    found = f"SELECT {', '.join(first) or '0 AS nothing'} FROM {relation} WHERE {where}"
+    texts = {i: normal_sql(f"t{i}") for i in normal if columns[i].is_of_texts}
+    found = _replaced(found, texts)
+    mapped = {
+        i: mapped_sql(f"t{i}", source.words, is_normal=i in normal) for i in range(len(columns))
+    }
+    return _replaced(found, mapped if source.words else {})
+
+
+def _replaced(query: str, texts: Mapping[int, str]) -> str:
+    """Return the query with other texts."""
+    if not texts:
+        return query
+    changed = ", ".join(f"{text} AS t{i}" for i, text in texts.items())
+    return f"SELECT * REPLACE ({changed}) FROM ({query})"
 
 
 @contextmanager
@@ -94,15 +118,53 @@ def open_table(
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Table]]:
     """Open a file for one query, by the format that its suffix names; objects; or a query.
 
-    Args: wanted: the columns that will be read; a database sends no others.
+    Args: wanted: the columns that will be read, by their names in studies; a database sends no
+        others.
     Raises: ConfigError, DataError, EmptyTable; also where the query could not read the file.
+        UnknownField where `columns` under [data] names a column that is not there.
     """
+    own = [source.columns.get(name, name) for name in wanted]
+    with _open_own(source, site, own) as (connection, table):
+        yield connection, _renamed(table, source, site, wanted)
+
+
+def _renamed(table: Table, source: TableSource, site: TableSite, wanted: Sequence[str]) -> Table:
+    """Return the table with the names that studies have for its columns."""
+    if not source.columns:
+        return table
+    for name in wanted or source.columns:
+        if (own := source.columns.get(name, name)) not in table.names and name in source.columns:
+            raise site.error(
+                UnknownField,
+                f"field {name!r}: the column that columns under [data] names for it was expected, "
+                "and the table has none of this name. Correct it in the node's own configuration",
+                f"no column {own!r}; columns: {', '.join(map(repr, table.names))}",
+            )
+    names, columns = [], []
+    for own, column in zip(table.names, table.columns, strict=True):
+        studies = [name for name, mapped in source.columns.items() if mapped == own]
+        for name in studies or ([own] if own not in source.columns else []):
+            names.append(name)
+            columns.append(column)
+    return replace(table, names=names, columns=columns)
+
+
+@contextmanager
+def _open_own(
+    source: TableSource, site: TableSite, wanted: Sequence[str]
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Table]]:
+    """Open a table with its own names."""
     if source.sql is not None:
         with _cursor() as connection:
             yield connection, _database_table(connection, source, source.sql, site, wanted)
         return
+    if source.frame is not None:
+        with _cursor() as connection:
+            names, rows = [*source.frame], max(map(_rows_of, source.frame.values()), default=0)
+            yield connection, _registered(connection, rows, names, source.frame, source.numbers)
+        return
     if source.objects is not None:
-        with fetched(source, site) as local, open_table(local, site, wanted) as opened:
+        with fetched(source, site) as local, _open_own(local, site, wanted) as opened:
             yield opened
         return
     check_file(source, site)
@@ -176,7 +238,7 @@ def _csv_table(names: list[str], delimiter: str, path: Path, numbers: NumberForm
         "read_csv($path, auto_detect=false, header=true, delim=$delimiter, "
         f"quote='\"', escape='\"', columns={{{types}}})"
     )
-    found = [Column(_trimmed(column), numbers) for column in columns]
+    found = [Column(trimmed_sql(column), numbers) for column in columns]
     return Table(names, found, relation, {"path": str(path), "delimiter": delimiter})
 
 
@@ -219,7 +281,7 @@ def _parquet_table(
     # A guessed type would follow from all folders: one of them would decide how others are read.
     relation = f"read_parquet($path, hive_partitioning={is_partitioned}, hive_types_autocast=false)"
     described = connection.execute(f"DESCRIBE SELECT * FROM {relation}", parameters).fetchall()
-    columns = [_parquet_column(row[0], row[1], source.numbers) for row in described]
+    columns = [typed_column(_identifier(row[0]), row[1], source.numbers) for row in described]
     return Table([row[0] for row in described], columns, relation, parameters)
 
 
@@ -233,29 +295,6 @@ def _top_level(schema: Schema) -> list[str]:
             inside = 1
         inside += (children or 0) - 1
     return names
-
-
-def _parquet_column(name: str, kind: str, numbers: NumberFormat) -> Column:
-    """Return a column's text. A NaN of a column of numbers is missing, as NULL is."""
-    reference = '"' + name.replace('"', '""') + '"'
-    text = f"CAST({reference} AS VARCHAR)"
-    known = f"{reference} IS NOT NULL"
-    if kind in ("FLOAT", "DOUBLE"):
-        text = f"CASE WHEN isnan({reference}) THEN NULL ELSE {text} END"
-        known = f"({known} AND NOT isnan({reference}))"
-    raw = f"CAST({reference} AS DOUBLE)" if _has_exact_numbers(kind) else ""
-    format = numbers if kind == "VARCHAR" else PLAIN
-    return Column(_trimmed(text), format, raw, known if raw else "", is_text=kind == "VARCHAR")
-
-
-def _has_exact_numbers(kind: str) -> bool:
-    """Return whether a cast to DOUBLE gives what the text of a value gives.
-
-    A FLOAT's text has fewer digits than its double. A DECIMAL of 15 digits is a whole number below
-    2^53 by a power of ten that is a double, so the quotient is rounded once.
-    """
-    width = re.fullmatch(r"DECIMAL\((\d+),\d+\)", kind)
-    return kind in (*WHOLE_KINDS, "DOUBLE") or (width is not None and int(width[1]) <= 15)
 
 
 # --- databases --------------------------------------------------------------------------------
@@ -276,15 +315,49 @@ def _database_table(
     with read(sql, site) as reading:
         fetched = reading.fetch(wanted)
         names, rows = reading.names, reading.rows
+    return _registered(connection, rows, names, fetched, source.numbers)
+
+
+# --- values in memory -------------------------------------------------------------------------
+
+
+def _registered(
+    connection: duckdb.DuckDBPyConnection,
+    rows: int,
+    names: Sequence[str],
+    found: Mapping[str, ColumnValues],
+    numbers: NumberFormat,
+) -> Table:
+    """Return columns in memory as a relation: converted one by one, or arrays of one type."""
     arrays: dict[str, object] = {"row": np.arange(rows)}
-    columns = [Column("NULL::VARCHAR", PLAIN)] * len(names)
-    for name, found in fetched.items():
+    for name, values in found.items():
         place = names.index(name)
-        arrays |= {f"t{place}": found.texts, f"k{place}": found.known, f"n{place}": found.numbers}
-        text = f"CASE WHEN k{place} THEN CAST(t{place} AS VARCHAR) END"
-        columns[place] = Column(_trimmed(text), source.numbers, typed=f"n{place}")
+        if isinstance(values, Fetched):
+            arrays |= {f"t{place}": values.texts, f"k{place}": values.known}
+            arrays[f"n{place}"] = values.numbers
+        else:
+            arrays[f"c{place}"] = values
     connection.register(RELATION, arrays)
-    return Table(names, columns, RELATION, {})
+    described = connection.execute(f"DESCRIBE {RELATION}").fetchall()
+    kinds = {row[0]: row[1] for row in described}
+    columns = [Column("NULL::VARCHAR", PLAIN)] * len(names)
+    for name, values in found.items():
+        place = names.index(name)
+        if isinstance(values, Fetched):
+            text = f"CASE WHEN k{place} THEN CAST(t{place} AS VARCHAR) END"
+            columns[place] = Column(trimmed_sql(text), numbers, typed=f"n{place}")
+        else:
+            columns[place] = typed_column(f"c{place}", kinds[f"c{place}"], numbers)
+    return Table([*names], columns, RELATION, {})
+
+
+def _rows_of(values: ColumnValues) -> int:
+    return len(values.texts if isinstance(values, Fetched) else values)
+
+
+def _identifier(name: str) -> str:
+    """Return a column's name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _literal(path: Path) -> str:
@@ -292,13 +365,3 @@ def _literal(path: Path) -> str:
     return "".join(
         f"[{character}]" if character in "*?[" else character for character in os.path.abspath(path)
     )
-
-
-def _trimmed(text: str) -> str:
-    """Return a text without blanks at its ends.
-
-    DuckDB's `trim` takes longer than all else about a text, so it is asked only where the first or
-    the last character is a blank or a control character: these come before "!".
-    """
-    trimmed = f"trim({text}, E' \\t\\r\\n')"
-    return f"CASE WHEN {text} < '!' OR right({text}, 1) < '!' THEN {trimmed} ELSE {text} END"

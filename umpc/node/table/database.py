@@ -1,7 +1,7 @@
 """A query's columns, read from a database: read-only, in one snapshot, and exactly typed.
 
 SQLAlchemy speaks to the database, with psycopg for PostgreSQL. It is installed by the extra
-`umpc[sql]` and loaded when a node first reads (docs/decisions/0053).
+`sql` and loaded when a node first reads (docs/decisions/0053).
 
 | a value in the database | is |
 |---|---|
@@ -26,11 +26,11 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from umpc.errors import ConfigError, DataError, UmpcError
+from umpc.errors import ConfigError, DataError, UmpcError, installing
+from umpc.node.table.conversions import Fetched, joined, typed
 from umpc.node.table.given_up import ended_by
 from umpc.node.table.source import TableSite
 from umpc.node.table.sql_source import SQLITE, UNREADABLE, SqlSource, wrong_password_file
-from umpc.node.table.typed_values import Fetched, joined, typed
 
 ROWS_AT_ONCE = 10_000
 USUAL = {"connect_timeout": "15", "client_encoding": "utf8"}
@@ -38,7 +38,6 @@ USUAL = {"connect_timeout": "15", "client_encoding": "utf8"}
 A database in SQL_ASCII would otherwise send bytes in place of texts, which fit nothing."""
 CANCEL_SECONDS = 5
 """Seconds that a server may take to end a query that nobody waits for any more."""
-INSTALL = "pip install 'umpc[sql]'"
 DAYS = "write in the query, for example, (VISIT - DATE '2000-01-01') AS visit_days"
 YEARS = "write in the query, for example, EXTRACT(YEAR FROM age(BIRTH))::int AS age"
 REFUSED = {
@@ -216,8 +215,8 @@ def _engine(source: SqlSource, site: TableSite) -> Any:
     except ImportError:
         raise site.error(
             ConfigError,
-            f"a table in a database was expected, and the packages for it are not installed. Run "
-            f"{INSTALL} at the site",
+            "a table in a database was expected, and the extra `sql` is not installed at the site: "
+            + installing("sql"),
         ) from None
     if source.kind == SQLITE:
         address = f"file:{quote(str(source.file))}?mode=ro"

@@ -26,10 +26,10 @@ from pathlib import Path
 import duckdb
 
 from umpc.errors import ConfigError, DataError
+from umpc.node.table.conversions import KINDS, Fetched, joined, typed
 from umpc.node.table.given_up import ended_by
 from umpc.node.table.source import TableSite
 from umpc.node.table.sql_source import UNREADABLE, SqlSource
-from umpc.node.table.typed_values import Fetched, joined, typed
 
 ROWS_AT_ONCE = 10_000
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -43,12 +43,6 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
 }
 """The engine's settings. A query cannot change them."""
-TYPES = (
-    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
-    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
-    *("DECIMAL", "FLOAT", "DOUBLE", "BOOLEAN", "VARCHAR", "ENUM", "UUID", '"NULL"'),
-)
-"""The types of columns that a study reads."""
 SECONDS = "write in the query, for example, EXTRACT(EPOCH FROM VISIT)::bigint AS seconds"
 REFUSED = {
     "DATE": "write in the query, for example, (VISIT - DATE '2000-01-01') AS visit_days",
@@ -157,7 +151,7 @@ class DuckdbReading:
         kind = self._types[place]
         plain = kind.partition("(")[0]
         is_list = kind.endswith("]")
-        if is_list or plain not in TYPES:
+        if is_list or plain not in KINDS:
             other = "leave it out of the study, or cast it in the query"
             advice = REFUSED.get(plain.partition("_")[0], other)
             advice = "take one element in the query, as RESULTS[1]" if is_list else advice

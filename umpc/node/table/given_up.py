@@ -5,22 +5,26 @@ reads would go on for as long as the database lets it wait, and each further stu
 more thread and one more connection. So whoever waits for a reading says so around the call:
 
     with waited_for():
-        records = await asyncio.to_thread(load, study)
+        records = await read_apart(partial(load, study))
 
 A reading asks `check_waited_for` between its parts. Around a call that may take long it names what
 ends the call, by `ended_by`. Where nobody has said that he waits, as in a command, a reading is
-never given up.
+never given up. A call that nothing ends, as of a network disk that hangs, keeps its thread, which
+does not keep the process from ending.
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from typing import TypeVar
 
 from umpc.errors import StudyAborted
 
+Result = TypeVar("Result")
 End = Callable[[], None]
 """Ends a call of another thread. It may take some seconds. Its errors count for nothing, because
 the call may have ended meanwhile."""
@@ -75,7 +79,7 @@ _WAITING: ContextVar[ReadersWait | None] = ContextVar("waiting", default=None)
 
 @contextmanager
 def waited_for() -> Iterator[None]:
-    """Wait for readings inside the block, also of threads by `asyncio.to_thread`."""
+    """Wait for readings inside the block, also of threads by `read_apart`."""
     waiting = ReadersWait()
     token = _WAITING.set(waiting)
     try:
@@ -107,3 +111,33 @@ def ended_by(end: End) -> Iterator[None]:
         yield
     finally:
         waiting.remove(end)
+
+
+async def read_apart(reading: Callable[[], Result]) -> Result:
+    """Read in a thread of its own, as `asyncio.to_thread`. The process does not wait for its end.
+
+    Raises: as the reading.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Result] = loop.create_future()
+    context = copy_context()
+
+    def settle(result: Result | None, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]  # it has one, where no error is
+
+    def read() -> None:
+        result, failure = None, None
+        try:
+            result = context.run(reading)
+        except BaseException as error:
+            failure = error
+        with suppress(RuntimeError):  # the process has ended its loop
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=read, name="umpc-reading", daemon=True).start()
+    return await future

@@ -48,7 +48,8 @@ def place_of(name: str, names: Sequence[str], site: TableSite) -> int:
         raise site.error(
             UnknownField,
             f"the study's field {name!r} was expected as a column of the "
-            "table, letter by letter, and is not there. Rename one of the two",
+            "table, letter by letter, and is not there. Rename one of the two, or write columns = "
+            f'{{{name} = "ITS OWN NAME"}} under [data]',
             f"columns: {', '.join(map(repr, names))}{hint}",
         )
     if names.count(name) > 1:

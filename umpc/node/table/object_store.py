@@ -1,6 +1,6 @@
 """A table's objects, read from a store with the S3 API into memory: all of one state of the bucket.
 
-The package `obstore` speaks to the store. It is installed by the extra `umpc[s3]` and loaded when a
+The package `obstore` speaks to the store. It is installed by the extra `s3` and loaded when a
 node first reads. Objects are listed, and each is read with the ETag of the list as a condition
 (If-Match), in pieces. Then the objects are listed again. If one was written, added or removed in
 between, the reading fails. So a study sees no mixture of two states.
@@ -26,7 +26,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from umpc.errors import ConfigError, DataError, UmpcError
+from umpc.errors import ConfigError, DataError, UmpcError, installing
 from umpc.node.table.given_up import check_waited_for
 from umpc.node.table.memory_file import named_file
 from umpc.node.table.object_source import (
@@ -40,7 +40,6 @@ from umpc.node.table.source import TableSite, TableSource
 
 log = logging.getLogger("umpc.node")
 
-INSTALL = "pip install 'umpc[s3]'"
 PIECE = 8 * MEGABYTE
 """Bytes that one request reads."""
 CONNECT_SECONDS = 15
@@ -281,8 +280,8 @@ def _library(site: TableSite) -> Any:
     except ImportError:
         raise site.error(
             ConfigError,
-            "a table in an object store was expected, and the package for it is not installed. Run "
-            f"{INSTALL} at the site",
+            "a table in an object store was expected, and the extra `s3` is not installed at the "
+            "site: " + installing("s3"),
         ) from None
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from umpc.errors import ConfigError, StudyError
 from umpc.node.table.arrow_stream import batches
-from umpc.node.table.batch import Batch, Values
-from umpc.node.table.columns import Column, open_table
+from umpc.node.table.batch import Batch, Floats, ReadColumn, Values
+from umpc.node.table.columns import open_table, staged_query
+from umpc.node.table.conversions import Column, normal
 from umpc.node.table.source import TableSite, TableSource
-from umpc.ustat.schema import FieldSchema
+from umpc.ustat.schema import FieldSchema, check_words
 
 
 def read_batches(
@@ -19,19 +22,20 @@ def read_batches(
     """Read the fields of all rows, some rows at a time.
 
     Args: person: the column that tells people apart, whose texts are read too.
-    Raises: as `open_table`; UnknownField.
+    Raises: as `open_table`; UnknownField; ConfigError where a category marks a missing value.
     """
+    for schema in fields:
+        check_categories(schema.name, schema.categories, source, site)
     wanted = [*(each.name for each in fields), *([person] if person is not None else [])]
     with open_table(source, site, wanted) as (connection, table):
-        columns = [table.column(schema.name, site) for schema in fields]
-        of_person = table.column(person, site) if person is not None else None
+        columns = [table.column(name, site) for name in wanted]
         labels = {
-            f"categories{i}": list(schema.categories)
+            f"categories{i}": [*map(normal, schema.categories)]
             for i, schema in enumerate(fields)
             if schema.categories
         }
-        query = _batch_query(source, fields, columns, of_person, table.relation)
-        parameters = {**table.parameters, **labels, **_words(source)}
+        query = _batch_query(source, fields, columns, table.relation)
+        parameters = {**table.parameters, **labels, **word_lists(source)}
         for found in batches(connection.sql(query, params=parameters)):
             values = {
                 schema.name: Values(found[f"v{i}"], found[f"m{i}"], found.get(f"d{i}"))
@@ -41,89 +45,116 @@ def read_batches(
             yield Batch(found["present"].view(bool), values, found.get("person", nobody))
 
 
-def _batch_query(
-    source: TableSource,
-    fields: Sequence[FieldSchema],
-    columns: Sequence[Column],
-    person: Column | None,
-    relation: str,
-) -> str:
-    """Return the statement of a batch's columns.
+def check_categories(
+    name: str, categories: Sequence[str], source: TableSource, site: TableSite
+) -> None:
+    """Refuse a category that marks a missing value, unless the administrator has listed the marks.
 
-    Three levels, because DuckDB computes an expression as often as it is written: texts and raw
-    numbers; numbers; marks of values that are none.
+    Raises: StudyError for a category with blanks at its ends; ConfigError. Both depend on the study
+    and on [data], and on no value.
     """
-    first, second, third = [], [], []
-    for i, (schema, column) in enumerate(zip(fields, columns, strict=True)):
-        has_text = bool(schema.categories) or column.may_be(source.missing)
-        first += [
-            f"{column.text if has_text else 'NULL::VARCHAR'} AS t{i}",
-            f"{column.raw or column.typed or 'NULL::DOUBLE'} AS n{i}",
-            f"{column.known or 'NULL::BOOLEAN'} AS k{i}",
-        ]
+    try:
+        check_words(name, categories)
+    except StudyError as error:
+        raise site.error(StudyError, error.message) from None
+    if source.states_missing:
+        return
+    for category in categories:
+        if category in source.missing:
+            raise site.error(
+                ConfigError,
+                f"field {name!r}: the study's category {category!r} marks a missing value at this "
+                "site, where missing under [data] is not set. Correct it there: write missing = "
+                f'[""] if {category!r} is a category in the table, or missing = ["", "{category}"] '
+                "if it is none",
+            )
+
+
+def _batch_query(
+    source: TableSource, fields: Sequence[FieldSchema], columns: Sequence[Column], relation: str
+) -> str:
+    """Return the statement of a batch's columns; one column beyond the fields is the person's.
+
+    Levels upon `staged_query`: numbers and places; marks of values that are neither.
+    """
+    words = [i for i in range(len(columns)) if i >= len(fields) or fields[i].categories]
+    inner = staged_query(columns, relation, source, words, USES_ALL)
+    second, third = [], []
+    for i, column in enumerate(columns):
+        second += [f"t{i}", f"{_is_there(column, source, i, i in words)} AS k{i}"]
+        if i >= len(fields):
+            third += [f"coalesce(t{i}, '') AS person"]
+            continue
         number = column.number_of(f"t{i}", f"n{i}")
-        if schema.categories:
+        if fields[i].categories:
             number = f"nullif(list_position($categories{i}, t{i}), 0)::DOUBLE - 1"
-        second += [f"t{i}", f"{_is_there(column, source, f't{i}', f'k{i}')} AS k{i}"]
         second += [f"{number} AS v{i}"]
         mark = f"CASE WHEN v{i} IS NULL THEN list_position($marks, t{i}) END"
         mark = "0::UTINYINT" if column.raw else f"coalesce({mark}, 0)::UTINYINT"
         third += [f"coalesce(v{i}, 'nan'::DOUBLE) AS v{i}", f"{mark} AS m{i}"]
-        if schema.categories:
+        if fields[i].categories:
             # of every word, so that a clock does not see how many words a study lists
             third += [f"encode(md5(coalesce(t{i}, ''))) AS d{i}"]
-    known = ["true", *(f"k{i}" for i in range(len(fields)))]
-    if person is not None:
-        first += [f"{person.text} AS person", f"{person.known or 'NULL::BOOLEAN'} AS here"]
-        second += ["person", f"{_is_there(person, source, 'person', 'here')} AS here"]
-        third += ["coalesce(person, '') AS person"]
-        known += ["here"]
+    known = ["true", *(f"k{i}" for i in range(len(columns)))]
     third += [f"coalesce({' AND '.join(known)}, false)::UTINYINT AS present"]
-    inner = _query(first or ["0 AS nothing"], relation)
-    middle = f"SELECT {', '.join(second) or '*'} FROM ({inner})"
-    return f"SELECT {', '.join(third)} FROM ({middle})"
+    return f"SELECT {', '.join(third)} FROM (SELECT {', '.join(second) or '*'} FROM ({inner}))"
 
 
-def _is_there(column: Column, source: TableSource, text: str, known: str) -> str:
-    """Return the expression of whether a value is there and is no word for a missing one.
-
-    Args: text, known: the names of the column's text, and of whether a value of its type is there.
-    """
-    known = known if column.known else f"{text} IS NOT NULL"
-    if not column.may_be(source.missing):
+def _is_there(column: Column, source: TableSource, place: int, has_text: bool = True) -> str:
+    """Return the expression of whether a value is there and is no word for a missing one."""
+    known = f"k{place}" if column.known else f"t{place} IS NOT NULL"
+    if not (has_text or column.may_be(source.missing)):
         return known
-    return f"({known} AND NOT list_contains($missing, {text}))"
+    return f"({known} AND NOT coalesce(list_contains($missing, t{place}), false))"
 
 
-def read_texts(source: TableSource, names: Sequence[str], site: TableSite) -> dict[str, list[str]]:
-    """Read the texts of these columns in every row that has all of them.
+def read_columns(
+    source: TableSource,
+    names: Sequence[str],
+    site: TableSite,
+    categories: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, ReadColumn]:
+    """Read these columns of all rows, by the expressions of a study's reading.
 
-    This is for commands of the table's own owner. Raises: as `open_table`; UnknownField.
+    Args: categories: of the columns that have any.
+    Raises: as `open_table`; UnknownField; ConfigError where a category marks a missing value.
     """
+    labels = dict(categories or {})
+    for name, own in labels.items():
+        check_categories(name, own, source, site)
     with open_table(source, site, names) as (connection, table):
         columns = [table.column(name, site) for name in names]
-        chosen = [_present(columns), *(f"{each.text} AS t{i}" for i, each in enumerate(columns))]
-        parameters = {**table.parameters, **_words(source)}
-        found = connection.execute(_query(chosen, table.relation), parameters).fetchnumpy()
-    rows = np.flatnonzero(np.asarray(found["present"]))
-    texts = [np.ma.getdata(found[f"t{i}"])[rows].tolist() for i in range(len(names))]
-    return dict(zip(names, texts, strict=True))
+        inner = staged_query(columns, table.relation, source, range(len(columns)), USES_ALL)
+        chosen = []
+        for i, (name, column) in enumerate(zip(names, columns, strict=True)):
+            number = column.number_of(f"t{i}", f"n{i}")
+            if name in labels:
+                number = f"nullif(list_position($categories{i}, t{i}), 0)::DOUBLE - 1"
+            there = f"coalesce({_is_there(column, source, i)}, false)"
+            chosen += [f"CASE WHEN {there} THEN t{i} END AS t{i}"]
+            chosen += [f"coalesce(CASE WHEN {there} THEN {number} END, 'nan'::DOUBLE) AS v{i}"]
+        of_places = {
+            f"categories{i}": [*map(normal, labels[name])]
+            for i, name in enumerate(names)
+            if name in labels
+        }
+        parameters = {**table.parameters, **word_lists(source), **of_places}
+        query = f"SELECT {', '.join(chosen) or '*'} FROM ({inner})"
+        found = connection.execute(query, parameters).fetchnumpy()
+    return {name: _read(found[f"t{i}"], found[f"v{i}"]) for i, name in enumerate(names)}
 
 
-def _words(source: TableSource) -> dict[str, list[str]]:
-    return {"missing": list(source.missing), "marks": list(source.unlisted_marks())}
+def _read(texts: NDArray[np.object_], numbers: Floats) -> ReadColumn:
+    own = np.ma.getdata(texts).astype(object)
+    own[np.ma.getmaskarray(texts)] = None
+    return ReadColumn(own, np.ma.getdata(numbers))
 
 
-def _query(chosen: Sequence[str], relation: str) -> str:
-    """Return the statement. DuckDB wants every parameter used, so the words occur in its filter."""
-    used = "len($missing::VARCHAR[]) >= 0 AND len($marks::VARCHAR[]) >= 0"
-    return f"SELECT {', '.join(chosen)} FROM {relation} WHERE {used}"
+USES_ALL = "len($missing::VARCHAR[]) >= 0 AND len($marks::VARCHAR[]) >= 0"
+"""A condition that holds. DuckDB wants every parameter used, so it has the lists of words."""
 
 
-def _present(columns: Sequence[Column]) -> str:
-    """Return the SQL column `present`: no text of the row is missing."""
-    known = [
-        f"({each.text} IS NOT NULL AND NOT list_contains($missing, {each.text}))"
-        for each in columns
-    ]
-    return f"({' AND '.join(['true', *known])}) AS present"
+def word_lists(source: TableSource) -> dict[str, list[str]]:
+    """Return the parameters of a reading: words for missing values, each also in normal form."""
+    missing = [form for word in source.missing for form in (word, normal(word))]
+    return {"missing": [*dict.fromkeys(missing)], "marks": [*source.unlisted_marks()]}

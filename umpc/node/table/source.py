@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from glob import glob
 from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError
 from umpc.node.table.number_format import PLAIN, NumberFormat
 from umpc.node.table.object_source import ObjectSource
-from umpc.node.table.sql_source import SqlSource
+from umpc.node.table.sql_source import FILES, SqlSource
+
+if TYPE_CHECKING:
+    from umpc.node.table.conversions import ColumnValues
 
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet",)
@@ -19,6 +24,8 @@ ENCODING = "utf-8"
 WILDCARDS = "*?["
 """Characters of a pattern of many files."""
 
+MISSING = ("", "nan", "NaN", "NA")
+"""The words of a missing value where [data] lists none: R writes NA, pandas nothing or nan."""
 MISSING_MARKS = (
     *("?", "-", "--", ".", "*", "NA", "N/A", "n/a", "#N/A", "na", "NaN", "nan", "NAN"),
     *("NULL", "null", "Null", "None", "none", "missing", "Missing", "unknown", "Unknown"),
@@ -32,7 +39,9 @@ class TableSource:
 
     A `delimiter` of None means the one that splits the header most. A row with a word of `missing`
     in a field of the study is dropped, and so is a row with a NaN of a Parquet file. `encoding` is
-    that of a CSV file, by Python's name. `numbers` says how texts write numbers. If the
+    that of a CSV file, by Python's name. `numbers` says how texts write numbers. `words` has the
+    table's own words and what they mean in studies; `columns` has names of fields in studies, and
+    the table's own ones. If the table is in memory, `frame` has its columns. If the
     table is in a database, `sql` is the query, and `path` is the file that has it. If it is in an
     object store, `objects` says where, and `path` is bucket and key. With
     `is_pattern`, the table is all files whose names fit `path`, where * ? and [] stand for any
@@ -41,17 +50,25 @@ class TableSource:
 
     path: Path
     delimiter: str | None = None
-    missing: tuple[str, ...] = ("", "nan", "NaN")
+    missing: tuple[str, ...] = MISSING
     encoding: str = ENCODING
     numbers: NumberFormat = field(default=PLAIN)
     sql: SqlSource | None = None
     is_pattern: bool = False
     objects: ObjectSource | None = None
+    words: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    frame: Mapping[str, ColumnValues] | None = field(default=None, repr=False)
 
     @property
     def is_local(self) -> bool:
         """Whether the table is files of this machine."""
-        return self.sql is None and self.objects is None
+        return self.sql is None and self.objects is None and self.frame is None
+
+    @property
+    def states_missing(self) -> bool:
+        """Whether somebody listed the words of missing values, be they those of MISSING."""
+        return self.missing is not MISSING
 
     def files(self) -> tuple[Path, ...]:
         """Return the table's files in the order of its rows, which is that of their paths."""
@@ -61,6 +78,19 @@ class TableSource:
             return (self.path,)
         found = map(Path, glob(str(self.path), recursive=True))
         return tuple(sorted(path for path in found if path.is_file()))
+
+    def written_at(self) -> float:
+        """Return when the table's files were last written, in seconds since 1970.
+
+        0 stands for a database or a store elsewhere, and for files that are away.
+        """
+        files = self.files() if self.sql is None else ()
+        if self.sql is not None and self.sql.kind in FILES:
+            files = (self.sql.file,)
+        try:
+            return max((path.stat().st_mtime for path in files), default=0.0)
+        except OSError:
+            return 0.0
 
     @property
     def root(self) -> Path:

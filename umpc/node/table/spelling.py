@@ -30,6 +30,8 @@ _NUMBER = "[+-]?[.,]?[0-9]+(?:[.,'\u2019 \u00a0\u202f_][0-9]{3})*(?:[.,][0-9]*)?
 WITH_UNIT = f"([^0-9A-Za-z.,+-]{{0,3}})({_NUMBER})([ \u00a0]?[^0-9 \t\r\n.,]{{0,8}})"
 """The regular expression of a sign such as < or €, a number, and a unit; for `re` and for RE2."""
 _WITH_UNIT = re.compile(WITH_UNIT)
+_NEGATIVE = re.compile(f"\\(({_NUMBER})\\)|[\u2010-\u2015\u2212] ?({_NUMBER})")
+"""A negative number of accountants, in brackets, or with a sign that is no hyphen."""
 MOST_UNITS = 3
 """A column with more units than these holds codes, such as the numbers of houses."""
 
@@ -80,10 +82,15 @@ class Spelling:
         return self._read_by(self.better[0]) if self.better else {}
 
     @cached_property
+    def negative(self) -> Counts:
+        """The words that are negative numbers, with brackets or another sign than a hyphen."""
+        return {text: n for text, n in self.words.items() if _NEGATIVE.fullmatch(text)}
+
+    @cached_property
     def with_unit(self) -> Counts:
         """The words that are a number in any format and a unit, of which there are few."""
         found, units = {}, Counter[tuple[str, str]]()
-        for text in self.words.keys() - self.in_another_format.keys():
+        for text in self.words.keys() - self.in_another_format.keys() - self.negative.keys():
             if parts := _WITH_UNIT.fullmatch(text):
                 found[text] = self.words[text]
                 units[parts[1], parts[3]] += 1
@@ -98,6 +105,7 @@ class Spelling:
             + _total(self.numbers)
             + _total(self.in_another_format)
             + _total(self.with_unit)
+            + _total(self.negative)
         )
         return total < 2 * meant
 
@@ -125,6 +133,13 @@ class Spelling:
         """Yield a part of a sentence for each kind of words: how many, an example, what to do."""
         if other := self.in_another_format:
             yield f"{_shown(other)}, {self._about_format()}"
+        if self.negative:
+            parts = _NEGATIVE.fullmatch(min(self.negative))
+            number = "" if parts is None else parts[1] or parts[2]
+            yield (
+                f"{_shown(self.negative)}, are negative numbers that are written in another way: "
+                f"write them with a hyphen in front, as -{number}"
+            )
         if self.with_unit:
             yield (
                 f"{_shown(self.with_unit)}, hold other characters beside the number: remove these "
@@ -136,6 +151,7 @@ class Spelling:
                 f"[{self._listed()}] under [data]"
             )
         known = self.in_another_format.keys() | self.with_unit.keys() | self.marks.keys()
+        known |= self.negative.keys()
         if rest := {text: n for text, n in self.words.items() if text not in known}:
             yield (
                 f"{_shown(rest)}, are words: correct the table, or list them as missing under "

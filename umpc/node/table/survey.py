@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from umpc.node.table.columns import Column, Table, open_table
+from umpc.node.table.columns import Table, open_table, staged_query
+from umpc.node.table.conversions import Column
 from umpc.node.table.number_format import PLAIN, NumberFormat, quoted
+from umpc.node.table.reading import USES_ALL, word_lists
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.spelling import FORMATS, WITH_UNIT, Spelling
 
@@ -29,6 +31,10 @@ class ColumnKind:
     whole: int
     texts: Mapping[str, int] = field(default_factory=dict, repr=False)
     format: NumberFormat = PLAIN
+    infinite: int = 0
+    """Numbers among them that are infinite, each of which counts as a bound."""
+    not_available: int = 0
+    """Missing values beside them that are written NA."""
 
     def __str__(self) -> str:
         if not self.values:
@@ -44,13 +50,15 @@ class ColumnKind:
 class Survey:
     """A table's columns and number of rows, and the kind of each column that was looked at.
 
-    missing: the words that stand for no value.
+    missing: the words that stand for no value. refused: the columns that no study can use, and
+    their types.
     """
 
     columns: list[str]
     rows: int
     kinds: dict[str, ColumnKind]
     missing: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def spelling(self, name: str) -> Spelling:
         """Return how a column that was looked at is written, beside all other ones."""
@@ -76,19 +84,21 @@ def survey_table(source: TableSource, names: Sequence[str] | None, site: TableSi
     with open_table(source, site, names or ()) as (connection, table):
         there = _looked_at(names, table, source)
         columns = [table.column(name, site) for name in there]
-        query = f"SELECT count(*) FROM {table.relation} WHERE len($missing::VARCHAR[]) >= 0"
+        query = f"SELECT count(*) FROM {table.relation} WHERE {USES_ALL}"
         if columns:
             query = _query(columns, table.relation, source)
-        parameters = {**table.parameters, "missing": list(source.missing)}
+        parameters = {**table.parameters, **word_lists(source)}
         found = connection.execute(query, parameters).fetchall()
+    kinds = {name: each.refused for name, each in zip(table.names, table.columns, strict=True)}
+    refused = {name: kind for name, kind in kinds.items() if kind}
     if not columns:
-        return Survey(table.names, found[0][0], {}, source.missing)
+        return Survey(table.names, found[0][0], {}, source.missing, refused)
     rows = sum(count for place, _, _, count, *_ in found if place == 0)
-    kinds = {
+    looked_at = {
         name: _kind(columns[place], (each[1:] for each in found if each[0] == place))
         for place, name in enumerate(there)
     }
-    return Survey(table.names, rows, kinds, source.missing)
+    return Survey(table.names, rows, looked_at, source.missing, refused)
 
 
 def _looked_at(names: Sequence[str] | None, table: Table, source: TableSource) -> list[str]:
@@ -97,27 +107,33 @@ def _looked_at(names: Sequence[str] | None, table: Table, source: TableSource) -
         return [name for name in dict.fromkeys(names) if name in table.names]
     if source.sql is not None:
         return []
-    unique = [name for name in table.names if table.names.count(name) == 1]
+    usable = [
+        name for name, each in zip(table.names, table.columns, strict=True) if not each.refused
+    ]
+    unique = [name for name in usable if table.names.count(name) == 1]
     return unique[:MOST_COLUMNS]
 
 
-def _kind(column: Column, found: Iterable[tuple[str, str, int, int]]) -> ColumnKind:
+def _kind(column: Column, found: Iterable[tuple[str, str, int, int, int, int]]) -> ColumnKind:
     """Return a column's kind.
 
-    Args: found: a way of writing, empty for a missing value; an example; the count; and whole ones.
+    Args: found: a way of writing, empty for a missing value; an example; the count; the numbers of
+        whole ones, of infinite ones, and of those that are written NA.
     """
     texts: dict[str, int] = {}
-    values = numbers = wholes = 0
-    for way, example, count, whole in found:
+    values = numbers = wholes = infinities = not_available = 0
+    for way, example, count, whole, infinite, written_na in found:
         if not way:
+            not_available += written_na
             continue
         values += count
         wholes += whole
+        infinities += infinite
         if way[0] == "n":
             numbers += count
         if way != TYPED:
             texts[example] = texts.get(example, 0) + count
-    return ColumnKind(values, numbers, wholes, texts, column.numbers)
+    return ColumnKind(values, numbers, wholes, texts, column.numbers, infinities, not_available)
 
 
 def _query(columns: Sequence[Column], relation: str, source: TableSource) -> str:
@@ -125,24 +141,29 @@ def _query(columns: Sequence[Column], relation: str, source: TableSource) -> str
 
     All values of one way are alike for `Spelling`: a format reads all of them, or none.
     """
+    inner = staged_query(columns, relation, source, (), USES_ALL, all_texts=True)
     texts, numbers, types, places = [], [], [], []
     for place, column in enumerate(columns):
-        raw = column.raw or column.typed or "NULL::DOUBLE"
-        texts.append(column.text)
-        numbers.append(f"({column.number})::DOUBLE")
-        is_typed = f"{raw} IS NOT NULL AND NOT isnan({raw})"
+        number = column.number_of(f"t{place}", f"n{place}")
+        is_typed = f"n{place} IS NOT NULL AND NOT isnan(n{place})"
         if not column.is_text:
-            is_typed = f"({column.number}) IS NOT NULL"
+            is_typed = f"({number}) IS NOT NULL"
+        texts.append(f"t{place}")
+        numbers.append(f"({number})::DOUBLE")
         types.append(f"coalesce({is_typed}, false)")
         places.append(str(place))
     rows = (
         f"SELECT unnest([{', '.join(places)}]) AS place, unnest([{', '.join(texts)}]) AS text, "
         f"unnest([{', '.join(numbers)}]) AS number, unnest([{', '.join(types)}]) AS typed "
-        f"FROM {relation}"
+        f"FROM ({inner})"
     )
     written = f"SELECT place, text, number, {_way(source)} AS way FROM ({rows})"
-    whole = "count(*) FILTER (way <> '' AND isfinite(number) AND number = floor(number))"
-    return f"SELECT place, way, min(text), count(*), {whole} FROM ({written}) GROUP BY place, way"
+    return (
+        "SELECT place, way, min(text), count(*), "
+        "count(*) FILTER (way <> '' AND isfinite(number) AND number = floor(number)), "
+        "count(*) FILTER (way <> '' AND isinf(number)), count(*) FILTER (text = 'NA') "
+        f"FROM ({written}) GROUP BY place, way"
+    )
 
 
 def _way(source: TableSource) -> str:
@@ -157,6 +178,7 @@ def _way(source: TableSource) -> str:
     sign, unit = (f"regexp_extract(text, {quoted(WITH_UNIT)}, {group})" for group in (1, 3))
     return (
         "CASE WHEN text IS NULL OR list_contains($missing, text) THEN '' "
+        "WHEN lower(text) IN ('true', 'false') THEN 'b' "
         f"WHEN typed THEN {quoted(TYPED)} "
         "WHEN number IS NOT NULL AND NOT regexp_matches(text, '[^0-9+-]') THEN 'n' "
         f"WHEN number IS NOT NULL THEN 'n' || {formats} "

@@ -41,7 +41,7 @@ class Misfit:
     number, or with `of_words` none of the categories. `rounded` has the rows of values between two
     steps of the resolution. All are (rows,) int64, and the first row is 1. `marks` has those words
     among the unknown values that often mark a missing value. `records` is the number of complete
-    records.
+    records. `infinite` is the number of values beyond the bounds that are infinite.
     """
 
     name: str
@@ -54,6 +54,15 @@ class Misfit:
     missing: tuple[str, ...] = field(default=(), repr=False)
     of_words: bool = False
     records: int = field(default=0, repr=False)
+    infinite: int = field(default=0, repr=False)
+
+    @property
+    def is_of_most(self) -> bool:
+        """Whether more than half of the records have a value that is outside of what is expected.
+
+        Values between two steps do not count: to be rounded is usual for measured numbers.
+        """
+        return 2 * (len(self.beyond) + len(self.unknown)) > self.records
 
     def __bool__(self) -> bool:
         return bool(len(self.beyond) or len(self.unknown) or len(self.rounded))
@@ -62,7 +71,8 @@ class Misfit:
         """One line with counts and row numbers, and without values."""
         parts = []
         if len(self.beyond):
-            parts.append(f"data rows {_listed(self.beyond)} count as the nearer bound")
+            infinite = f", {self.infinite} of them infinite," if self.infinite else ""
+            parts.append(f"data rows {_listed(self.beyond)}{infinite} count as the nearer bound")
         if len(self.unknown):
             lacking = "none of these words" if self.of_words else "no numbers"
             parts.append(
@@ -104,18 +114,24 @@ class Misfit:
 class FieldUnits:
     """A field's values in units of its resolution, and where they count as something else.
 
-    units: (count,) int64, within the field's bounds. unknown, beyond, rounded: (count,) bool.
+    units: (count,) int64, within the field's bounds. unknown, beyond, infinite, rounded: (count,)
+    bool.
     """
 
     units: Rows
     unknown: Flags
     beyond: Flags
     rounded: Flags
+    infinite: Flags
 
     def take(self, rows: Rows) -> FieldUnits:
         """Return the values of these rows."""
         return FieldUnits(
-            self.units[rows], self.unknown[rows], self.beyond[rows], self.rounded[rows]
+            self.units[rows],
+            self.unknown[rows],
+            self.beyond[rows],
+            self.rounded[rows],
+            self.infinite[rows],
         )
 
 
@@ -131,9 +147,8 @@ def to_units(column: Floats, schema: FieldSchema) -> FieldUnits:
     if unknown.any():
         values = np.where(unknown, upper if schema.categories else lower, values)
     units, rounded = _round_half_even(values, schema.resolution)
-    return FieldUnits(
-        np.clip(units, schema.lower_units, schema.upper_units), unknown, beyond, rounded
-    )
+    within = np.clip(units, schema.lower_units, schema.upper_units)
+    return FieldUnits(within, unknown, beyond, rounded, np.isinf(column))
 
 
 def narrowest(schema: FieldSchema) -> type[np.signedinteger[Any]]:
@@ -154,7 +169,7 @@ class MisfitFinder:
         self._unknown: list[Rows] = []
         self._rounded: list[Rows] = []
         self._marks: set[int] = set()
-        self._records = 0
+        self._records = self._infinite = 0
 
     def add(self, found: FieldUnits, marks: NDArray[np.uint8], rows: Rows) -> None:
         """Look at complete records.
@@ -162,6 +177,7 @@ class MisfitFinder:
         Args: marks: as in Values. rows: (count,), their places in the table, from 1.
         """
         self._records += len(rows)
+        self._infinite += int(found.infinite.sum())
         pairs = (
             (self._beyond, found.beyond),
             (self._unknown, found.unknown),
@@ -197,6 +213,7 @@ class MisfitFinder:
             source.missing,
             bool(schema.categories),
             self._records,
+            self._infinite,
         )
 
 

@@ -29,6 +29,7 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HISTOGRAM: _ClassVar[Step]
     TOTAL: _ClassVar[Step]
     TRIPLES: _ClassVar[Step]
+    TOSS: _ClassVar[Step]
 
 class HubKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -58,6 +59,7 @@ OT_OPEN_BITS: Step
 HISTOGRAM: Step
 TOTAL: Step
 TRIPLES: Step
+TOSS: Step
 HUB_KIND_UNSPECIFIED: HubKind
 HUB_OPEN: HubKind
 HUB_ACCEPT: HubKind
@@ -344,12 +346,14 @@ class Accepted(_message.Message):
     def __init__(self, study_hash: _Optional[bytes] = ..., member: _Optional[_Union[Member, _Mapping]] = ..., waiting: _Optional[_Union[WaitingAttempt, _Mapping]] = ...) -> None: ...
 
 class WaitingAttempt(_message.Message):
-    __slots__ = ("opened", "prepared")
+    __slots__ = ("opened", "prepared", "seconds")
     OPENED_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
     opened: Opened
     prepared: Prepared
-    def __init__(self, opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ...) -> None: ...
+    seconds: int
+    def __init__(self, opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., seconds: _Optional[int] = ...) -> None: ...
 
 class Released(_message.Message):
     __slots__ = ("attempt", "share", "records", "first_class", "sent", "missing")

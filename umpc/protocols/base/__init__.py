@@ -3,6 +3,7 @@
 | file | what it holds |
 |---|---|
 | `protocol.py` | `StudyProtocol`: what every protocol answers |
+| `promise.py` | the promise of a study in words, from its terms |
 | `trust.py` | who must be trusted, in three grades |
 | `seed_agreement.py` | the steps by which a node joins an attempt |
 | `node.py` | `NodeSide`: one node's part of one attempt |

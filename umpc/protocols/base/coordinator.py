@@ -283,6 +283,10 @@ class CoordinatorSide(ABC):
                 what, statement, [member], self._keys[one], signatures[one], member.name, step
             )
 
+    def load(self) -> None:
+        """Import what `anticipate` needs, while the nodes prepare: later it would block the run."""
+        return
+
     def anticipate(self) -> None:
         """Compute what the report takes from the attempt alone, while the nodes prepare it."""
         return

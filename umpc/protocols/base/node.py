@@ -137,13 +137,6 @@ class TakesChannels(Protocol):
         """Use a channel to a peer, once, in place of `set_up`."""
         ...
 
-    def take_coins(self, shares: list[int]) -> None:
-        """Use coins of the committee's plan that were tossed before, in place of `toss`.
-
-        Args: shares: this member's share of each sum of coins; they serve no other attempt.
-        """
-        ...
-
 
 @runtime_checkable
 class AsksEarly(Protocol):

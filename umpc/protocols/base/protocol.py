@@ -7,7 +7,8 @@ folder of its own, and register it with one line.
 | question | method |
 |---|---|
 | What may a study say? | `settings`, `chosen_by`, `complete`, `check`, `describe` |
-| What leaves a node? | `discloses`, `questions_of`, `trust` |
+| What leaves a node? | `discloses`, `questions_of` |
+| What is promised, and who is trusted? | `promise`, `trust` |
 | How private is it? | `delta` |
 | Who does what? | `attempt`, `node`, `coordinator`, `dealing` |
 | What will it cost, and miss? | `cost`, `describe_run`, `error`, `tuned`, `trial`, `variants` |
@@ -30,6 +31,13 @@ from umpc.errors import LocalProtocolError, StudyError
 from umpc.mpc.chunks import Chunk
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.promise import (
+    Promise,
+    PromiseTerms,
+    disclosed,
+    to_sites,
+    to_the_protected,
+)
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import NOBODY, Trust
 from umpc.study import messages as m
@@ -103,7 +111,7 @@ class HelperSide(Protocol):
         ...
 
     def heap(self) -> Iterator[Frame]:
-        """What the coordinator gets, once all nodes have delivered."""
+        """The frames for the coordinator, once all nodes have delivered."""
         ...
 
 
@@ -168,6 +176,13 @@ class StudyProtocol(ABC):
         """A file's entries, with the usual values that only this grade of promise has."""
         return entries
 
+    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
+        """A file's entries, with the values that follow from others and from the records of a set.
+
+        A value that a file leaves out follows here where all others but one would be refused.
+        """
+        return entries
+
     def complete(self, study: Study) -> Study:
         """The study with usual values for settings that depend on its kernels or fields."""
         return study
@@ -192,6 +207,23 @@ class StudyProtocol(ABC):
     @abstractmethod
     def check(self, study: Study) -> None:
         """The protocol's own rules, as far as they need no data. Raises: StudyError."""
+
+    def check_new_run(self, study: Study) -> None:
+        """The protocol's rules for a study that no node has released (`registry.check_new_run`).
+
+        Raises: StudyError where the estimate would be the same whatever the records are.
+        """
+        if reason := self.why_constant(study):
+            raise StudyError(f"the estimate would be the same whatever the records are: {reason}")
+
+    def why_constant(self, study: Study) -> str:
+        """Why the estimate does not depend on the records, and what to do; empty if it does."""
+        if any(kernel.interval.width for kernel in study.parsed_kernels):
+            return ""
+        return (
+            "each of its kernels has one value for all records between the bounds; change the "
+            "kernel, or the bounds of its fields"
+        )
 
     def describe(self, study: Study) -> Iterator[Line]:
         """Lines for people, from the study alone, beside those that every study has."""
@@ -228,9 +260,39 @@ class StudyProtocol(ABC):
         """Whether what a node sends depends on the order of its records, which is then secret."""
         return True
 
-    def trust(self, study: Study) -> Trust:
+    # --- the promise ---------------------------------------------------------------------------
+
+    def promise(self, terms: PromiseTerms) -> Promise:
+        """The promise to records or people, to the sites, and what is disclosed, in words."""
+        return Promise(
+            self.promise_to_the_protected(terms),
+            self.promise_to_sites(terms),
+            disclosed(terms, self.released(terms)),
+        )
+
+    def promise_of(self, study: Study) -> Promise:
+        """The promise of a study before it runs."""
+        return self.promise(PromiseTerms.of_study(study))
+
+    def promise_to_the_protected(self, terms: PromiseTerms) -> str:
+        """The promise to each record, or to each person."""
+        return to_the_protected(terms)
+
+    def promise_to_sites(self, terms: PromiseTerms) -> str:
+        """Who may do what without weakening epsilon, and who is trusted."""
+        return to_sites(terms, self.trusted(terms))
+
+    def released(self, terms: PromiseTerms) -> str:
+        """The release, in words."""
+        return "one noisy number" if terms.sums == 1 else f"{terms.sums} noisy sums"
+
+    def trusted(self, terms: PromiseTerms) -> Trust:
         """Whom the sites must trust beside themselves."""
         return NOBODY
+
+    def trust(self, study: Study) -> Trust:
+        """Whom the sites of a study must trust beside themselves."""
+        return self.trusted(PromiseTerms.of_study(study))
 
     def noise_withstands(self, study: Study) -> str:
         """Against whom the noise protects, in words."""

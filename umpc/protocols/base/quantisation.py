@@ -34,6 +34,7 @@ from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.arrays import Floats, Integers
 from umpc.protocols.base.cell_kernels import Starts, Weights, average, extremes, has_extremes
 from umpc.study.interval import Limits
+from umpc.study.settings import wrong_type
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema
@@ -389,8 +390,7 @@ def read_bins(entries: Mapping[str, Any]) -> dict[str, Any]:
     table = entries["bins"]
     if not isinstance(table, Mapping):
         raise StudyError(
-            f"Expected `object`, got `{type(table).__name__}` - at `$.bins`. Write a table of "
-            f"fields there"
+            f"{wrong_type('bins', 'object', type(table).__name__)}. Write a table of fields there"
         )
     bins = [_entry(field, given) for field, given in table.items()]
     return {**entries, "bins": bins}
@@ -403,6 +403,6 @@ def _entry(field: str, given: Any) -> dict[str, Any]:
     if isinstance(given, list):
         return {"field": field, "cuts": [str(cut) for cut in given]}
     raise StudyError(
-        f"Expected `int | array`, got `{type(given).__name__}` - at `$.bins.{field}`. Write a "
+        f"{wrong_type(f'bins.{field}', 'int | array', type(given).__name__)}. Write a "
         f"number of bins, or cut points"
     )

@@ -21,7 +21,13 @@ from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.coarse import cut_points
 from umpc.protocols.grid.cross_terms import check_transfers
 from umpc.protocols.grid.masked_form import factor_of, masked_forms
-from umpc.protocols.grid.operators import DyadicGrid, Grid, compile_dyadic, compile_grid
+from umpc.protocols.grid.operators import (
+    DyadicGrid,
+    Grid,
+    compile_dyadic,
+    compile_grid,
+    least_cells,
+)
 from umpc.protocols.grid.settings import PAIRS, PAIRS_INSTEAD, USUAL_LEVELS, GridSettings
 from umpc.protocols.grid.without_dealer import DealerlessAttempt
 from umpc.protocols.u_mpc.noise_binding import CommitteeNoise, noise_of_sums
@@ -43,6 +49,15 @@ def grid_of(study: Study) -> Grid | DyadicGrid:
     if isinstance(found, (KernelError, RangeError)):
         raise type(found)(f"{found.message} ({PAIRS}{_or_levels(study)})") from found
     return found
+
+
+def least_cells_of(study: Study) -> int:
+    """The fewest cells of the study's table, without its operators; 0 where nobody knows yet.
+
+    Args: study: of any protocol with the grid's kernels and fields, and without bins and levels.
+    """
+    label = study.label if study.two_sample else ""
+    return least_cells(study.parsed_kernels, study.schema, label=label)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,10 @@ from umpc.study.cost import Cost, sent_by_round
 from umpc.study.frames import frame_of
 
 OPERATION_SECONDS = 5e-9
-"""Seconds of one ring operation on a cell, with what moves the cell. `make bench` prints runs."""
+"""Seconds of one ring operation on a cell, with what moves the cell.
+
+`python -m bench grid` prints runs.
+"""
 
 
 def work_seconds(grid: Grid | DyadicGrid) -> float:

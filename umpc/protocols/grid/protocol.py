@@ -61,6 +61,9 @@ class GridProtocol(UMpc):
     def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
         return entries
 
+    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
+        return entries
+
     def has_links(self, study: Study) -> bool:
         talk = study.coins != "none" or study.preprocessing == "none"
         return len(study.nodes) > 1 and talk

@@ -31,6 +31,9 @@ from umpc.study.possible import check_sums
 from umpc.study.report import Report, SumReport
 from umpc.study.sizes import Member, Sizes
 
+_LOADED: set[tuple[str, ...]] = set()
+"""The kinds of studies for which this process has imported what predicts their cost."""
+
 
 class UMpcCoordinator(CoordinatorSide):
     """One study, one attempt. Lists are in the study's order of nodes."""
@@ -55,6 +58,13 @@ class UMpcCoordinator(CoordinatorSide):
         if self._attempt is None:
             raise LocalProtocolError("the attempt has not begun")
         return self._attempt
+
+    def load(self) -> None:
+        settings = self.study.settings
+        kind = settings.protocol, settings.backend, settings.preprocessing, settings.coins_used
+        if kind not in _LOADED:
+            _LOADED.add(kind)
+            self._cost(self.attempt, prepared=False)
 
     def anticipate(self) -> None:
         self._anticipated = self._cost(self.attempt, prepared=False)

@@ -6,7 +6,7 @@ every record of a set belongs to another node. The rule is part of the study doc
 `up to 580000`. Everybody derives |E| from it and from the numbers of records.
 
 100 MB take eight seconds on a line of 100 megabits a second. A processor core deals and evaluates
-them in about as long (`make bench` prints it for a machine).
+them in about as long (`umpc plan` prints it for a machine).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.masked.committee_coins import FAILURE_BITS, CoinToss, committee_size
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study.document import Study
-from umpc.study.grades import edge_interval
+from umpc.study.grades import edge_change, edge_interval
 from umpc.study.several import changed_at_once
 from umpc.study.sizes import Member, Sizes
 from umpc.study.statements import AgreedInShort
@@ -95,6 +95,15 @@ def delta_of_sums(sizes: Sizes) -> Fraction:
     all_nodes = committee_size(len(study.nodes), study.max_colluding) == len(study.nodes)
     dishonest = Fraction(1, 1 << FAILURE_BITS) if draws and not all_nodes else Fraction(0)
     return min(Fraction(1), study.exact_delta + bits + dishonest)
+
+
+def least_delta_of_bits(study: Study) -> Fraction:
+    """The δ of finite bits of noise in a committee, at least: where a record is in one edge."""
+    if study.noise != "in_mpc":
+        return Fraction(0)
+    parts = zip(study.parsed_kernels, study.epsilons, strict=True)
+    changes = [(edge_change(each, study.adversary) / each.unit, part) for each, part in parts]
+    return sum((_committee_laplace(part, ceil(most)).delta for most, part in changes), Fraction(0))
 
 
 def events_of_sums(sizes: Sizes) -> tuple[Event, ...]:

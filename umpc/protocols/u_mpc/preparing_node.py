@@ -4,7 +4,7 @@
     attempt = side.begin(openings)         E, plans, noise and zero share
     side.receive_seed(node_seed)           masks
     side.set_up(peer), or take_up(…)       oblivious transfers, where there are some
-    side.toss(), or take_coins(…)          the committee's noise, from transfers
+    side.toss()                            the committee's noise, from transfers
 
 `node.py` goes on with *evaluate* and *release*. No message of *prepare* depends on the
 records' values.
@@ -219,16 +219,6 @@ class PreparingNode(NodeSide):
         if self._channels is None:
             raise LocalProtocolError("this study takes no channel that was made before")
         return self._channels
-
-    def take_coins(self, shares: list[int]) -> None:
-        """Use the committee's noise that was tossed before the attempt, in place of `toss`."""
-        if self._toss_begun:
-            raise LocalProtocolError("the committee's coins were tossed before")
-        if len(shares) != self.attempt.sums or not self.attempt.tosses(self.index):
-            raise LocalProtocolError("these are no coins of this attempt")
-        self._toss_begun = True
-        self._parts.append(shares)
-        self._tossed = True
 
     def toss(self) -> Mesh[None] | None:
         """The committee's noise from transfers, once, after every set-up."""

@@ -17,6 +17,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cost import predict
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import DEALER, NOBODY, Trust
@@ -26,10 +27,16 @@ from umpc.protocols.u_mpc.edge_budget import usual_edges
 from umpc.protocols.u_mpc.noise_binding import (
     delta_of_sums,
     events_of_sums,
+    least_delta_of_bits,
     noise_of_sums,
     shared_attempt,
 )
-from umpc.protocols.u_mpc.settings import UMpcSettings, check_settings, usual_settings
+from umpc.protocols.u_mpc.settings import (
+    UMpcSettings,
+    check_settings,
+    usual_settings,
+    without_dealer,
+)
 from umpc.protocols.u_mpc.sums import Law
 from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums
 from umpc.study.attempt import Attempt
@@ -43,6 +50,8 @@ from umpc.ustat.sampling import SAMPLINGS
 if TYPE_CHECKING:
     from umpc.protocols.base.node import NodeSide
 
+USUAL_DELTA = Fraction(1, 10**9)
+"""Up to this δ of finite bits no administrator need have thought of it."""
 LOUD = "1000000000"
 """An ε under which there is hardly any noise."""
 
@@ -80,6 +89,9 @@ class UMpc(StudyProtocol):
     def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
         return entries if adversary == HONEST else {"noise": "distributed", **entries}
 
+    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
+        return without_dealer(entries, degree)
+
     def complete(self, study: Study) -> Study:
         if study.settings_as(UMpcSettings).edges:
             return study
@@ -91,6 +103,13 @@ class UMpc(StudyProtocol):
     def describe(self, study: Study) -> Iterator[Line]:
         if told := self.describe_coins(study.coins):
             yield "coins", f"{study.coins}: {told}"
+        if (delta := least_delta_of_bits(study)) > USUAL_DELTA:
+            yield (
+                "delta",
+                f"at least {float(delta):.2g}, because finite bits of noise cost more at a large "
+                f'epsilon; sites allow little of it by default: take noise = "distributed", or '
+                f"have them raise delta under [budget]",
+            )
         if study.members_checked:
             yield (
                 "members",
@@ -118,10 +137,10 @@ class UMpc(StudyProtocol):
                 "members_checked out"
             )
 
-    def trust(self, study: Study) -> Trust:
+    def trusted(self, terms: PromiseTerms) -> Trust:
         # Records that meet no others need no material, and coins only where they are dealt.
-        needs_dealer = study.degree > 1 or study.coins == "dealt"
-        return DEALER if study.dealer and needs_dealer else NOBODY
+        needs_dealer = terms.degree > 1 or terms.coins == "dealt"
+        return DEALER if terms.has_dealer and needs_dealer else NOBODY
 
     def noise(self, sizes: Sizes) -> Sequence[Law]:
         """The noise of each sum."""

@@ -22,6 +22,8 @@ NOISES_WITH_DELTA = ("skellam", "binomial")
 COIN_SOURCES = ("transfers", "dealt")
 BACKENDS = ("shared", "garbled", "triples")
 DEALERLESS = ("garbled", "triples")
+MOST_OF_GARBLED = 2
+"""The most owners of a garbled edge."""
 """The backends that take nothing from a dealer."""
 PREPROCESSINGS = ("dealer", "none")
 TRANSFERS = ("unchecked", "checked")
@@ -171,6 +173,18 @@ def usual_settings(entries: Mapping[str, Any], nodes: int, epsilon: str) -> dict
     return {"noise": usual, "edges": "", **entries}
 
 
+def without_dealer(entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
+    """A file's entries with both of backend and preprocessing, where one says: without a dealer.
+
+    Args: degree: the records of a set. A garbled edge has at most two owners.
+    """
+    if entries.get("preprocessing") == "none":
+        return {"backend": "garbled" if degree <= MOST_OF_GARBLED else "triples", **entries}
+    if entries.get("backend") in DEALERLESS:
+        return {"preprocessing": "none", **entries}
+    return entries
+
+
 def check_settings(study: Study) -> None:
     """Raises: StudyError."""
     settings = study.settings_as(UMpcSettings)
@@ -262,9 +276,10 @@ def _check_dealer(study: Study, settings: UMpcSettings) -> None:
         return
     if settings.dealer is not None:
         raise StudyError(
-            f'preprocessing = "none" has no dealer; leave {settings.dealer.name!r} out'
+            f'backend = "{settings.backend}" with preprocessing = "none" has no dealer; leave '
+            f"{settings.dealer.name!r} out"
         )
-    if study.degree > 2 and settings.backend == "garbled":
+    if study.degree > MOST_OF_GARBLED and settings.backend == "garbled":
         raise StudyError(
             f"a garbled edge has one or two owners, and a statistic over {study.degree} records "
             f'can have edges of three and more; take backend = "triples", or '

@@ -12,6 +12,7 @@ from umpc.crypto.signing import Credentials, Verify
 from umpc.dp.events import Event
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.protocol import LOUD, UMpc
@@ -53,6 +54,9 @@ class VectorProtocol(UMpc):
     def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
         return entries
 
+    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
+        return entries
+
     def complete(self, study: Study) -> Study:
         return study
 
@@ -73,6 +77,12 @@ class VectorProtocol(UMpc):
                 f"step {settings.step} of {settings.steps} of {settings.course!r}; epsilon and "
                 f"delta are for all steps together",
             )
+
+    def released(self, terms: PromiseTerms) -> str:
+        return (
+            f"a noisy vector of {terms.sums} means; epsilon and delta are for all steps of a "
+            f"training together"
+        )
 
     def describe_noise(self, noise: str) -> str:
         return NOISE_IN_WORDS[noise]

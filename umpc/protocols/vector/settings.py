@@ -153,12 +153,10 @@ def course_of(study: Study) -> Course | None:
     if not settings.course:
         return None
     common = msgspec.structs.replace(without_addresses(settings), step=1, weights=())
-    nodes = tuple(Participant(node.name, "") for node in study.nodes)
     first = msgspec.structs.replace(
-        study,
+        study.question,
         name=settings.course,
         kernels=() if settings.loss else study.kernels,
-        nodes=nodes,
         settings=common,
     )
     return Course(digest(COURSE_TAG, first.encode()), settings.step, settings.steps)

@@ -11,7 +11,15 @@ from itertools import permutations
 from operator import add, xor
 from typing import Any
 
-from umpc.ustat.statistics.statistic import KernelFunction, Parameter, Statistic
+from umpc.ustat.statistics.statistic import (
+    SCORES_HIGHER,
+    THREE_CLASSES,
+    TWO_CLASSES,
+    FieldRule,
+    KernelFunction,
+    Parameter,
+    Statistic,
+)
 from umpc.ustat.tracing import maximum, select, sign
 
 
@@ -101,7 +109,7 @@ _LINEAR = (
 CLASSES = (
     Statistic(
         "auc",
-        "Area under the ROC curve, public labels: the first class scores above the second",
+        "Area under the ROC curve, public labels: the second category scores above the first",
         ("score",),
         "Hanley & McNeil 1982; Sinh & Ramon 2025, A.5.3, with ties counted half",
         _auc,
@@ -115,6 +123,7 @@ CLASSES = (
         "Hanley & McNeil 1982; Bell et al. 2020, equation 7, with ties counted half",
         _auc_private,
         estimator="ratio",
+        rules=(FieldRule("label", TWO_CLASSES, SCORES_HIGHER),),
     ),
     Statistic(
         "mann_whitney_u",
@@ -134,6 +143,7 @@ CLASSES = (
         _vus,
         degree=3,
         estimator="ratio",
+        rules=(FieldRule("label", THREE_CLASSES, "scores should rise from {0} over {1} to {2}"),),
     ),
     Statistic(
         "ranking_hinge",

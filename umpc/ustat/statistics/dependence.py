@@ -8,7 +8,12 @@ from itertools import permutations
 from operator import add, xor
 from typing import Any
 
-from umpc.ustat.statistics.statistic import KernelFunction, Statistic
+from umpc.ustat.statistics.statistic import (
+    TWO_CLASSES,
+    FieldRule,
+    KernelFunction,
+    Statistic,
+)
 from umpc.ustat.tracing import sign
 
 
@@ -185,6 +190,7 @@ DEPENDENCE = (
         "Kendall 1945",
         _kendall_tau_label,
         estimator="geometric_ratio",
+        rules=(FieldRule("label", TWO_CLASSES, "{high} counts above {low}"),),
     ),
     Statistic(
         "phi_coefficient",
@@ -193,6 +199,7 @@ DEPENDENCE = (
         "Pearson 1900; Yule 1912",
         _phi_coefficient,
         estimator="geometric_ratio",
+        rules=tuple(FieldRule(each, TWO_CLASSES, "{high} counts above {low}") for each in "xy"),
     ),
     Statistic(
         "spearman_rho",

@@ -14,7 +14,13 @@ from operator import add
 from typing import Any, TypeAlias
 
 from umpc.ustat.statistics.dependence import separates
-from umpc.ustat.statistics.statistic import KernelFunction, Parameter, Statistic
+from umpc.ustat.statistics.statistic import (
+    TWO_CLASSES,
+    FieldRule,
+    KernelFunction,
+    Parameter,
+    Statistic,
+)
 from umpc.ustat.tracing import select
 
 Split: TypeAlias = tuple[Any, Any, Any, Any]
@@ -141,6 +147,7 @@ DISTANCES = (
         _cramer_von_mises,
         degree=4,
         estimator="ratio",
+        rules=(FieldRule("label", TWO_CLASSES, "{high} against {low}"),),
     ),
     Statistic(
         "energy_distance",
@@ -150,6 +157,7 @@ DISTANCES = (
         _energy_distance,
         degree=4,
         estimator="ratio",
+        rules=(FieldRule("label", TWO_CLASSES, "{high} against {low}"),),
     ),
     Statistic(
         "distance_covariance",

@@ -5,7 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from umpc.ustat.statistics.statistic import KernelFunction, Parameter, Statistic
+from umpc.ustat.statistics.statistic import (
+    FieldRule,
+    KernelFunction,
+    Parameter,
+    Statistic,
+)
 from umpc.ustat.tracing import sign
 
 
@@ -107,6 +112,7 @@ SPREAD = (
         "Gini 1914; Hoeffding 1948, section 9, with the mean over pairs of different records",
         _gini_coefficient,
         estimator="ratio",
+        rules=(FieldRule("x", positive_mean=True),),
     ),
     Statistic(
         "asymmetry",

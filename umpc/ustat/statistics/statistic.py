@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from umpc.errors import KernelError
+from umpc.errors import KernelError, RangeError
 from umpc.ustat.expression import Expression
+from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.tracing import trace_all
 
 KernelFunction: TypeAlias = Callable[..., Any]
@@ -70,6 +71,78 @@ class Parameter:
         return not self.whole or number.denominator == 1
 
 
+TWO_CLASSES, THREE_CLASSES = 2, 3
+SCORES_HIGHER = "{high} should score above {low}"
+
+
+@dataclass(frozen=True)
+class FieldRule:
+    """A requirement of a statistic for one of its fields, beyond what its kernel compares.
+
+    A kernel itself refuses categories where it needs an order or arithmetic (`kernel.py`).
+
+    Args:
+        argument: the statistic's argument that the field is given for.
+        classes: a label's number of classes, which are the numbers 0, 1, … or the first categories.
+            With two classes, all values but 1 and all categories but the second are one class, so
+            labels of −1 and 1 are allowed. 0 for a field that is no label.
+        meaning: what the classes of a label mean, with {high} for the class that counts as 1 and
+            {low} for the others, or with {0}, {1}, … for the classes in order.
+        positive_mean: whether values are at least 0 and their mean is above 0.
+    """
+
+    argument: str
+    classes: int = 0
+    meaning: str = ""
+    positive_mean: bool = False
+
+    def obstacle(self, field: FieldSchema) -> str:
+        """The reason why a field with these public bounds does not fit; empty if it does."""
+        if self.classes and field.categories:
+            count = len(field.categories)
+            if count >= self.classes:
+                return ""
+            return f"at least {self.classes} categories were expected, and {count} came"
+        came = f"the bounds {float(field.lower):g} to {float(field.upper):g} came"
+        if self.classes and not self._is_numbered(field):
+            words = ", ".join(f'"{number}"' for number in self._labels(field))
+            counts = "the second counts" if self.classes == TWO_CLASSES else "in their order"
+            return (
+                f"the numbers 0 to {self.classes - 1} or categories were expected, and {came}; "
+                f"write categories = [{words}], {counts}"
+            )
+        if self.positive_mean and (field.lower < 0 or field.upper <= 0):
+            return f"values of at least 0 with a mean above 0 were expected, and {came}"
+        return ""
+
+    def _is_numbered(self, field: FieldSchema) -> bool:
+        """Whether numbers within the bounds are the classes' own, and no class is left out."""
+        if self.classes == TWO_CLASSES:
+            return field.lower >= -1 and field.upper <= 1
+        return field.lower == 0 and field.upper == self.classes - 1
+
+    def _labels(self, field: FieldSchema) -> list[str]:
+        """The whole numbers of the field where there is one for each class; else an example."""
+        low = field.lower
+        numbers = [low + number for number in range(self.classes)]
+        if low.denominator != 1 or numbers[-1] != field.upper:
+            numbers = [Fraction(number + 1) for number in range(self.classes)]
+        return list(map(str, numbers))
+
+    def in_words(self, field: FieldSchema) -> str:
+        """The meaning of the field's classes; empty where the rule says nothing of them."""
+        numbers = map(str, range(self.classes))
+        labels = [repr(label) for label in field.categories[: self.classes]] or list(numbers)
+        if self.classes != TWO_CLASSES:
+            return self.meaning.format(*labels)
+        low, high = labels
+        if field.categories and len(field.categories) > TWO_CLASSES:
+            low = "any other category"
+        elif not field.categories and (field.lower != 0 or field.resolution != 1):
+            low = "any other value"
+        return self.meaning.format(high=high, low=low)
+
+
 @dataclass(frozen=True)
 class Statistic:
     """A named statistic: one or several means over edges, and the number made of them.
@@ -88,6 +161,7 @@ class Statistic:
             under the null hypothesis that the statistic tests. It is computed from the number of
             records (both classes' numbers for two_sample) and the parameters. None where it is not
             known or depends on the distribution.
+        rules: what it requires of its fields.
     """
 
     name: str
@@ -100,6 +174,7 @@ class Statistic:
     sampling: str = "balanced"
     parameters: tuple[Parameter, ...] = ()
     null_variance: Callable[..., Fraction] | None = None
+    rules: tuple[FieldRule, ...] = ()
 
     @property
     def is_variadic(self) -> bool:
@@ -128,6 +203,20 @@ class Statistic:
                 f"but a {self.estimator} of {len(expressions)}"
             )
         return expressions[0]
+
+    def rules_of(self, columns: Sequence[str]) -> Iterator[tuple[str, FieldRule]]:
+        """Each field of which the statistic requires something, and what."""
+        for rule in self.rules:
+            yield columns[self.arguments.index(rule.argument)], rule
+
+    def check_fields(self, columns: Sequence[str], schema: Schema) -> None:
+        """Whether fields with these public bounds can be what the statistic takes.
+
+        Raises: RangeError naming the field.
+        """
+        for name, rule in self.rules_of(columns):
+            if reason := rule.obstacle(schema[name]):
+                raise RangeError(f"field {name!r}, the {rule.argument} of {self.name}: {reason}")
 
     def read_parameters(
         self, columns: Sequence[str], parameters: Mapping[str, Any] | None = None

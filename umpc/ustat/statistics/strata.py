@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from umpc.ustat.statistics.statistic import KernelFunction, Statistic
+from umpc.ustat.statistics.statistic import (
+    SCORES_HIGHER,
+    TWO_CLASSES,
+    FieldRule,
+    KernelFunction,
+    Statistic,
+)
 from umpc.ustat.tracing import select, sign
 
 
@@ -74,6 +80,7 @@ STRATA = (
         "Vargha & Delaney 2000, each stratum weighted by its pairs of different labels",
         _stratified_superiority,
         estimator="ratio",
+        rules=(FieldRule("label", TWO_CLASSES, SCORES_HIGHER),),
     ),
     Statistic(
         "concordance_index",
@@ -82,5 +89,6 @@ STRATA = (
         "Harrell, Califf, Pryor, Lee & Rosati 1982, with ties of scores counted half",
         _concordance_index,
         estimator="ratio",
+        rules=(FieldRule("event", TWO_CLASSES, "{high} is the event, {low} is censored"),),
     ),
 )

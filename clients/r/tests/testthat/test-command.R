@@ -123,3 +123,105 @@ test_that("failures are conditions of one class, with the command's line and exi
   )
   expect_error(umpc_estimate("kendall_tau", 1:3, "x", list(), 1), "a data frame")
 })
+
+test_that("a logical has one spelling in data, categories and label", {
+  frame <- data.frame(x = 1:4, y = c(TRUE, FALSE, NA, TRUE))
+  words <- data.frame(x = 1:4, y = factor(c("TRUE", "FALSE", "TRUE", "TRUE")))
+  for (bounds in list(c(FALSE, TRUE), c("FALSE", "TRUE"), c("false", "true"), c("F", "T"))) {
+    with_stand_in(function(folder) {
+      umpc_estimate(
+        "duplicate_pair_ratio", list(frame, words), "y",
+        bounds = list(y = bounds), epsilon = 1
+      )
+      expect_true("y=false,true" %in% readLines(file.path(folder, "arguments")))
+    })
+  }
+  for (label in list(c("y", TRUE), list("y", TRUE), c("y", "true"))) {
+    with_stand_in(function(folder) {
+      umpc_estimate("auc", frame, "x", bounds = list(x = c(0, 9)), epsilon = 1, label = label)
+      expect_true("y=true" %in% readLines(file.path(folder, "arguments")))
+    })
+  }
+  file <- tempfile()
+  umpc:::write_site(words, "y", file, "y")
+  expect_equal(readLines(file), c('"y"', '"true"', '"false"', '"true"', '"true"'))
+})
+
+test_that("names and levels with commas reach the command whole", {
+  frame <- data.frame(1:3, factor(c("lo,1", "mid", "hi"), c("lo,1", "mid", "hi")))
+  names(frame) <- c("a b,c=d", "level: \"x\"")
+  with_stand_in(function(folder) {
+    umpc_estimate(
+      "kendall_tau", frame, names(frame),
+      bounds = stats::setNames(list(c(0, 9), levels(frame[[2]])), names(frame)), epsilon = 1
+    )
+    asked <- readLines(file.path(folder, "arguments"))
+    expect_true("\"a b,c=d\",\"level: \"\"x\"\"\"" %in% asked)
+    expect_true("\"a b,c=d\"=0:9" %in% asked)
+    expect_true("\"level: \"\"x\"\"\"=\"lo,1\",mid,hi" %in% asked)
+  })
+})
+
+test_that("failures speak of arguments, and not of the command's options", {
+  said <- umpc:::in_r_words(paste(
+    "Invalid value for '--statistic': 'kendal_tau' is not one of",
+    "'auc', 'kendall_tau', 'gini_mean_difference'."
+  ))
+  expect_equal(said, "there is no statistic 'kendal_tau'; the nearest is 'kendall_tau'")
+  said <- umpc:::in_r_words("Invalid value for '--max-colluding': 'x' is not a valid integer.")
+  expect_equal(said, "the value of max_colluding is wrong: 'x' is not a valid integer.")
+  said <- umpc:::in_r_words("No such option: --strata (Possible options: --protocol)")
+  expect_equal(said, "umpc_estimate has no argument strata")
+  expect_equal(umpc:::in_r_words("leave --csv out"), "leave data out")
+})
+
+test_that("every field of a result is one of R's htest, in R's vocabulary", {
+  folder <- tempfile("htest-")
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  for (side in c("two-sided", "greater", "less")) {
+    test <- sprintf(
+      '{"p_value": 0.04, "alternative": "%s", "null": 0, "hypothesis": "x", "law": "y"}', side
+    )
+    result <- umpc_report(report(folder, test = test))
+    theirs <- cor.test(1:9, c(2, 1, 4, 3, 6, 5, 8, 7, 9), method = "kendall")
+    own <- c("report", "json", "p.is.below", "hypothesis")
+    expect_true(all(setdiff(names(result), own) %in% c(names(theirs), "conf.int")))
+    expect_true(result$alternative %in% c("two.sided", "greater", "less"))
+    expect_true(is.numeric(result$p.value) && is.numeric(result$estimate))
+    expect_equal(names(result$null.value), names(result$estimate))
+    expect_true(is.character(result$method) && is.character(result$data.name))
+    expect_length(result$conf.int, 2)
+    expect_equal(attr(result$conf.int, "conf.level"), 0.95)
+    words <- c("two-sided" = "not equal to 0", greater = "greater than 0", less = "less than 0")
+    expect_output(print(result), paste("true kendall_tau is", words[[side]]))
+  }
+})
+
+test_that("a study of several values is a list with a result for each", {
+  folder <- tempfile("several-")
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  file <- file.path(folder, "several.json")
+  writeLines(paste0(
+    '{"schema": "umpc-report-1", "statistic": "tau by sex", "estimate": null, "epsilon": 2,',
+    '"delta": 0, "nodes": 2, "records": 9, "note": "several", "parts": [',
+    '{"statistic": "tau", "stratum": "f", "epsilon": 1, "estimate": 0.5, "note": ""},',
+    '{"statistic": "tau", "stratum": "m", "epsilon": 1, "estimate": null, "note": "drowned"}],',
+    '"inference": {"test": null, "intervals": [], "errors": []}, "inference_of_parts": [',
+    '{"test": null, "intervals": [{"low": 0.1, "high": 0.9, "level": 0.95, "kind": "records",',
+    '"covers": "x"}], "errors": []}, {"test": null, "intervals": [], "errors": []}]}'
+  ), file)
+  results <- umpc_report(file)
+  expect_s3_class(results, "umpc_results")
+  expect_equal(names(results), c("tau, f", "tau, m"))
+  expect_equal(unname(results[["tau, f"]]$estimate), 0.5)
+  expect_equal(as.vector(confint(results[[1]], kind = "records")), c(0.1, 0.9))
+  expect_true(is.na(results[["tau, m"]]$estimate))
+  expect_output(print(results), "drowned")
+  with_stand_in(function(other) {
+    try(umpc_test(results[[2]], alternative = "less"), silent = TRUE)
+    asked <- readLines(file.path(other, "arguments"))
+    expect_equal(asked[3:6], c("--part", "2", "--alternative", "less"))
+  })
+})

@@ -49,3 +49,34 @@ test_that("the concordance index is that of the package survival", {
   expect_equal(unname(result$estimate), theirs$concordance, tolerance = 1e-9)
   expect_null(result$p.value)
 })
+
+test_that("logicals, and levels and columns with commas, give the values of R", {
+  skip_without_umpc()
+  frame <- data.frame(y = rep(c(TRUE, FALSE), c(20, 12)))
+  pairs <- outer(frame$y, frame$y, "==")
+  result <- umpc_estimate(
+    "duplicate_pair_ratio", frame, "y", list(y = c(FALSE, TRUE)),
+    epsilon = LOUD, edges = "all"
+  )
+  expect_equal(unname(result$estimate), mean(pairs[upper.tri(pairs)]), tolerance = 1e-9)
+  own <- data.frame(
+    "a b,c=d" = c(1, 2, 3, 4, 5, 6), other = c(2, 1, 4, 3, 6, 5),
+    level = factor(c("mid", "lo,1", "hi", "mid", "hi", "mid"), c("lo,1", "mid", "hi")),
+    check.names = FALSE
+  )
+  columns <- c("a b,c=d", "other")
+  bounds <- stats::setNames(list(c(0, 9), c(0, 9)), columns)
+  result <- umpc_estimate("kendall_tau", own, columns, bounds, epsilon = LOUD, edges = "all")
+  theirs <- cor.test(own[[1]], own[[2]], method = "kendall", exact = TRUE)
+  expect_equal(unname(result$estimate), unname(theirs$estimate), tolerance = 1e-9)
+  pairs <- outer(as.character(own$level), as.character(own$level), "==")
+  result <- umpc_estimate(
+    "duplicate_pair_ratio", own, "level", list(level = levels(own$level)),
+    epsilon = LOUD, edges = "all"
+  )
+  expect_equal(unname(result$estimate), mean(pairs[upper.tri(pairs)]), tolerance = 1e-9)
+  expect_error(
+    umpc_estimate("kendal_tau", own, "level", list(level = levels(own$level)), 1),
+    "there is no statistic 'kendal_tau'; the nearest is 'kendall_tau'", class = "umpc_error"
+  )
+})

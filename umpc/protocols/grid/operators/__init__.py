@@ -34,7 +34,7 @@ Two columns of any width have `compile_dyadic(kernels, resolution)` with the sam
 """
 
 from umpc.protocols.grid.operators.axis import Axis
-from umpc.protocols.grid.operators.compiler import Grid, compile_grid
+from umpc.protocols.grid.operators.compiler import Grid, compile_grid, least_cells
 from umpc.protocols.grid.operators.dyadic import (
     DyadicGrid,
     compile_dyadic,
@@ -53,5 +53,6 @@ __all__ = [
     "TripleForm",
     "compile_dyadic",
     "compile_grid",
+    "least_cells",
     "ties_of_uniform_columns",
 ]

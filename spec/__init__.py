@@ -1,0 +1,37 @@
+"""The protocol of umpc as a program that a cryptographer reads in an afternoon.
+
+Plain Python: integers, lists and bytes. Nothing reads a network, a clock or a source of randomness:
+randomness is an argument everywhere. A comment above a step tells what the paper says there. The
+keys of the papers are those of docs/papers.md. The primitives AES, HMAC, X25519, ECDSA and the
+group of edwards25519 come from the packages `cryptography` and `nacl`; all else stands here.
+
+| file | what it specifies |
+|---|---|
+| `prg.py` | seeds, streams, packed integers, the hash of trees |
+| `joint_seed.py` | commit and reveal; what the nodes sign; the attempt's identity |
+| `words.py` | uniform numbers and orders that all nodes draw alike |
+| `edges.py` | E: balanced, uniform, of two samples, all |
+| `levelling.py` | edges of three and more records with equal degrees |
+| `sharing.py` | fixed-point numbers, additive shares, products from what was made before |
+| `dcf.py` | the comparison gate by distributed comparison functions |
+| `masked_plan.py` | what the owners of a pair compute: three kernels |
+| `masked_dealing.py` | the dealer's material for pairs, and what is expanded from seeds |
+| `masked_pairs.py` | pairs under masks, by one-hot tables or by keys |
+| `base_transfers.py` | oblivious transfers by curve points |
+| `transfers.py` | their extension, and products made of transfers |
+| `checked_transfers.py` | the proof that a receiver chose one bit for each transfer |
+| `garbled.py` | garbled pairs: half gates with additive outputs |
+| `grid.py` | sums over all pairs by tables, with a dealer and without one |
+| `noise.py` | discrete Laplace: each node's own Polya, and the law of a committee's coins |
+| `coins.py` | the committee's coins, by transfers |
+| `dealt_coins.py` | the committee's coins, from a dealer's rows |
+| `zero_shares.py` | pairwise masks of the released shares |
+| `ledger.py` | a node's budget as a state machine: reserve, hold, charge, release, replay |
+| `refused.py` | checks with names, and refusals |
+| `cases/` | the vectors' inputs, and how they are written |
+| `__main__.py` | writes the vectors |
+
+`python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds three things: these files say what
+the specification computes today; umpc's own code computes the same, bit for bit, and refuses every
+bad vector; and umpc with the named check removed no longer refuses it.
+"""

@@ -1,0 +1,24 @@
+"""Inputs of the vectors, and functions that only vectors call: data, and no protocol.
+
+Each file has the vectors of the file of the specification that has the same name.
+
+| file | vectors of |
+|---|---|
+| `prg.py` | seeds, streams, packed integers |
+| `joint_seed.py` | what is agreed on and signed |
+| `edges.py` | E |
+| `sharing.py` | numbers, and ANDs of shared bits |
+| `dcf.py` | the comparison gate |
+| `masked_pairs.py` | pairs under masks |
+| `base_transfers.py` | transfers by curve points |
+| `transfers.py` | channels, and products over them |
+| `checked_transfers.py` | proofs, and receivers that lie |
+| `garbled.py` | garbled pairs |
+| `grid.py` | masked tables, and inner products by transfers |
+| `noise.py` | draws from seeded streams, and thresholds |
+| `coins.py` | tosses of two and three members |
+| `dealt_coins.py` | coins from a dealer's rows |
+| `zero_shares.py` | masks that cancel |
+| `ledger.py` | lives of ledgers |
+| `vectors.py` | (none: how vectors are written and read) |
+"""

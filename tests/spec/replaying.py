@@ -1,0 +1,76 @@
+"""The tests of one part of the specification: umpc replays its vectors, and its checks are needed.
+
+A test file has one replay for each function of the specification that its vectors call: arguments,
+as the specification takes them, to results, by umpc's public names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from spec.__main__ import FOLDER
+from spec.cases.vectors import from_json, to_json
+from umpc.crypto.rounds import Finished, Protocol, resume
+from umpc.errors import UmpcError
+from umpc.testing import CHECKS, without
+
+Replay = Callable[..., Any]
+NAMES = ("test_good_vectors", "test_bad_vectors", "test_each_check_is_needed")
+
+
+def vectors(part: str, kind: str) -> list[Any]:
+    """The good or bad vectors of a part, as parameters of a test."""
+    found = json.loads((FOLDER / f"{part}.json").read_text("utf-8"))[kind]
+    return [pytest.param(each, id=each["name"]) for each in found]
+
+
+def replay_tests(part: str, replays: Mapping[str, Replay]) -> list[Callable[..., None]]:
+    """The tests that umpc computes a part's good vectors, refuses its bad ones, and needs each
+    check for it."""
+
+    def replay(vector: dict[str, Any]) -> Any:
+        return replays[vector["function"]](**from_json(vector["inputs"]))
+
+    @pytest.mark.parametrize("vector", vectors(part, "good"))
+    def good(vector):
+        assert to_json(replay(vector)) == vector["outputs"]
+
+    def is_refused_as_named(vector: dict[str, Any]) -> bool:
+        try:
+            replay(vector)
+        except UmpcError as error:
+            words, *_ = CHECKS[vector["check"]]
+            return error.culprit == vector["culprit"] and words in error.message
+        except Exception:  # what comes of a value that nobody checked may be anything
+            return False
+        return False
+
+    @pytest.mark.parametrize("vector", vectors(part, "bad"))
+    def bad(vector):
+        assert is_refused_as_named(vector)
+
+    @pytest.mark.parametrize("vector", vectors(part, "bad"))
+    def power(vector):
+        with without(vector["check"]):
+            assert not is_refused_as_named(vector)
+
+    for test, name in zip((good, bad, power), NAMES, strict=True):
+        test.__name__ = test.__qualname__ = name
+    return [good, bad, power]
+
+
+def replaced(protocol: Protocol[Any], step: str, payload: bytes) -> Protocol[Any]:
+    """A party whose message of one step is replaced."""
+    replies = None
+    while True:
+        message = resume(protocol, replies)
+        if isinstance(message, Finished):
+            return message.result
+        if message.step == step and message.width:
+            message = replace(message, payload=payload)
+        replies = yield message

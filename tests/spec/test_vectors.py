@@ -1,0 +1,61 @@
+"""The files of vectors are those of today's specification, which is small and uses no numpy."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from spec.__main__ import FOLDER, PARTS, text_of
+from umpc.testing import CHECKS, without
+
+FILES = sorted(FOLDER.parent.glob("*.py"))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_file_of_vectors_is_what_the_specification_computes(part):
+    assert (FOLDER / f"{part}.json").read_text("utf-8") == text_of(part)
+
+
+def test_every_part_has_a_file_and_a_replay():
+    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(PARTS)
+    assert all(Path(__file__).with_name(f"test_{part}.py").exists() for part in PARTS)
+
+
+def test_the_specification_is_short():
+    """Lines that are not blank. `cases/` has the vectors' inputs, and is no protocol."""
+    lengths = {path.name: len(path.read_text("utf-8").split("\n")) for path in FILES}
+    assert max(lengths.values()) < 300, lengths
+    lines = [line for path in FILES for line in path.read_text("utf-8").split("\n") if line]
+    assert len(lines) < 2500
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_specification_is_plain_python(path):
+    """Neither numpy, nor umpc, nor a source of randomness."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").partition(".")[0])
+    assert not names & {"numpy", "umpc", "random", "secrets", "os", "flint", "time"}
+
+
+def test_no_module_of_umpc_reaches_the_removal_of_checks():
+    folder = FOLDER.parents[1] / "umpc"
+    others = (path for path in folder.rglob("*.py") if path != folder / "testing.py")
+    assert not [path for path in others if "umpc.testing" in path.read_text("utf-8")]
+
+
+def test_every_check_has_a_bad_vector():
+    files = [json.loads(path.read_text("utf-8")) for path in FOLDER.iterdir()]
+    assert {vector["check"] for file in files for vector in file["bad"]} == CHECKS.keys()
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_check_can_be_taken_out_and_comes_back(check):
+    with without(check):
+        pass
