@@ -36,7 +36,7 @@ from umpc.dealer.session import DealerSession
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import DealtPart, Shares
 from umpc.mpc.transfers.toss_plan import FACTOR, TossPlan
-from umpc.node.attempts.stream_link import StreamLink
+from umpc.node.attempts.peers import PeerLink
 from umpc.proto import codec
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import UMpc
@@ -161,7 +161,7 @@ def choosing_twice(study: str, mesh: Any, plan: TossPlan) -> Any:
             return stop.value
 
 
-class ReplayingLink(StreamLink):
+class ReplayingLink(PeerLink):
     """A link that remembers what it sent, and sends it again in the study `replay`."""
 
     former: ClassVar[dict[tuple[str, Key], Frame]] = {}
@@ -271,7 +271,7 @@ def lie() -> None:
 
     # `node.py` compares a node's class with UMpcNode, so that name must keep its meaning.
     UMpc.node = lambda self, *given: LyingNode(*given)  # type: ignore[method-assign]
-    links.StreamLink = ReplayingLink  # type: ignore[misc]
+    links.PeerLink = ReplayingLink  # type: ignore[misc]
     dealer.DealerSession = LyingDealer  # type: ignore[misc]
     shuffler.ShufflerSession = LyingShuffler  # type: ignore[misc]
 

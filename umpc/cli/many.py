@@ -2,8 +2,7 @@
 
 The nodes share the process and its event loop. Each has its own certificate, address, ledger,
 policy and audit trail, and neither a peer nor a coordinator can tell it from a node that runs
-alone. Nodes of one process reach each other as all others do, over links. Behind a hub these links
-stay inside the process.
+alone. Nodes of one process reach each other as all others do, over links.
 """
 
 from __future__ import annotations
@@ -72,9 +71,7 @@ async def _serve_all(
         def add(server: Server, site: OwnSite = site) -> None:
             site.add_to(server, counted.ended, ending)
 
-        server, health, address = await open_server(
-            site.identity, site.place, ALLOWED, add, inside=True
-        )
+        server, health, address = await open_server(site.identity, site.place, ALLOWED, add)
         servers.append((server, health))
         lines.append(f"ready: node {site.identity.name} on {address}")
     watch = asyncio.create_task(_keep_watch([site.identity for site in sites]))

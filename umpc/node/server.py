@@ -33,7 +33,6 @@ from umpc.errors import (
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.node.approvals import Approvals
-from umpc.node.attempts.agreed_links import AgreedLinks
 from umpc.node.attempts.links import Links
 from umpc.node.attempts.material import (
     DealerCall,
@@ -125,7 +124,6 @@ class NodeServer(rpc.NodeServicer):
             load=admission.load,
             permit=admission.permit,
             permit_delta=admission.permit_delta,
-            agreed=AgreedLinks(self.identity),
             dial=self.links.dial,
             await_link=self.links.wait_for,
             open_material=self._open_material,

@@ -16,7 +16,6 @@
 | `run_traffic.py` | a run's bytes and rounds, as they are reported |
 | `guard.py` | the end of a study's steps by a violation |
 | `compute_threads.py` | threads that compute, used by one run after the other |
-| `compute_calls.py` | a run's calls to its thread, handed over together |
 | `prepared_attempts.py` | attempts that are prepared and wait for their run |
 | `total.py` | masked vectors that the coordinator adds up: the own one, and the total |
 | `release.py` | the end of an attempt: held, charged, sent |
@@ -28,12 +27,9 @@
 | `field_rounds.py` | round 1: masked records, with all peers at once |
 | `batch_rounds.py` | the rounds of small chunks that are computed together |
 | `links.py` | links over streams: dialling and waiting |
-| `agreed_links.py` | links over a common hub, which each node makes by itself |
 | `next_channels.py` | channels of transfers that wait for the next study |
 | `making_channels.py` | the making of these channels, after a study that ended well |
 | `peers.py` | one link: frames by their place, and its mailbox |
-| `stream_link.py` | a link over a stream of gRPC |
-| `session_link.py` | a link over a session of a hub |
 | `material.py` | the dealer's material, read ahead up to a window |
 | `spool.py` | material on disk, encrypted, that waits for a run |
 | `delivery.py` | the streams to a study's two shufflers |

@@ -498,18 +498,14 @@ class HubJoin(_message.Message):
     def __init__(self, instance: _Optional[bytes] = ..., listens: _Optional[bool] = ...) -> None: ...
 
 class HubWelcome(_message.Message):
-    __slots__ = ("grace_seconds", "expected")
+    __slots__ = ("grace_seconds",)
     GRACE_SECONDS_FIELD_NUMBER: _ClassVar[int]
-    EXPECTED_FIELD_NUMBER: _ClassVar[int]
     grace_seconds: int
-    expected: int
-    def __init__(self, grace_seconds: _Optional[int] = ..., expected: _Optional[int] = ...) -> None: ...
+    def __init__(self, grace_seconds: _Optional[int] = ...) -> None: ...
 
 class HubPulse(_message.Message):
-    __slots__ = ("expected",)
-    EXPECTED_FIELD_NUMBER: _ClassVar[int]
-    expected: int
-    def __init__(self, expected: _Optional[int] = ...) -> None: ...
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class HubLeave(_message.Message):
     __slots__ = ()
@@ -532,22 +528,20 @@ class HubMember(_message.Message):
     def __init__(self, role: _Optional[str] = ..., name: _Optional[str] = ..., instance: _Optional[bytes] = ...) -> None: ...
 
 class HubEnvelope(_message.Message):
-    __slots__ = ("source", "target", "session", "kind", "number", "body", "early")
+    __slots__ = ("source", "target", "session", "kind", "number", "body")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     BODY_FIELD_NUMBER: _ClassVar[int]
-    EARLY_FIELD_NUMBER: _ClassVar[int]
     source: HubMember
     target: HubMember
     session: bytes
     kind: HubKind
     number: int
     body: bytes
-    early: bool
-    def __init__(self, source: _Optional[_Union[HubMember, _Mapping]] = ..., target: _Optional[_Union[HubMember, _Mapping]] = ..., session: _Optional[bytes] = ..., kind: _Optional[_Union[HubKind, str]] = ..., number: _Optional[int] = ..., body: _Optional[bytes] = ..., early: _Optional[bool] = ...) -> None: ...
+    def __init__(self, source: _Optional[_Union[HubMember, _Mapping]] = ..., target: _Optional[_Union[HubMember, _Mapping]] = ..., session: _Optional[bytes] = ..., kind: _Optional[_Union[HubKind, str]] = ..., number: _Optional[int] = ..., body: _Optional[bytes] = ...) -> None: ...
 
 class HubHandshake(_message.Message):
     __slots__ = ("certificate", "key", "signature")

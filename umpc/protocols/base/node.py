@@ -54,10 +54,6 @@ class MeshSide(Protocol):
         """The nodes with which this node exchanges messages."""
         ...
 
-    def secrets_with(self, peers: Sequence[int], meeting: bytes) -> dict[int, bytes]:
-        """A secret with each of these nodes for the links of a meeting, which comes once."""
-        ...
-
     @property
     def tosses_early(self) -> bool:
         """Whether `set_up` and `toss` may come before the seed, which the dealer sends."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from umpc.crypto.prg import SEED_BYTES, derive
+from umpc.crypto.prg import SEED_BYTES
 from umpc.crypto.signing import Credentials
 from umpc.crypto.zero_shares import KeyAgreement
 from umpc.errors import LocalProtocolError, RemoteProtocolError
@@ -58,7 +58,6 @@ class SeedAgreement:
         self._member = sign_member(study.hash, member, own)
         self._members: tuple[Member, ...] | None = None
         self._keys: tuple[bytes, ...] = ()
-        self._met: set[bytes] = set()
 
     def __repr__(self) -> str:
         study = self.study.hash.hex()[:8]
@@ -142,25 +141,6 @@ class SeedAgreement:
             )
         check_openings(self.study, self._members, openings, self.study.coordinator)
         return self._members
-
-    def secrets_with(self, peers: Sequence[int], meeting: bytes) -> dict[int, bytes]:
-        """A secret with each of these nodes, who derive the same one, for the links of a meeting.
-
-        A meeting comes once: two sessions with one secret would have the same keys and nonces.
-
-        Raises: LocalProtocolError for a meeting that came before; RemoteProtocolError naming a node
-            with an unusable key.
-        """
-        if meeting in self._met:
-            raise LocalProtocolError("the secrets of a meeting are given once")
-        self._met.add(meeting)
-        found = {}
-        for peer in peers:
-            member = self.members[peer]
-            agreed = self._key.seed_with(member.public_key, member.name)
-            places = min(self.index, peer), max(self.index, peer)
-            found[peer] = derive(agreed, "link", meeting, *places)
-        return found
 
     def _random_bits(self, count: int) -> int:
         drawn = int.from_bytes(self._entropy((count + 7) // 8), "little")

@@ -1,4 +1,4 @@
-"""How a hub writes: while many write to it, it waits a moment, so that one message has more."""
+"""How a hub reads: a message has few frames, and a process without room is not read at once."""
 
 from __future__ import annotations
 
@@ -12,57 +12,12 @@ from umpc.hub.relay import MEMBER_BYTES, MOST_SEATS, Seat
 from umpc.hub.server import HubServer
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.heartbeat import SILENT_SECONDS
-from umpc.transport.hub.batches import MOST_FRAMES, scattered
+from umpc.transport.hub.batches import MOST_FRAMES
 from umpc.transport.hub.numbering import PART_BYTES, WINDOW
-
-
-class Lines:
-    """The stream to a member: what was written, message by message."""
-
-    def __init__(self) -> None:
-        self.written: list[list[int]] = []
-
-    async def write(self, frame: pb.HubFrame) -> None:
-        self.written.append([each.envelope.number for each in scattered(frame)])
 
 
 def seat(name: str) -> Seat:
     return Seat(("node", name, b"i"), listens=True, since=0.0)
-
-
-async def relayed(monkeypatch, members: int, body: int) -> list[list[int]]:
-    """Two envelopes come for a member, the second when the first could have been written."""
-    monkeypatch.setattr(server, "GATHER_SECONDS", 0.01)
-    hub, lines, to = HubServer(None, 30), Lines(), seat("north")
-    for number in range(members):
-        hub._writers.note(seat(f"node-{number}"), 1.0)
-    changed = asyncio.Event()
-    hub.relay.seats[to.key] = to
-    writing = asyncio.create_task(hub._write(to, changed, lines))
-    for number in (1, 2):
-        to.put(pb.HubFrame(envelope=pb.HubEnvelope(number=number, body=bytes(body))), body)
-        changed.set()
-        for _ in range(3):
-            await asyncio.sleep(0)
-    while sum(map(len, lines.written)) < 2:
-        await asyncio.sleep(0)
-    writing.cancel()
-    await asyncio.gather(writing, return_exceptions=True)
-    return lines.written
-
-
-@pytest.mark.parametrize(
-    ("members", "body", "expected"),
-    [
-        (server.CROWD, 10, [[1], [2]]),
-        (server.CROWD + 1, 10, [[1, 2]]),
-        (server.CROWD + 1, server.FEW_BYTES, [[1], [2]]),
-    ],
-)
-def test_a_hub_of_many_members_joins_what_comes_within_a_moment(
-    monkeypatch, members, body, expected
-):
-    assert asyncio.run(relayed(monkeypatch, members, body)) == expected
 
 
 @pytest.mark.parametrize("is_allowed", [True, False])
@@ -84,37 +39,6 @@ def test_one_message_has_no_more_frames_than_a_member_sends(monkeypatch, is_allo
     else:
         with pytest.raises(RemoteProtocolError, match=f"at most {MOST_FRAMES} were expected"):
             asyncio.run(hub._read(member, None))
-
-
-def test_only_processes_that_wrote_lately_are_counted():
-    writers = server.Writers()
-    everybody = [seat(f"node-{number}") for number in range(server.CROWD + 1)]
-    for each in everybody:
-        writers.note(each, 10.0)
-    assert writers.are_many()
-    writers.note(everybody[0], 11.5)
-    assert writers.are_many(), "those of the second before"
-    writers.note(everybody[0], 12.6)
-    assert not writers.are_many()
-    for each in everybody:
-        writers.note(each, 20.0)
-    writers.note(everybody[0], 30.0)
-    assert not writers.are_many(), "a pause ends both seconds"
-
-
-def test_nothing_is_taken_for_a_connection_that_was_replaced_meanwhile(monkeypatch):
-    async def scenario() -> None:
-        hub, lines, to = HubServer(None, 30), Lines(), seat("north")
-        for number in range(server.CROWD + 1):
-            hub._writers.note(seat(f"node-{number}"), 1.0)
-        to.put(pb.HubFrame(envelope=pb.HubEnvelope(number=1)), 0)
-        writing = asyncio.create_task(hub._write(to, asyncio.Event(), lines))
-        await asyncio.sleep(0)
-        to.is_replaced = True
-        await asyncio.wait_for(writing, 60)
-        assert not lines.written and len(to.queue) == 1
-
-    asyncio.run(scenario())
 
 
 def paused(monkeypatch, frames: int, body: int, processes: int) -> float:
@@ -169,3 +93,55 @@ def test_a_coordinator_of_many_studies_with_a_slow_node_is_heard_by_the_others(
     """A session's window is on its way when a queue is full: eight messages of one part each."""
     found = paused(monkeypatch, 1, PART_BYTES, processes)
     assert WINDOW // PART_BYTES * found < SILENT_SECONDS / 2
+
+
+@pytest.mark.parametrize(
+    ("processes", "body", "pauses"),
+    [
+        (2, 10, [2 * server.GATHER_EACH]),
+        (1000, 10, [server.GATHER_SECONDS]),
+        (1000, server.FEW_BYTES, []),
+    ],
+)
+def test_a_hub_waits_a_moment_for_more_by_the_number_of_its_processes(
+    monkeypatch, processes, body, pauses
+):
+    """A message costs it, and the process that reads it, more than the envelopes in it."""
+    found, written = [], []
+
+    async def pause(seconds):
+        found.append(seconds)
+
+    class Lines:
+        async def write(self, frame):
+            written.append(frame)
+            member.is_replaced = True
+
+    monkeypatch.setattr(server.asyncio, "sleep", pause)
+    hub, member = HubServer(None, 30), seat("north")
+    hub.relay.seats = {number: member for number in range(processes)}
+    member.put(pb.HubFrame(envelope=pb.HubEnvelope(body=bytes(body))), body)
+    asyncio.run(hub._write(member, asyncio.Event(), Lines()))
+    assert found == pauses and len(written) == 1
+
+
+class Known:
+    """A hub's identity, of which nothing is asked."""
+
+    revoked = None
+
+    def latest(self) -> Known:
+        return self
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.25])
+def test_a_hub_ends_a_connection_after_silence_in_seconds_that_it_had_itself(monkeypatch, share):
+    looks = []
+
+    async def slept(seconds):
+        return share * seconds
+
+    monkeypatch.setattr(server, "counted_sleep", slept)
+    monkeypatch.setattr(server, "peer_of", lambda *_, **__: looks.append(1))
+    asyncio.run(HubServer(Known(), 30)._watch(seat("north"), None))
+    assert len(looks) == server.SILENT_SECONDS / (share * server.PULSE_SECONDS)
