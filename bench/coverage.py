@@ -35,8 +35,6 @@ from bench.clear_studies import (
 )
 from bench.table import show
 from umpc.crypto.prg import Stream
-from umpc.protocols.bell_2pc.noise_binding import noise_of_pairs
-from umpc.protocols.bell_2pc.settings import BellTwoPcSettings
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.protocols.u_mpc.sums import sum_reports
@@ -47,6 +45,8 @@ from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
 from umpc.ustat.sampling import balanced, biregular, matchings, pairings_of
 from umpc.ustat.statistics import LIBRARY
+from umpc_papers.bell_2pc.noise_binding import noise_of_pairs
+from umpc_papers.bell_2pc.settings import BellTwoPcSettings
 
 RUNS = 2000
 RECORDS = 60

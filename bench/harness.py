@@ -130,12 +130,10 @@ def site(
     hub: bool = False,
     popen: Start = subprocess.Popen,
     command: Sequence[str] | None = None,
-    known: bool = True,
 ) -> Iterator[Site]:
     """Run nodes over equal parts of a table until the block ends.
 
-    Args: hub: they dial a hub. command: starts their processes, in place of `umpc`. known: they
-        have `members.pem`, and check each other's certificates at their start.
+    Args: hub: they dial a hub. command: starts their processes, in place of `umpc`.
     """
     fields = table.fields()
     with tempfile.TemporaryDirectory(prefix="umpc-bench-") as name:
@@ -144,8 +142,6 @@ def site(
         with ended_with_us(deployment.processes):
             relay = {"hub": deployment.start_hub()} if hub else {}
             paths = table.split(Path(name), nodes)
-            if known:
-                deployment.introduce((path.stem for path in paths), "dealer" if dealer else None)
             if dealer:
                 deployment.start_dealer()
             for path in paths:

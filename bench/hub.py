@@ -5,8 +5,7 @@ are forked from one that has imported everything. On a busy machine only process
 
 `--busy 4` starts four processes that compute without end, and `--within 8` says of each run whether
 it took at most 8 seconds in all: from the first connection to the report, as `bench nodes` has it.
-Nodes and dealer have `members.pem`, so they check all certificates at their start. With
-`--strangers` they do so in their first study. "Process" is the start and the end of the
+"Process" is the start and the end of the
 coordinator's own process. A run that fails ends the benchmark with its reason.
 """
 
@@ -57,21 +56,18 @@ def measure(
     *,
     hub: bool,
     backend: str,
-    known: bool = True,
-    members_checked: int = 0,
 ) -> list[list[str]]:
     """Run studies over one deployment, and return a line for each."""
     rows = []
-    tree = {"members_checked": members_checked} if members_checked else {}
     begun = time.perf_counter()
     with (
         fork_server() as popen,
-        site(made_up(nodes * records), nodes, hub=hub, popen=popen, known=known) as here,
+        site(made_up(nodes * records), nodes, hub=hub, popen=popen) as here,
     ):
         started = time.perf_counter() - begun
         for _ in range(runs):
             before = here.processor_seconds()
-            report = here.study(**FACTS, backend=backend, **tree)
+            report = here.study(**FACTS, backend=backend)
             spent = {name: now - before[name] for name, now in here.processor_seconds().items()}
             process = here.served["hub"].process.pid if hub else 0
             rows.append(
@@ -100,10 +96,6 @@ def main() -> None:
     parser.add_argument("--backend", default="shared", choices=("shared", "grid"))
     parser.add_argument("--busy", type=int, default=0, help="Processes that compute without end.")
     parser.add_argument("--within", type=float, default=8, help="Seconds that a run may take.")
-    parser.add_argument("--strangers", action="store_true", help="Nobody has members.pem.")
-    parser.add_argument(
-        "--members-checked", type=int, default=0, help="Members in a hash tree; each draws so many."
-    )
     given = parser.parse_args()
     rows = []
     with busy_processes(given.busy):
@@ -112,8 +104,6 @@ def main() -> None:
                 *(given.nodes, given.records, given.runs, given.within),
                 hub=hub,
                 backend=given.backend,
-                known=not given.strangers,
-                members_checked=given.members_checked,
             )
     late = sum(row[-1] == "no" for row in rows)
     print(f"{len(rows) - late} of {len(rows)} runs took at most {given.within:g} s")

@@ -18,7 +18,7 @@ from bench.simulated_study import Simulated, megabytes, study_of
 from bench.table import show
 from bench.work import Work, measure
 
-NODES = (1_000, 10_000)
+NODES = (256, 1_024)
 RECORDS = (1, 10, 100)
 """Records of each node."""
 REAL = (4, 16, 64)
@@ -44,9 +44,8 @@ def main() -> None:
             "sent by a node",
             "by all",
             "dealt",
-            "lists, to a host or node",
-            "to dealer",
-            "in a tree, to a node alone",
+            "to a node",
+            "to the dealer, by a node",
         )
         rows = byte_rows([int(nodes) for nodes in sys.argv[2:]])
         show("Kendall, |E| = 2n, one record a node: bytes", columns, rows)
@@ -66,11 +65,11 @@ def main() -> None:
         (f"{nodes:,} nodes", *(f"{size:,}" for size in sizes.values()))
         for nodes, sizes in largest.items()
     ]
-    show("Bytes of one message, of at most 1,048,576", ("", *largest[NODES[0]]), rows)
+    show("Bytes of one message", ("", *largest[NODES[0]]), rows)
 
 
 def byte_rows(nodes: Sequence[int]) -> list[tuple[str, ...]]:
-    """The bytes of one record a node, where one host process stands for all its nodes."""
+    """The bytes of studies with one record a node."""
     rows = []
     for count in nodes:
         model = Simulated(study_of(count), 1)
@@ -83,8 +82,7 @@ def byte_rows(nodes: Sequence[int]) -> list[tuple[str, ...]]:
                 megabytes(int(model.sent.sum())),
                 megabytes(int(model.dealt.sum())),
                 megabytes(told),
-                megabytes(model.messages["tell"]),
-                megabytes(model.in_a_tree),
+                megabytes(model.messages["deal"]),
             )
         )
     return rows

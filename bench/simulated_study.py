@@ -19,24 +19,19 @@ from umpc.mpc.masked.fields import fields_frames
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.node.attempts.links import DIALS_AT_ONCE as DIALS
 from umpc.planning.seconds import CALL, CONNECTION, FIXED, Network
-from umpc.proto import codec, member_codec, shown_codec
-from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.proto import codec, member_codec
 from umpc.protocols.u_mpc.noise_binding import shared_attempt
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study import messages as m
 from umpc.study.attempt import commit
 from umpc.study.document import Study
 from umpc.study.frames import frame_bytes
-from umpc.study.member_tree import show as show_members
 from umpc.study.parts import FieldText, Participant
 from umpc.study.sizes import Member
-from umpc.study.statements import MembersRoot, openings_tree
 from umpc.ustat.sampling import balanced
 
 CERTIFICATE_BYTES = 466
 """The certificate of a node with a short name, in DER."""
-DRAWN = 64
-"""Members that a node draws and checks, where members are in a hash tree."""
 LINE = Network(0.02, 12_500_000)
 FIELDS = (FieldText("age", "19", "87", "1"), FieldText("balance", "-3313", "71188", "1"))
 
@@ -191,7 +186,7 @@ class Simulated:
         """
         members, openings = self.attempt.members, (bytes(SEED_BYTES),) * self.nodes
         signatures = (bytes(SIGNATURE_BYTES),) * self.nodes
-        request = member_codec.large_request(self.study.encode(), members, openings, signatures)
+        request = member_codec.deal_request(self.study.encode(), members, openings, signatures)
         sent = {
             "propose": m.Propose(self.study.encode()),
             "agree": m.Agree(members),
@@ -201,37 +196,7 @@ class Simulated:
         sizes = {
             step: codec.encode_coordinator(message).ByteSize() for step, message in sent.items()
         }
-        return sizes | {"deal": request.first.ByteSize(), "tell": len(request.body)}
-
-    @cached_property
-    def in_a_tree(self) -> int:
-        """Bytes from the coordinator to a node alone, where members are in a hash tree.
-
-        A node sees itself, its peers, its neighbours of zero shares and DRAWN members; so many as
-        it sees on average, at places spread over the study.
-        """
-        study, whole = self.study.replaced(members_checked=DRAWN), self.messages
-        members, openings = self.attempt.members, (bytes(SEED_BYTES),) * self.nodes
-        signatures = (bytes(SIGNATURE_BYTES),) * self.nodes
-        met = float(self.links.mean()) + len(self.attempt.zero_share_peers(0))
-        seen = min(self.nodes, round(1 + met + DRAWN * (1 - (1 + met) / self.nodes)))
-        places = [place * self.nodes // seen for place in range(seen)]
-        asked = (
-            m.Propose(study.encode()),
-            m.Shown(show_members(study, members, openings, signatures, places)),
-            m.Signed(signatures[:seen]),
-        )
-        in_short = {
-            "agree": m.AgreeInShort(MembersRoot.of(study, members)),
-            "begin": m.BeginInShort(openings_tree(openings).root),
-            "evaluate": m.EvaluateInShort(),
-        }
-        total = sum(codec.encode_coordinator(message).ByteSize() for message in asked)
-        for step, message in in_short.items():
-            short = codec.encode_coordinator(message)
-            shown_codec.name_whole(short, pb.Named(digest=bytes(32), size=whole[step]))
-            total += short.ByteSize()
-        return total
+        return sizes | {"deal": request.ByteSize()}
 
     # --- work and time ---
 
@@ -285,8 +250,7 @@ class Simulated:
             (before - derived).max()
         )
         offline = FIXED[1] + line.delay * (2 + CONNECTION + CALL) + to_all["begin"] + derived
-        told = self.messages["tell"] / line.bandwidth
-        offline += to_all["deal"] + told + max(dealing, linking)
+        offline += to_all["deal"] + max(dealing, linking)
         # small cells share their rounds, however many there are
         online = FIXED[2] + line.delay * (1 + self.plan.rounds + 4) + float(on_data.max())
         return Seconds(agreed, offline, online + float(self.sent.max()) / line.bandwidth)
@@ -301,7 +265,7 @@ class Simulated:
             f"{self.sent.mean():,.0f}",
             megabytes(int(self.dealt.sum())),
             megabytes(self.nodes * coordinator),
-            megabytes(self.nodes * self.messages["deal"] + self.messages["tell"]),
+            megabytes(self.nodes * self.messages["deal"]),
             f"{seconds.agreed + seconds.offline:.0f} s",
             f"{seconds.online:.1f} s",
         )

@@ -45,8 +45,8 @@ from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.compiler import compile_program
 from umpc.node.attempts import study_run
 from umpc.node.attempts.material import DealerCall, DealerLine, request_of
+from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.site import Site
-from umpc.node.attempts.stream_link import StreamLink
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.records import Records
 from umpc.protocols.registry import protocol_of
@@ -115,7 +115,7 @@ class Session:
         self._side = protocol_of(study).coordinator(study, AUTHORITY.verify)
         self._inboxes: list[asyncio.Queue[Any]] = [asyncio.Queue() for _ in range(NODES)]
         self._answers: list[asyncio.Queue[Any]] = [asyncio.Queue() for _ in range(NODES)]
-        self._links: dict[int, StreamLink] = {}
+        self._links: dict[int, PeerLink] = {}
         self._met: dict[int, asyncio.Event] = {node: asyncio.Event() for node in range(NODES)}
         self._tasks: list[asyncio.Task[None]] = []
         self._asked = (0, 0)
@@ -212,13 +212,13 @@ class Session:
         return [peer, watched]
 
     def _site(self, node: int) -> Site:
-        async def link(study: Study, peer: int, meeting: bytes) -> StreamLink:
+        async def link(study: Study, peer: int, meeting: bytes) -> PeerLink:
             if node == WATCHED:
                 self._note("link")
             self._met[node].set()
             await asyncio.gather(*(each.wait() for each in self._met.values()))
             stream: Any = self._streams[node]
-            made = self._links[node] = StreamLink(stream)
+            made = self._links[node] = PeerLink(stream)
             self._tasks.append(asyncio.create_task(made.pump()))
             return made
 
@@ -233,7 +233,7 @@ class Session:
             assert dealer is not None
             line = DealerLine(dealer, attempt.study)
             facts = attempt.study, attempt.members, openings, signatures
-            call = DealerCall(line, request_of(*facts, attempt.id))
+            call = DealerCall(line, request_of(*facts))
             reader = MemoryReader(dealer, call, attempt, node, chunks)
             reader.frames = self._dealt[node]
             return reader

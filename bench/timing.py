@@ -43,7 +43,7 @@ from umpc.dp.gaussian import DiscreteGaussian
 from umpc.dp.polya import sample_polyas
 from umpc.dp.random_bits import RandomBits
 from umpc.dp.skellam import SkellamShare
-from umpc.protocols.gopa.node import random_bits
+from umpc_papers.gopa.node import random_bits
 
 Draw = Callable[[RandomBits], int]
 

@@ -65,7 +65,6 @@ WITH_AES static void expand_key(const uint8_t *key, block *expanded)
 #define SHIFT_LEFT(x, count) FROM32(vshlq_u32(AS32(x), vdupq_n_s32(count)))
 #define SHIFT_RIGHT(x, count) FROM32(vshrq_n_u32(AS32(x), count))
 #define SIGN(x) vreinterpretq_u8_s32(vshrq_n_s32(vreinterpretq_s32_u8(x), 31))
-#include "chunk.h"
 #include "garbled.h"
 #include "walk.h"
 
@@ -80,7 +79,7 @@ static int supported_kinds(void)
 #endif
 }
 
-static const gate GATES[] = {{ARM, run_arm, evaluate_arm, generate_arm, key_streams_arm}};
+static const gate GATES[] = {{ARM, evaluate_arm, generate_arm}};
 
 static const garbled_kernel GARBLED_KERNELS[] = {
     {ARM, stretch_arm, transpose_arm, make_rows_arm, read_rows_arm, garble_arm,

@@ -33,13 +33,6 @@ __attribute__((target("aes,sse4.1"))) static void expand_key(const uint8_t *key,
 #undef NEXT
 }
 
-/* Substitutes each byte of the word. */
-__attribute__((target("aes,sse4.1"))) static inline uint32_t substituted(uint32_t word)
-{
-    return (uint32_t)_mm_cvtsi128_si32(
-        _mm_aeskeygenassist_si128(_mm_set1_epi32((int)word), 0));
-}
-
 #define NAME(x) x##_aesni
 #define TARGET __attribute__((target("aes,sse4.1")))
 #define VEC __m128i
@@ -60,7 +53,6 @@ __attribute__((target("aes,sse4.1"))) static inline uint32_t substituted(uint32_
 #define SHIFT_LEFT(x, count) _mm_sll_epi32(x, _mm_cvtsi32_si128(count))
 #define SHIFT_RIGHT(x, count) _mm_srli_epi32(x, count)
 #define SIGN(x) _mm_srai_epi32(x, 31)
-#include "chunk.h"
 #include "garbled.h"
 #include "walk.h"
 
@@ -88,7 +80,6 @@ __attribute__((target("aes,sse4.1"))) static inline uint32_t substituted(uint32_
 #define SHIFT_LEFT(x, count) _mm256_sll_epi32(x, _mm_cvtsi32_si128(count))
 #define SHIFT_RIGHT(x, count) _mm256_srli_epi32(x, count)
 #define SIGN(x) _mm256_srai_epi32(x, 31)
-#include "chunk.h"
 #include "garbled.h"
 #include "walk.h"
 
@@ -116,7 +107,6 @@ __attribute__((target("aes,sse4.1"))) static inline uint32_t substituted(uint32_
 #define SHIFT_LEFT(x, count) _mm512_sll_epi32(x, _mm_cvtsi32_si128(count))
 #define SHIFT_RIGHT(x, count) _mm512_srli_epi32(x, count)
 #define SIGN(x) _mm512_srai_epi32(x, 31)
-#include "chunk.h"
 #include "garbled.h"
 #include "walk.h"
 
@@ -132,9 +122,9 @@ static int supported_kinds(void)
 }
 
 static const gate GATES[] = {
-    {AESNI, run_aesni, evaluate_aesni, generate_aesni, key_streams_aesni},
-    {VAES256, run_vaes256, evaluate_vaes256, generate_vaes256, key_streams_vaes256},
-    {VAES512, run_vaes512, evaluate_vaes512, generate_vaes512, key_streams_vaes512},
+    {AESNI, evaluate_aesni, generate_aesni},
+    {VAES256, evaluate_vaes256, generate_vaes256},
+    {VAES512, evaluate_vaes512, generate_vaes512},
 };
 
 static const garbled_kernel GARBLED_KERNELS[] = {

@@ -14,6 +14,7 @@ from umpc.errors import VersionMismatch
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.registry import decode_study, protocol_of
 from umpc.protocols.u_mpc.settings import UMpcSettings
+from umpc.study.decoding import decode_document
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
 
@@ -33,6 +34,8 @@ HASH = "667b973c190b40cb2d97c8c3de8e45d770a310e8a2c660d3e9036db7fbf75682"
 change, or give `HASH_TAG` a new number and write the former hash into `study/former.py`."""
 COURSE = "208bbab3573f2a09c424aceb2be0109dac72ba3b571b0c1cfbb68ba34f1f3ca2"
 """The identity of a training that commit 0f244e53 computed, whose further steps are paid."""
+MEMBERS_CHECKED = "8dc6056bcda9ad0d181d3af462b45fbb2161b931a96c20b9d4aaa73ef4fd7188"
+"""That of the same study with `members_checked = 64`."""
 
 
 def test_the_hash_of_a_study_is_known():
@@ -58,6 +61,13 @@ def test_a_document_of_another_version_is_read_where_a_site_stored_it_and_nowher
     assert decode_study(stored, stored=True) == study
     with pytest.raises(VersionMismatch, match=r"for protocol 0\.2\.0, this process speaks"):
         decode_study(stored)
+
+
+def test_a_study_that_was_released_with_members_checked_is_the_same_study():
+    """The key has no effect any more, and the study is still shown again at no cost by it."""
+    former = STUDY.replaced(members_checked=64)
+    assert former.hash.hex() == MEMBERS_CHECKED
+    assert decode_document(former.encode(), [UMpcSettings]) == former
 
 
 def test_another_package_makes_the_same_study():

@@ -53,8 +53,8 @@ def test_a_file_of_another_kind_is_named_and_one_with_an_own_key_is_not(tmp_path
 
 def test_the_kinds_have_no_key_of_another_kind():
     from umpc.coordinator.studyfile_entries import describe_keys
-    from umpc.coordinator.trainfile import TrainEntries
     from umpc.node.config_section import KEYS
+    from umpc_papers.training.trainfile import TrainEntries
 
     known = {
         NODE: set(KEYS[""]) | {"ledger"},

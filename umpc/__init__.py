@@ -1,8 +1,8 @@
 """umpc: differentially private U-statistics over the records of several sites.
 
 A U-statistic is an average of a kernel over pairs or k-tuples of records. In the main protocol the
-sites evaluate it under secret sharing, add exact noise, and release only the noisy sums. Other
-protocols randomise each record at its site, or trust a curator.
+sites evaluate it under secret sharing, add exact noise, and release only the noisy sums. Protocols
+of other packages come through entry points (`protocols/loading.py`).
 
 | module | what it is |
 |---|---|
@@ -25,7 +25,6 @@ protocols randomise each record at its site, or trust a curator.
 | `node/` | the node: a site's process, with its table, policy, approvals and privacy budget |
 | `coordinator/` | the process that proposes a study, leads the nodes, and adds up their shares |
 | `dealer/` | the process that deals correlated randomness and sees no data |
-| `shuffler/` | the process that mixes the messages of all nodes in the shuffled protocol |
 | `hub/` | the relay for processes that only dial out; it reads and changes nothing |
 | `planning/` | predictions before a study runs: its error, its time, and the alternatives |
 | `proto/` | messages on the wire: protobuf bytes and the dataclasses for which they stand |

@@ -22,8 +22,6 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.base.coordinator import CoordinatorSide, HeapSide
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.protocol import Dealing
-from umpc.protocols.ghazi_shuffle.node import frames_to
-from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
@@ -94,24 +92,15 @@ def _join(coordinator: CoordinatorSide, nodes: Sequence[NodeSide]) -> None:
     members = () if agree is None else agree.members
     opened = [m.Opened(node.agree(members), node.sign_members()) for node in nodes]
     begin = coordinator.begin(opened)
-    prepared, looked = [], []
+    prepared = []
     for node in nodes:
-        if isinstance(begin, m.BeginInShort):
-            looked.append(node.look(begin.openings))
-            node.take_shown(coordinator.show(looked[-1], study.coordinator).members)
-            attempt = node.begin(())
-        else:
-            node.check_agreed(begin.signatures)
-            attempt = node.begin(begin.openings)
+        node.check_agreed(begin.signatures)
+        attempt = node.begin(begin.openings)
         prepared.append(m.Prepared(attempt.id, 0, signature=node.sign_attempt()))
     coordinator.check_prepared(prepared)
     evaluate = coordinator.evaluate()
-    for number, node in enumerate(nodes):
-        if isinstance(evaluate, m.EvaluateInShort):
-            shown = coordinator.show_signed(looked[number], study.coordinator)
-            node.check_prepared(shown.signatures)
-        else:
-            node.check_prepared(evaluate.signatures)
+    for node in nodes:
+        node.check_prepared(evaluate.signatures)
 
 
 def _release(node: NodeSide, transcript: Transcript) -> m.Released:
@@ -130,10 +119,10 @@ def shuffle(heaps: HeapSide, attempt: Attempt, transcript: Transcript, entropy: 
     study = attempt.study
     order = entropy(SEED_BYTES)
     for place, shuffler in enumerate(study.shufflers):
-        session = ShufflerSession(attempt, shuffler.name, order, {})
+        session = protocol_of(study).helper(attempt, shuffler.name, order)
         for node, delivery in enumerate(transcript.deliveries):
             inbox = session.inbox(node)
-            for frame in frames_to(place, node, study, delivery):
+            for frame in protocol_of(study).delivered(place, node, study, delivery):
                 transcript.online.append((study.nodes[node].name, shuffler.name, frame))
                 inbox.take(frame)
             session.deliver(node, inbox.data)

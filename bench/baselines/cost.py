@@ -14,7 +14,7 @@
 | triangles | as `hajek`, k = 3, of n nodes | messages: each node's part of the matrix |
 
 An evaluation reads k records, so it counts k. Operations grow like the time and are not time, as in
-`umpc/protocols/local`.
+`umpc_papers/local`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from bench.baselines.dpsgd import PairwiseSgd
 from bench.baselines.gopa import Gopa
 from umpc.dp.mechanisms import grid_sensitivity
 from umpc.errors import StudyError
-from umpc.protocols.central.central_mechanisms import Choice
-from umpc.protocols.central.columns import fields_of, message_bytes
-from umpc.protocols.central.median import MedianOfMeans
-from umpc.protocols.local.estimate import LocalCost
+from umpc_papers.central.central_mechanisms import Choice
+from umpc_papers.central.columns import fields_of, message_bytes
+from umpc_papers.central.median import MedianOfMeans
+from umpc_papers.local.estimate import LocalCost
 
 STEPS = 3
 """Steps of CoinPress in `adaptations`, by default."""

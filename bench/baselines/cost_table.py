@@ -13,10 +13,10 @@ from bench.baselines.cost import (
 )
 from bench.baselines.dpsgd import PairwiseSgd
 from bench.baselines.error_tables import KENDALL, Printed, federation
-from umpc.protocols.central.central_mechanisms import NAMES, Choice
-from umpc.protocols.central.median import MedianOfMeans
-from umpc.protocols.central.settings import SUBSAMPLED
-from umpc.protocols.local.estimate import LocalCost
+from umpc_papers.central.central_mechanisms import NAMES, Choice
+from umpc_papers.central.median import MedianOfMeans
+from umpc_papers.central.settings import SUBSAMPLED
+from umpc_papers.local.estimate import LocalCost
 
 RECORDS = 4_521
 NODES = 4

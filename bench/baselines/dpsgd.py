@@ -44,8 +44,8 @@ from umpc.dp.gaussian import sample_discrete_gaussian
 from umpc.dp.random_bits import RandomBits
 from umpc.dp.renyi import Curve, least_scale, renyi_epsilon, satisfies
 from umpc.errors import StudyError
-from umpc.protocols.central.terms import permutation, words
 from umpc.ustat.sampling import balanced, max_degree
+from umpc_papers.central.terms import permutation, words
 
 STEPS = 1 << 20
 """The length c in steps of the gradients' grid."""

@@ -22,12 +22,12 @@ from bench.baselines.gopa import Edges, Gopa, calibrate_gopa
 from bench.baselines.textbook import exponential, gaussian, local_mean, randomised_response
 from bench.baselines.triangles import TriangleDensity, triangle_terms
 from umpc.dp.gaussian import calibrate_gaussian
-from umpc.protocols.central.global_sensitivity import GlobalSensitivity
-from umpc.protocols.central.median import MedianOfMeans, failure, least_chunks
-from umpc.protocols.central.terms import CompleteFamily, total
-from umpc.protocols.central.uniformity import UniformityTest
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
+from umpc_papers.central.global_sensitivity import GlobalSensitivity
+from umpc_papers.central.median import MedianOfMeans, failure, least_chunks
+from umpc_papers.central.terms import CompleteFamily, total
+from umpc_papers.central.uniformity import UniformityTest
 
 ZERO = Fraction(0)
 ONE = Fraction(1)

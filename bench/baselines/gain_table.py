@@ -12,12 +12,12 @@ import numpy as np
 
 from bench.baselines.error_tables import Printed
 from umpc.dp.calibration import DistributedLaplace
-from umpc.protocols.central.central_mechanisms import Choice
-from umpc.protocols.central.hajek import bernstein_concentration
-from umpc.protocols.central.terms import CompleteFamily
-from umpc.protocols.hajek_grid.projections import Projections
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
+from umpc_papers.central.central_mechanisms import Choice
+from umpc_papers.central.hajek import bernstein_concentration
+from umpc_papers.central.terms import CompleteFamily
+from umpc_papers.hajek_grid.projections import Projections
 
 RECORDS = (60, 120, 250, 500, 1_000, 2_000, 10_000)
 ONE = Fraction(1)

@@ -33,8 +33,8 @@ from umpc.dp.heavy_tail import GRID
 from umpc.dp.mechanisms import discrete_laplace
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError, TooFewRecords
-from umpc.protocols.central.hajek import bernstein_concentration, private_mean, tuning_of
-from umpc.protocols.central.terms import CompleteFamily, Terms
+from umpc_papers.central.hajek import bernstein_concentration, private_mean, tuning_of
+from umpc_papers.central.terms import CompleteFamily, Terms
 
 
 @dataclass(frozen=True)

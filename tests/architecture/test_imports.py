@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -11,11 +12,16 @@ import pytest
 
 import umpc
 from tests.architecture.rules import IO, MAY_IMPORT, NEVER, SANS_IO, SHELLS, WIRE
+from umpc.protocols.loading import GROUP, own_points
 from umpc.protocols.registry import PROTOCOLS
 
 ROOT = Path(umpc.__file__).parent
 GENERATED = ("umpc/proto/v1/umpc_pb2.py", "umpc/proto/v1/umpc_pb2_grpc.py")
-FILES = {path.relative_to(ROOT.parent).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
+FILES = {
+    path.relative_to(ROOT.parent).as_posix(): path
+    for folder in (ROOT, ROOT.parent / "umpc_papers")
+    for path in sorted(folder.rglob("*.py"))
+}
 
 
 @cache
@@ -110,7 +116,11 @@ def test_no_import_is_circular():
     assert [file for file in FILES if file in reached(file)] == []
 
 
-NODE_SIDES = [file for file in FILES if file.startswith("umpc/protocols/") and "node" in file]
+NODE_SIDES = [
+    file
+    for file in FILES
+    if file.startswith(("umpc/protocols/", "umpc_papers/")) and "node" in Path(file).name
+]
 
 
 @pytest.mark.parametrize("file", NODE_SIDES)
@@ -123,39 +133,43 @@ def test_there_are_node_sides():
 
 
 def test_raw_records_leave_through_one_folder_only():
-    users = {file for file in FILES if "umpc/protocols/central/columns.py" in graph()[file]}
-    assert users == {"umpc/protocols/central/messages.py"}
-    users = {file for file in FILES if "umpc/protocols/central/messages.py" in graph()[file]}
-    assert users and all(user.startswith("umpc/protocols/central/") for user in users)
+    users = {file for file in FILES if "umpc_papers/central/columns.py" in graph()[file]}
+    assert users == {"umpc_papers/central/messages.py"}
+    users = {file for file in FILES if "umpc_papers/central/messages.py" in graph()[file]}
+    assert users and all(user.startswith("umpc_papers/central/") for user in users)
 
 
 def test_no_file_but_the_registry_imports_a_protocol_by_its_folder():
-    """Shufflers and the in-memory driver may import the helpers' side that they serve, and a
-    training its own protocol, because it is a series of that protocol's studies.
-    """
+    """A file of umpc outside `umpc/protocols`."""
     protocols = ROOT / "protocols"
     folders = [path.parent.name for path in protocols.glob("*/__init__.py")]
     folders.remove("base")
-    assert len(folders) >= 7
-    helpers = (
-        "umpc/protocols/ghazi_shuffle/node.py",
-        "umpc/protocols/ghazi_shuffle/shuffler.py",
-    )
-    training = (
-        "umpc/coordinator/trainfile.py",
-        "umpc/coordinator/training.py",
-        "umpc/cli/train_demo.py",
-    )
+    assert len(folders) >= 3
     found = [
         f"{file}: {target}"
         for file, targets in graph().items()
         for target in targets
-        if not file.startswith("umpc/protocols/")
-        and not (file in training and target.startswith("umpc/protocols/vector/"))
+        if not file.startswith(("umpc/protocols/", "umpc_papers/"))
         and within(target, tuple(f"umpc/protocols/{folder}" for folder in folders), "/")
-        and target not in helpers
     ]
     assert found == []
+
+
+def test_umpc_names_no_protocol_of_another_package():
+    """Neither by an import nor by a word, also in comments and help texts."""
+    of_umpc = [file for file in FILES if file.startswith("umpc/")]
+    assert imported_from(of_umpc, ("umpc_papers",)) == []
+    folders = {path.parent.name for path in (ROOT.parent / "umpc_papers").glob("*/__init__.py")}
+    words = {"umpc_papers", *own_points(GROUP), *folders} - {
+        "central",
+        "local",
+        "shuffler",
+        "training",
+    }
+    assert {"ghazi-shuffle", "gopa", "hajek_grid"} <= words
+    wanted = re.compile(rf"(?<![\w-])({'|'.join(sorted(words))})(?![\w-])", re.IGNORECASE)
+    texts = {file: FILES[file].read_text(encoding="utf-8") for file in of_umpc}
+    assert [file for file, text in texts.items() if wanted.search(text)] == []
 
 
 def names_compared(file: str) -> list[str]:
@@ -169,7 +183,7 @@ def names_compared(file: str) -> list[str]:
 
 
 def test_no_file_outside_the_protocols_knows_a_protocol_by_its_name():
-    outside = [file for file in FILES if not within(file, ("umpc/protocols",), "/")]
+    outside = [file for file in FILES if not within(file, ("umpc/protocols", "umpc_papers"), "/")]
     assert [found for file in outside for found in names_compared(file)] == []
 
 
@@ -177,12 +191,10 @@ def test_a_name_that_is_compared_would_be_found():
     assert names_compared("umpc/protocols/registry.py")
 
 
-@pytest.mark.parametrize("process", ["node", "dealer", "shuffler", "coordinator"])
+@pytest.mark.parametrize("process", ["node", "dealer", "coordinator"])
 def test_the_processes_never_import_each_other_nor_the_command(process):
     others = tuple(
-        f"umpc.{name}"
-        for name in ("node", "dealer", "shuffler", "coordinator", "cli")
-        if name != process
+        f"umpc.{name}" for name in ("node", "dealer", "coordinator", "cli") if name != process
     )
     files = [file for file in FILES if file.startswith(f"umpc/{process}/")]
     inside = {file: all_imports()[file] for file in files}
@@ -196,7 +208,7 @@ def test_the_processes_never_import_each_other_nor_the_command(process):
 
 def test_nothing_but_the_command_imports_the_command():
     """The command is made of the Python interface, and nothing is made of the command."""
-    outside = [file for file in FILES if not file.startswith("umpc/cli/")]
+    outside = [file for file in FILES if file.startswith("umpc/") and "/cli/" not in file]
     assert imported_from(outside, ("umpc.cli",)) == []
     assert imported_from(["umpc/cli/main.py", "umpc/cli/demo.py"], ("umpc.cli",))
 

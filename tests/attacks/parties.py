@@ -30,17 +30,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tests.attacks.lies import told
-from umpc.coordinator.links import NodeLink
+from umpc.coordinator.links import Encoded, NodeLink, encoded
 from umpc.crypto.rounds import Message
 from umpc.dealer.session import DealerSession
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import DealtPart, Shares
 from umpc.mpc.transfers.toss_plan import FACTOR, TossPlan
-from umpc.node.attempts.stream_link import StreamLink
-from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
+from umpc.node.attempts.peers import PeerLink
+from umpc.proto import codec
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.study.frames import Frame, Key
+from umpc_papers.ghazi_shuffle.shuffler import ShufflerSession
 
 AMPLIFIED_BIT = 25
 Tale = Callable[[str, Any], Any]
@@ -160,7 +161,7 @@ def choosing_twice(study: str, mesh: Any, plan: TossPlan) -> Any:
             return stop.value
 
 
-class ReplayingLink(StreamLink):
+class ReplayingLink(PeerLink):
     """A link that remembers what it sent, and sends it again in the study `replay`."""
 
     former: ClassVar[dict[tuple[str, Key], Frame]] = {}
@@ -255,25 +256,22 @@ class LyingLink(NodeLink):
     tale: ClassVar[Tale] = staticmethod(lambda node, message: message)
     study: ClassVar[str] = ""
 
-    async def ask(self, step: str, message: Any, *rest: Any, **named: Any) -> Any:
-        tale = type(self).tale(self.node.name, message)
-        lie = told(strategy(self.study), self.study, step, message, tale)
-        return await super().ask(step, lie, *rest, **named)
-
-    async def _say(self, message: Any) -> None:
-        tale = type(self).tale(self.node.name, message)
-        await super()._say(told(strategy(self.study), self.study, "asked", message, tale))
+    async def ask(self, step: str, message: Encoded, *rest: Any, **named: Any) -> Any:
+        honest = codec.decode_coordinator(*message)
+        tale = type(self).tale(self.node.name, honest)
+        lie = told(strategy(self.study), self.study, step, honest, tale)
+        return await super().ask(step, encoded(lie), *rest, **named)
 
 
 def lie() -> None:
     """Put the liars in the places of the honest sides of this process."""
     from umpc.dealer import attempt_run as dealer
     from umpc.node.attempts import links
-    from umpc.shuffler import run as shuffler
+    from umpc_papers.shuffler import run as shuffler
 
     # `node.py` compares a node's class with UMpcNode, so that name must keep its meaning.
     UMpc.node = lambda self, *given: LyingNode(*given)  # type: ignore[method-assign]
-    links.StreamLink = ReplayingLink  # type: ignore[misc]
+    links.PeerLink = ReplayingLink  # type: ignore[misc]
     dealer.DealerSession = LyingDealer  # type: ignore[misc]
     shuffler.ShufflerSession = LyingShuffler  # type: ignore[misc]
 

@@ -10,6 +10,7 @@ from tests.support.studies import KENDALL, Entropy, make_study, random_tables
 from umpc import simulation
 from umpc.errors import ImpossibleResult
 from umpc.study.report import Report
+from umpc_papers.ghazi_shuffle import shuffler
 
 
 @pytest.mark.attack(
@@ -20,7 +21,7 @@ def test_a_changed_heap_is_no_result(monkeypatch):
     study = shuffled_study(2, max_colluding=0)
     tables = random_tables([20, 20], "heap")
     assert simulation.simulate(study, tables, Entropy("honest heap")).report.estimate is not None
-    monkeypatch.setattr(simulation, "ShufflerSession", LyingShuffler)
+    monkeypatch.setattr(shuffler, "ShufflerSession", LyingShuffler)
     with pytest.raises(ImpossibleResult):
         simulation.simulate(
             shuffled_study(2, max_colluding=0, name="heap-lie"), tables, Entropy("heap")

@@ -19,10 +19,16 @@ from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.exact_sampling import truth_threshold
 from umpc.dp.skellam import SkellamShare
-from umpc.protocols.central.messages import CuratorMessages
-from umpc.protocols.ghazi_shuffle import messages as shuffle_messages
-from umpc.protocols.ghazi_shuffle.mechanism import Embedding
-from umpc.protocols.local import (
+from umpc.protocols.u_mpc import preparing_node as node_side
+from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.study import sizes, statements
+from umpc.study.document import Study
+from umpc.ustat.hypergraph import Hypergraph
+from umpc.ustat.sampling import max_degree, two_sample_max_degree
+from umpc_papers.central.messages import CuratorMessages
+from umpc_papers.ghazi_shuffle import messages as shuffle_messages
+from umpc_papers.ghazi_shuffle.mechanism import Embedding
+from umpc_papers.local import (
     bell_auc,
     bell_ldp,
     bell_ldp_protocol,
@@ -30,13 +36,7 @@ from umpc.protocols.local import (
     ghazi_ldp,
     local_mean,
 )
-from umpc.protocols.local.search_settings import split_epsilon
-from umpc.protocols.u_mpc import preparing_node as node_side
-from umpc.protocols.u_mpc.node import UMpcNode
-from umpc.study import sizes, statements
-from umpc.study.document import Study
-from umpc.ustat.hypergraph import Hypergraph
-from umpc.ustat.sampling import max_degree, two_sample_max_degree
+from umpc_papers.local.search_settings import split_epsilon
 
 Patch = pytest.MonkeyPatch
 

@@ -15,8 +15,8 @@ from tests.audit import mutants
 from tests.audit.auditor import MORE, Verdict, broken_by, loss_bound, remembered
 from tests.support.central import central_study
 from tests.support.studies import Entropy, table
-from umpc.protocols.central.settings import MECHANISMS
 from umpc.simulation import simulate
+from umpc_papers.central.settings import MECHANISMS
 
 MOST, USUAL = {"hajek_split": 270, "hajek_subsampled": 110, "coinpress_subsampled": 110}, 90
 """Runs. Half of the split's answers do not depend on the record, which then is in the half that

@@ -13,10 +13,10 @@ from scipy import stats
 from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
 from tests.support.gopa import gopa_study, protocol_of, sums, uncovered
 from tests.support.studies import Entropy, table
-from umpc.protocols.gopa import messages
-from umpc.protocols.gopa.calibration import RATIO, calibrate_pairwise
-from umpc.protocols.gopa.node import GopaNode
 from umpc.simulation import simulate
+from umpc_papers.gopa import messages
+from umpc_papers.gopa.calibration import RATIO, calibrate_pairwise
+from umpc_papers.gopa.node import GopaNode
 
 STUDY = gopa_study(3, colluding=1, delta="0.01")
 OTHERS = [table([1, 2], [0, 0]), table([0, 3], [0, 0])]

@@ -14,9 +14,9 @@ from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
 from tests.support.bell import bell_study, without_transfers
 from tests.support.studies import Columns, Entropy, table
 from umpc.dp.calibration import DistributedLaplace
-from umpc.protocols.bell_2pc.coordinator import pair_values
-from umpc.protocols.bell_2pc.group_mechanism import GroupLaplace
 from umpc.simulation import simulate
+from umpc_papers.bell_2pc.coordinator import pair_values
+from umpc_papers.bell_2pc.group_mechanism import GroupLaplace
 
 EPSILON = 1.5
 RUNS = 110

@@ -14,12 +14,12 @@ import pytest
 from tests.audit.auditor import MORE, Verdict, broken_by, law_of, loss_bound, remembered
 from tests.support.grid import grid_study
 from tests.support.studies import Entropy
-from umpc.protocols.hajek_grid import binding, node
-from umpc.protocols.hajek_grid.binding import squares_law, value_law
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
 from umpc.study.sizes import Sizes
+from umpc_papers.hajek_grid import binding, node
+from umpc_papers.hajek_grid.binding import squares_law, value_law
 
 STUDY = checked(
     grid_study(

@@ -23,10 +23,10 @@ from tests.support.local import bins, local_study
 from tests.support.protocols import messages_of
 from tests.support.studies import AUC, GINI, Columns, Entropy, table
 from umpc.dp import exact_sampling
-from umpc.protocols.local.messages import OneMessage
-from umpc.protocols.local.sphere import directions
 from umpc.simulation import simulate
 from umpc.study.document import Study
+from umpc_papers.local.messages import OneMessage
+from umpc_papers.local.sphere import directions
 
 Score = Callable[[Study, bytes], int]
 

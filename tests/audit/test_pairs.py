@@ -29,12 +29,12 @@ from tests.support.protocols import noise_of
 from tests.support.studies import KENDALL, Entropy, make_attempt, table
 from umpc.dp.committee import CommitteeLaplace
 from umpc.mpc.garbled.sides import Side
-from umpc.protocols.bell_2pc import noise_binding
-from umpc.protocols.bell_2pc.node import BellNode
-from umpc.protocols.bell_2pc.pair_mechanisms import BITS, PairLaplace
 from umpc.protocols.registry import delta_of
 from umpc.simulation import simulate
 from umpc.study.document import Study
+from umpc_papers.bell_2pc import noise_binding
+from umpc_papers.bell_2pc.node import BellNode
+from umpc_papers.bell_2pc.pair_mechanisms import BITS, PairLaplace
 
 Patch = pytest.MonkeyPatch
 LAW, BOTH = ("law",), ("loss", "law")

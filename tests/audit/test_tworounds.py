@@ -22,11 +22,11 @@ from tests.audit.test_onemessage import short_streams
 from tests.support.local import bins, local_study
 from tests.support.protocols import messages_of
 from tests.support.studies import Entropy, table
-from umpc.protocols.ghazi_rounds import mechanism
-from umpc.protocols.ghazi_rounds.mechanism import groups
-from umpc.protocols.ghazi_rounds.protocol import GhaziRoundsProtocol
-from umpc.protocols.local.sphere import directions
 from umpc.simulation import Simulated, simulate
+from umpc_papers.ghazi_rounds import mechanism
+from umpc_papers.ghazi_rounds.mechanism import groups
+from umpc_papers.ghazi_rounds.protocol import GhaziRoundsProtocol
+from umpc_papers.local.sphere import directions
 
 STUDY = local_study(
     "ghazi-rounds",

@@ -26,7 +26,7 @@ from bench.figures.sweep import sweep
 from bench.harness import BANK
 from umpc.dp.exact_sampling import ShakeStream, respond, truth_threshold
 from umpc.mpc.garbled.pair_noise import Shift
-from umpc.protocols.local.bell_auc import BellAuc
+from umpc_papers.local.bell_auc import BellAuc
 
 ALPHA = 1e-5
 """Chance that one comparison of two equal laws fails, had its seed been chosen at random."""

@@ -17,8 +17,8 @@ from bench.figures.paper003.theory import moments_of
 from bench.figures.paper003.traffic import bytes_of, noise_bytes, study_of, umpc_parties
 from bench.simulated_study import Simulated
 from umpc.mpc.cost import predict
-from umpc.protocols.ghazi_shuffle.mechanism import GhaziShuffle
-from umpc.protocols.ghazi_shuffle.split_mix import add_up
+from umpc_papers.ghazi_shuffle.mechanism import GhaziShuffle
+from umpc_papers.ghazi_shuffle.split_mix import add_up
 
 SIGMAS = 4.0
 """Standard errors that a mean may be off."""

@@ -20,13 +20,13 @@ from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError, TooFewRecords
 from umpc.planning.prediction import attempt_over
 from umpc.protocols.base.protocol import StudyProtocol
-from umpc.protocols.central.central_mechanisms import Choice
 from umpc.protocols.registry import PROTOCOLS, possible_values
 from umpc.reporting.page import page
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.study.settings import keys_of
+from umpc_papers.central.central_mechanisms import Choice
 
 
 @pytest.fixture

@@ -1,15 +1,15 @@
-"""umpc.compute.place and cluster_tasks: a place that would not be safe is refused."""
+"""umpc.compute.place and cluster: a place that would not be safe is refused."""
 
 from __future__ import annotations
 
 import sys
-from types import SimpleNamespace
+from types import ModuleType
 
 import pytest
 
 from umpc import __version__
-from umpc.compute import cluster_tasks, executor, place
-from umpc.compute.cluster_tasks import NEVER_ON_DISK, TaskFailure
+from umpc.compute import executor, place
+from umpc.compute.cluster import NEVER_ON_DISK, refusal
 from umpc.compute.place import ComputePlace, named_place
 from umpc.errors import ConfigError
 from umpc.transport.authority import Authority
@@ -54,20 +54,15 @@ def test_a_dealer_names_its_place_on_the_command_line(tmp_path):
 
 def test_a_worker_refuses_another_version_and_a_disk(monkeypatch):
     settings = dict(NEVER_ON_DISK)
-    config = SimpleNamespace(get=lambda key, default: settings.get(key, default))
-    monkeypatch.setitem(sys.modules, "dask", SimpleNamespace(config=config))
+    config = ModuleType("dask.config")
+    vars(config)["get"] = lambda key, default: settings.get(key, default)
     monkeypatch.setitem(sys.modules, "dask.config", config)
-    task = SimpleNamespace(payloads=lambda: [b"payload"])
-    given = cluster_tasks.GivenTasks([task])
-    assert cluster_tasks.deal(given) == [[b"payload"]]
-    given.version = "0.0.0"
-    refused = cluster_tasks.deal(given)
-    assert isinstance(refused, TaskFailure) and "0.0.0" in refused.error.message
-    given.version = __version__
+    assert refusal(__version__) is None
+    other = refusal("0.0.0")
+    assert other is not None and "0.0.0" in other.message
     for key in NEVER_ON_DISK:
         for value in (0.7, None):
             settings[key] = value
-            refused = cluster_tasks.begin(given)
-            assert isinstance(refused, TaskFailure) and key in refused.error.message
-            assert cluster_tasks.after(refused, cluster_tasks.HeardMessages({})) is refused
+            refused = refusal(__version__)
+            assert refused is not None and key in refused.message
         settings[key] = False

@@ -19,7 +19,7 @@ from tests.support.signed import opened, prepared
 from umpc.coordinator import conductor
 from umpc.coordinator.client import silent
 from umpc.coordinator.conductor import ANSWER_SECONDS, Conductor, expect_nothing
-from umpc.coordinator.links import UNCHARGED
+from umpc.coordinator.links import UNCHARGED, Encoded, encoded
 from umpc.coordinator.losses import Losses
 from umpc.errors import PeerLost, RemoteProtocolError, TooFewRecords, UmpcError
 from umpc.proto import codec
@@ -43,9 +43,8 @@ class Link:
         self.asked: dict[str, tuple[m.CoordinatorMessage, float]] = {}
         self._place, self._said = place, said
 
-    async def ask(
-        self, step: str, message: m.CoordinatorMessage, kinds: Any, seconds: float
-    ) -> Any:
+    async def ask(self, step: str, told: Encoded, kinds: Any, seconds: float) -> Any:
+        message = codec.decode_coordinator(*told)
         self.asked[step] = message, seconds
         if isinstance(message, m.Evaluate):
             raise PeerLost(f"{self.node.name} is gone", culprit=self.node.name, step=step)
@@ -70,7 +69,8 @@ def test_nodes_keep_what_they_hold_once_a_release_was_asked_for(lost_in):
     """From then on some node may have charged, and the others must be able to finish."""
 
     class Answers(Link):
-        async def ask(self, step, message, kinds, seconds):
+        async def ask(self, step, told, kinds, seconds):
+            message = codec.decode_coordinator(*told)
             if isinstance(message, lost_in):
                 raise PeerLost(f"{self.node.name} is gone", culprit=self.node.name, step=step)
             return m.Ready((), 0, 1) if step == "evaluate" else self._said[type(message)][0]
@@ -152,7 +152,7 @@ def totalling(check_signed: Any, *, is_short: bool = True, total: Any = lambda: 
 def test_a_total_that_a_node_did_not_sign_is_confirmed_to_nobody(few, monkeypatch):
     """The nodes would notice, too, and name the coordinator."""
     monkeypatch.setattr(conductor, "FEW_NODES", few)
-    asked: list[m.CoordinatorMessage] = []
+    asked: list[Encoded] = []
 
     def check_signed(signatures: Any) -> None:
         assert signatures == (b"0", b"1", b"2")
@@ -165,8 +165,8 @@ def test_a_total_that_a_node_did_not_sign_is_confirmed_to_nobody(few, monkeypatc
         async def deliver(*_: Any) -> m.TotalSigned:
             return m.TotalSigned(str(place).encode())
 
-        async def ask(step: str, message: m.CoordinatorMessage, *_: Any) -> None:
-            asked.append(message)
+        async def ask(step: str, told: Encoded, *_: Any) -> None:
+            asked.append(told)
 
         node = STUDY.nodes[place]
         return SimpleNamespace(node=node, collect=collect, deliver=deliver, ask=ask)
@@ -208,7 +208,7 @@ def test_a_short_total_is_encoded_once_for_all_nodes(is_short, times):
     with pytest.raises(RemoteProtocolError, match="another test's"):
         asyncio.run(run._evaluate())
     assert len(totals) == times
-    assert told == [[codec.encode_coordinator(m.Part(frame)) for frame in frames]] * 3
+    assert told == [[encoded(m.Part(frame)) for frame in frames]] * 3
     assert (told[0][0] is told[1][0]) == is_short
 
 
@@ -220,11 +220,12 @@ def test_a_reports_seconds_end_with_the_last_share(monkeypatch):
     said = {m.Evaluate: [m.Ready((), 0, 1)] * 3, m.Release: shares}
 
     class Answers(Link):
-        async def ask(self, step, message, kinds, seconds):
+        async def ask(self, step, told, kinds, seconds):
             now[0] += 1.0
+            message = codec.decode_coordinator(*told)
             if type(message) in said:
                 return said[type(message)][self._place]
-            return await super().ask(step, message, kinds, seconds)
+            return await super().ask(step, told, kinds, seconds)
 
         async def hang_up(self, *, is_over):
             now[0] += 100.0

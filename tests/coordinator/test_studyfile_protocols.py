@@ -10,11 +10,11 @@ from tests.support.studyfile_text import bins_of, participant
 from umpc.coordinator.studyfile import load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
-from umpc.protocols.local.settings import BellAucSettings, CellSettings
 from umpc.protocols.registry import PROTOCOLS
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins, FieldText, Participant
 from umpc.study.settings import keys_of
+from umpc_papers.local.settings import BellAucSettings, CellSettings
 
 LOCAL = {"statistic": "kendall_tau", "columns": ["age", "balance"], "protocol": "bell-ldp"}
 AGES = (FieldText("age", "0", "127", whole=True), FieldText("balance", "-1000", "1000", "0.5"))
@@ -103,9 +103,9 @@ def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
         ({"protocol": "bell-auc"}, 'computes statistic = "auc"'),
         (
             {"protocol": "ghazi-sum"},
-            "protocol must be one of u-mpc, grid, hajek-grid, vector, bell-2pc, bell-ldp, "
-            "bell-auc, ghazi-ldp, local-mean, "
-            r"ghazi-rounds, ghazi-shuffle, gopa, central, got 'ghazi-sum'\. Correct the key "
+            "protocol must be one of u-mpc, grid, vector, bell-2pc, bell-auc, bell-ldp, central, "
+            "ghazi-ldp, ghazi-rounds, "
+            r"ghazi-shuffle, gopa, hajek-grid, local-mean, got 'ghazi-sum'\. Correct the key "
             "`protocol`",
         ),
         (

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from tests.support.studies import Entropy
 from tests.support.vector import vector_tables
 from umpc.cli.main import umpc
-from umpc.coordinator.trainfile import load_train_file
-from umpc.coordinator.training import PublicTable, train
 from umpc.errors import ConfigError, StudyError
 from umpc.protocols.registry import protocol_of
 from umpc.simulation import simulate
+from umpc_papers.training.trainfile import load_train_file
+from umpc_papers.training.training import PublicTable, train
 
 TEXT = """
 name = "bank"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ from tests.support.signed import signed, signed_members
 from tests.support.studies import KENDALL, Entropy, make_members, make_study
 from umpc.dealer import server
 from umpc.errors import RemoteProtocolError
-from umpc.proto import frame_codec, member_codec
+from umpc.proto import frame_codec, member_codec, pieces
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import AUTHORITY
 from umpc.study.attempt import commit
@@ -134,8 +134,12 @@ def by_name(monkeypatch) -> None:
 def asking(here: server.DealerServer, name: str, request: pb.DealRequest) -> asyncio.Task[int]:
     """A node that asks for its material and counts the frames."""
 
+    async def asked() -> AsyncIterator[pb.DealRequest]:
+        for piece in pieces.cut(request):
+            yield piece
+
     async def frames() -> int:
-        sent = [frame async for frame in here.Deal(request, Caller(name))]
+        sent = [frame async for frame in here.Deal(asked(), Caller(name))]
         return sum(len(frame_codec.decode_frames(frame)) for frame in sent)
 
     return asyncio.create_task(frames())
@@ -228,5 +232,20 @@ def test_a_node_that_is_missing_is_named_before_the_others_give_up(monkeypatch):
             waiting = [asking(here, name, asked) for name in ("node-0", "node-2")]
             found = await asyncio.gather(*waiting, return_exceptions=True)
         assert [error.blame["umpc-culprit"] for error in found] == ["node-1"] * 2
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("by_name")
+@pytest.mark.parametrize("came", [[], [pb.DealRequest(piece=pb.Piece(data=b"a", left=2))]])
+def test_a_node_whose_request_ends_early_is_named(came):
+    async def asked() -> AsyncIterator[pb.DealRequest]:
+        for piece in came:
+            yield piece
+
+    async def scenario() -> None:
+        with pytest.raises(Refused) as caught:
+            await anext(dealer().Deal(asked(), Caller("node-1")))
+        assert caught.value.blame["umpc-culprit"] == "node-1"
 
     asyncio.run(scenario())

@@ -73,7 +73,8 @@ def test_every_link_leads_somewhere(name):
             assert anchor in anchors(path), f"{name} links to {target}, a heading that is not there"
 
 
-PATH = re.compile(r"(?<![\w./-])((?:umpc|tests|bench|docs|native|deploy)/[\w./-]*\w/?)(?![\w*<…])")
+FOLDERS = "umpc|umpc_papers|spec|tests|bench|docs|native|deploy"
+PATH = re.compile(rf"(?<![\w./-])((?:{FOLDERS})/[\w./-]*\w/?)(?![\w*<…])")
 
 
 def exists(path: str) -> bool:
@@ -81,7 +82,11 @@ def exists(path: str) -> bool:
     return (ROOT / path).exists() or any(ROOT.glob(f"{path}-*.md"))
 
 
-@each_document
+OF_NOW = [name for name in DOCUMENTS if not name.startswith("docs/decisions/0")]
+"""A decision names files as they were when it was taken."""
+
+
+@pytest.mark.parametrize("name", OF_NOW)
 def test_every_path_that_is_named_exists(name):
     missing = [path for path in PATH.findall(text_of(name)) if not exists(path)]
     assert missing == [], f"{name} names {missing}"

@@ -24,7 +24,7 @@ from umpc.dp.poisson import sample_poisson
 from umpc.dp.polya import polya_law, sample_polya
 from umpc.dp.random_bits import RandomBits
 from umpc.dp.skellam import SkellamShare
-from umpc.protocols.gopa.node import random_bits
+from umpc_papers.gopa.node import random_bits
 
 Draw = Callable[[RandomBits], int]
 

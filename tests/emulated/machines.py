@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import numpy as np
 import umpc
 from umpc.native.checks import levels
 from umpc.native.library import KINDS
-from umpc.native.programs import EdgeProgram, KeyStreams, Source
 
 ROOT = Path(umpc.__file__).parents[1]
 HERE = ROOT / "tests" / "emulated"
@@ -97,30 +95,6 @@ class Program:
         data = self._run(words, key, corrections, leaves, masked, roots)
         less, equal = np.frombuffer(data, np.uint8).reshape(2, count)
         return less, equal
-
-    def run(
-        self,
-        program: EdgeProgram,
-        counts: Sequence[int],
-        sources: Mapping[str, Source],
-        kind: str,
-    ) -> list[list[int]]:
-        """Run a program of edges here, for one chunk. The sources then have what it wrote."""
-        (steps, operands), used = program.compiled, [sources[name] for name in program.names]
-        (count,) = counts
-        sent = [np.array([len(steps) // 40, len(operands) // 24, len(used)]), steps, operands]
-        places = []
-        for source in used:
-            (address,), (size,) = source.places
-            places.append((address, size))
-            data = ctypes.string_at(address, size)
-            sent += [np.array([isinstance(source, KeyStreams), size]), data]
-        words = ["run", KINDS[kind], count, program.scratch, program.sums]
-        answer = self._run(words, *sent)
-        for address, size in places:
-            ctypes.memmove(address, answer[:size], size)
-            answer = answer[size:]
-        return [np.frombuffer(answer, np.uint64).tolist()]
 
 
 def has_right_vaes(machine: Machine, folder: Path) -> bool:

@@ -14,17 +14,11 @@ import pytest
 
 from tests.emulated.garbled_machine import garbled_program
 from tests.emulated.machines import BY_LANES, EMULATED, has_avx512, has_right_vaes, program
-from tests.mpc.masked.test_batches import chunks_of
-from tests.mpc.masked.test_compiled import everything
 from tests.native.garbled_cases import every_case
 from tests.native.test_gate import HASH, KEY, differences, inputs
-from tests.support.kernels import KERNELS, TRIPLE_KERNELS
-from umpc.mpc.masked import tasks
-from umpc.mpc.masked.compiled import rows
 from umpc.mpc.masked.dcf_tree import generate_batches
 from umpc.native import garbled
 from umpc.native.library import KINDS
-from umpc.native.programs import EdgeProgram
 
 MACHINES = [*EMULATED, *([BY_LANES] if has_avx512() else [])]
 WIDTHS, FEW = (2, 6, 7, 18, 34, 64), (0, 1, 33, 257)
@@ -56,35 +50,6 @@ def test_it_refuses_kinds_that_its_processor_lacks(machine, tmp_path):
     for kind in KINDS.keys() - set(machine.expected):
         with pytest.raises(Exception, match="exit status 4"):
             gate.evaluate(KEY, 0, 12, *arrays, kind)
-
-
-def test_programs_of_chunks_give_numpys_bytes(machine, tmp_path, monkeypatch):
-    gate = program(machine, tmp_path)
-    names = [name for name in gate.kinds() if name != "VAES-256"]
-    if "VAES-256" in gate.kinds() and has_right_vaes(machine, tmp_path):
-        names.append("VAES-256")
-    every = [(KERNELS[name], (0, 1)) for name in KERNELS]
-    every += [(TRIPLE_KERNELS[name], (0, 1, 2)) for name in TRIPLE_KERNELS]
-    ran = 0
-    for kernel, pattern in every:
-        chunks = chunks_of(kernel, pattern)
-        for count in (13, 40):
-            with monkeypatch.context() as patch:
-                patch.setattr(tasks, "serves", lambda plan: False)
-                expected = everything(chunks, count)
-            for kind in names:
-                with monkeypatch.context() as patch:
-                    patch.setattr(tasks, "serves", rows.is_served)
-
-                    def run(self, counts, sources, kind=kind):
-                        nonlocal ran
-                        ran += 1
-                        return gate.run(self, counts, sources, kind)
-
-                    patch.setattr(EdgeProgram, "run", run)
-                    assert everything(chunks, count) == expected
-    print(f"{machine.name}: ran {ran} programs on {', '.join(names) or 'no kind'}")
-    assert bool(ran) == bool(names)
 
 
 def test_garbled_edges_and_transfers_give_numpys_bytes(machine, tmp_path, monkeypatch):

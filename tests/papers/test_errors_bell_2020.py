@@ -1,7 +1,7 @@
 """Errors in Bell et al. 2020: equation 9 and the approximation of theorem 1.
 
-Other errors of that paper have their tests at the code: `tests/protocols/local`,
-`tests/protocols/bell_2pc`.
+Other errors of that paper have their tests at the code: `tests/umpc_papers/local`,
+`tests/umpc_papers/bell_2pc`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from math import exp, expm1, log
 import numpy as np
 import pytest
 
-from umpc.protocols.local.bell_ldp import theorem_1, theorem_1_small_epsilon
-from umpc.protocols.local.factors import factor
+from umpc_papers.local.bell_ldp import theorem_1, theorem_1_small_epsilon
+from umpc_papers.local.factors import factor
 
 RECORDS = 4_521
 """The bank data's."""

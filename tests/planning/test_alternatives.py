@@ -29,14 +29,14 @@ from umpc.planning.prediction import attempt_over, reference_table_of
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.planning.seconds import Network, Seconds
 from umpc.protocols.base.protocol import Variant
-from umpc.protocols.central import messages
-from umpc.protocols.local.settings import CellSettings
 from umpc.protocols.registry import PROTOCOLS, protocol_of
 from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise
 from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.ustat import kernel
+from umpc_papers.central import messages
+from umpc_papers.local.settings import CellSettings
 
 FIELDS = (FieldText("age", "0", "99", whole=True), FieldText("wage", "0", "999", whole=True))
 RECORDS = "60,50,40"

@@ -22,13 +22,13 @@ from umpc.errors import StudyError
 from umpc.mpc.attempt import edges_of
 from umpc.planning import reference_table
 from umpc.planning.reference_table import ReferenceTable
-from umpc.protocols.central.messages import CuratorMessages, bits_of
-from umpc.protocols.central.terms import kernel_terms, permutation, values
-from umpc.protocols.central.theory import error_of_curator
 from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums
 from umpc.study.parts import FieldText
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
+from umpc_papers.central.messages import CuratorMessages, bits_of
+from umpc_papers.central.terms import kernel_terms, permutation, values
+from umpc_papers.central.theory import error_of_curator
 
 MEAN_OF_TWO = "a.x * a.x"
 DRAWS = 1500

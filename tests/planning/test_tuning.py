@@ -19,13 +19,13 @@ from umpc.planning import machine
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import ConstantAnswer, ReferenceTable
 from umpc.planning.tuning import tune
-from umpc.protocols.bell_2pc.pair_mechanisms import theorem_5
-from umpc.protocols.bell_2pc.tuning import optimal_pairings
-from umpc.protocols.local.bell_ldp import theorem_2_lipschitz
-from umpc.protocols.local.settings import BellAucSettings, CellSettings
-from umpc.protocols.local.tuning import COUNTS, corollary_1
 from umpc.protocols.registry import protocol_of
 from umpc.study.parts import FieldText
+from umpc_papers.bell_2pc.pair_mechanisms import theorem_5
+from umpc_papers.bell_2pc.tuning import optimal_pairings
+from umpc_papers.local.bell_ldp import theorem_2_lipschitz
+from umpc_papers.local.settings import BellAucSettings, CellSettings
+from umpc_papers.local.tuning import COUNTS, corollary_1
 
 WIDE = {"x": ("0", "99"), "kernels": GINI}
 

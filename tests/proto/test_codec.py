@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from umpc.errors import EncodingError, InsufficientBudget, StudyError, UmpcError, error_classes
 from umpc.proto import checks, codec, frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.local.settings import MOST_CELLS
 from umpc.study import messages as m
 from umpc.study.frames import (
     BETWEEN_NODES,
@@ -21,6 +20,7 @@ from umpc.study.frames import (
 )
 from umpc.study.rules import MAX_DEGREE, MAX_SUMS
 from umpc.study.sizes import Member
+from umpc_papers.local.settings import MOST_CELLS
 
 b32 = st.binary(min_size=32, max_size=32)
 b64 = st.binary(min_size=64, max_size=64)

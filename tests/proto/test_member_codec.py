@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from umpc.errors import EncodingError, RangeError
-from umpc.proto import codec, member_codec, named_messages
+from umpc.errors import EncodingError
+from umpc.proto import codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study import messages as m
 
 MEMBER = pb.Member(
     name="n", records=1, commitment=bytes(32), public_key=bytes(32), signature=bytes(64)
@@ -77,17 +76,6 @@ def test_too_many_members_openings_or_signatures_are_refused():
         == len(member_codec.decode_openings([bytes(32)] * most))
         == most
     )
-
-
-def test_a_message_that_is_too_large_for_all_nodes_is_not_sent(monkeypatch):
-    """Its sender says so: a node that got it would name an honest coordinator."""
-    signatures = (bytes(64),) * 2000
-    body = member_codec.large_request(b"{}", (), (), signatures, b"a" * 32).body
-    monkeypatch.setattr(member_codec, "MOST_BYTES", len(body) - 1)
-    with pytest.raises(RangeError, match="take fewer nodes"):
-        member_codec.large_request(b"{} ", (), (), signatures, b"a" * 32)
-    with pytest.raises(RangeError, match="take fewer nodes"):
-        named_messages.encode(m.Evaluate(signatures))
 
 
 @pytest.mark.parametrize(("records", "first"), [(0, 1), (5, 6), (5, 2**64 - 1)])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.toy.protocol import ToyProtocol
-from umpc.protocols.loading import ProtocolPlace, Protocols
+from umpc.protocols.loading import GROUP, Protocols
 from umpc.protocols.registry import PROTOCOLS
 
 NAMES_ONLY = """
@@ -24,10 +25,6 @@ assert kinds == ["umpc.protocols.base.protocol", "umpc.protocols.u_mpc.protocol"
 """
 
 
-def places() -> Protocols:
-    return Protocols({"gopa": ProtocolPlace("umpc.protocols.gopa.protocol", "GopaProtocol")})
-
-
 def test_names_and_a_choice_load_no_other_protocol():
     ended = subprocess.run([sys.executable, "-c", NAMES_ONLY], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
@@ -39,16 +36,33 @@ def test_the_place_says_what_chooses_a_protocol_as_its_class_does():
 
 
 def test_a_protocol_is_made_once():
-    protocols = places()
-    assert protocols["gopa"] is protocols["gopa"]
+    assert PROTOCOLS["gopa"] is PROTOCOLS["gopa"]
 
 
-def test_others_may_follow_and_go():
-    protocols = places()
-    toy = protocols["toy"] = ToyProtocol()
-    assert list(protocols) == ["gopa", "toy"] and protocols["toy"] is toy
-    assert protocols.chosen_by("toy") == toy.chosen_by
-    del protocols["toy"]
-    assert list(protocols) == ["gopa"] and "toy" not in protocols
+@pytest.fixture
+def installed(monkeypatch, tmp_path: Path) -> None:
+    """A package that brings a protocol, and would take the name of one of ours."""
+    folder = tmp_path / "somebody-1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: somebody\nVersion: 1\n")
+    toy = "tests.toy.protocol:ToyProtocol"
+    (folder / "entry_points.txt").write_text(f"[{GROUP}]\ntoy-sum = {toy}\ngopa = {toy}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_a_package_brings_a_protocol_and_replaces_none(installed):
+    protocols = Protocols({})
+    assert isinstance(protocols["toy-sum"], ToyProtocol)
+    assert protocols["gopa"].name == "gopa" and protocols.foreign() == ["toy-sum"]
+    assert protocols.chosen_by("toy-sum") == protocols["toy-sum"].chosen_by
+
+
+def test_a_node_loads_only_those_that_its_file_names(installed):
+    protocols = Protocols({})
+    protocols.allow(())
+    assert "toy-sum" not in protocols and "gopa" in protocols
     with pytest.raises(KeyError):
-        protocols["toy"]
+        protocols["toy-sum"]
+    protocols.allow(["another"])
+    protocols.allow(["toy-sum"])
+    assert isinstance(protocols["toy-sum"], ToyProtocol)

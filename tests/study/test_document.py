@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from tests.support.studies import STUDY, changed
 from umpc.errors import EncodingError, StudyError, UmpcError
-from umpc.protocols.bell_2pc.settings import BellTwoPcSettings
-from umpc.protocols.ghazi_shuffle.settings import GhaziShuffleSettings
 from umpc.protocols.registry import PROTOCOLS, decode_study
 from umpc.study.decoding import MAX_BYTES
 from umpc.study.document import Study
@@ -28,6 +26,8 @@ from umpc.study.parts import (
 )
 from umpc.study.settings import keys_of
 from umpc.study.several import StudyPart
+from umpc_papers.bell_2pc.settings import BellTwoPcSettings
+from umpc_papers.ghazi_shuffle.settings import GhaziShuffleSettings
 
 
 def as_bytes(document: object) -> bytes:

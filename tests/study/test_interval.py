@@ -21,15 +21,15 @@ from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
 from umpc.dp.distributed_gaussian import LEAST_SHARE, GaussianShare
 from umpc.dp.skellam import SkellamShare
 from umpc.protocols.base.one_message_coordinator import sum_report
-from umpc.protocols.bell_2pc.group_mechanism import GroupLaplace
-from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
-from umpc.protocols.central.messages import CuratedEstimate
-from umpc.protocols.local.estimate import LocalEstimate
 from umpc.protocols.u_mpc.sums import Law, sum_reports
 from umpc.study.interval import estimated, statistic_of
 from umpc.study.report import SumReport
 from umpc.study.sizes import Sizes
 from umpc.ustat.intervals import TAIL
+from umpc_papers.bell_2pc.group_mechanism import GroupLaplace
+from umpc_papers.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
+from umpc_papers.central.messages import CuratedEstimate
+from umpc_papers.local.estimate import LocalEstimate
 
 Floats = NDArray[np.float64]
 LEVEL = 0.95

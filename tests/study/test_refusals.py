@@ -48,6 +48,11 @@ REFUSED = [
     ({"coordinator": "north"}, DuplicateParticipant, "two participants are named 'north'"),
     ({"coordinator": "dealer"}, DuplicateParticipant, "two participants are named 'dealer'"),
     ({"nodes": (), "max_colluding": 0}, StudyError, "at least one node"),
+    (
+        {"nodes": tuple(Participant(f"n{number}", "") for number in range(1025))},
+        StudyError,
+        "at most 1,024 nodes, got 1,025; take fewer",
+    ),
     ({"max_colluding": 3}, StudyError, "between 0 and 2 for 3 nodes, got 3"),
     ({"max_colluding": -1}, StudyError, "between 0 and 2 for 3 nodes, got -1"),
     (

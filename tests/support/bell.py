@@ -19,10 +19,10 @@ from umpc.dp import committee
 from umpc.mpc.garbled.pair_noise import PairNoise
 from umpc.mpc.transfers.correlated_ot import Blocks
 from umpc.mpc.transfers.message_shapes import extend_shape, set_up_shapes
-from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
 from umpc.simulation import Simulated
 from umpc.study.document import Study
 from umpc.ustat.hypergraph import Owners
+from umpc_papers.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
 
 EQUAL = "a.x == b.x"
 """The kernel has the values 0 and 1."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.support.studies import KENDALL, make_study, random_tables
-from umpc.protocols.central.settings import MECHANISMS, SUBSAMPLED
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
+from umpc_papers.central.settings import MECHANISMS, SUBSAMPLED
 
 SHAPE = {"protocol": "central", "backend": "none", "preprocessing": "none", "dealer": None}
 COUNTS = (11, 9)

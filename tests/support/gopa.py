@@ -9,11 +9,11 @@ import numpy as np
 
 from tests.support.protocols import make_node, messages_of
 from tests.support.studies import Columns, generator, make_study
-from umpc.protocols.gopa.messages import GopaMessages
-from umpc.protocols.gopa.node import GopaNode
 from umpc.protocols.registry import checked
 from umpc.simulation import Simulated
 from umpc.study.document import Study
+from umpc_papers.gopa.messages import GopaMessages
+from umpc_papers.gopa.node import GopaNode
 
 FACTS = {
     "edges": "all",

@@ -41,10 +41,10 @@ async def pause(rng: Random) -> None:
 
 
 class SlowPlace(InlineExecutor):
-    """A place whose tasks take a while. Args: takes_turns: as of `Executor`."""
+    """A place whose tasks take a while."""
 
-    def __init__(self, rng: Random, at_once: int, takes_turns: bool = True):
-        self.at_once, self.takes_turns = at_once, takes_turns
+    def __init__(self, rng: Random, at_once: int):
+        self.at_once = at_once
         self._rng = rng
 
     async def run(self, function: Any, *arguments: Any, **named: Any) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from umpc.mpc import attempt
 from umpc.mpc.garbled import plan as garbled
 from umpc.mpc.masked import fields, plan
-from umpc.protocols.ghazi_shuffle import inbox
+from umpc_papers.ghazi_shuffle import inbox
 
 
 def small_chunks(patch: pytest.MonkeyPatch, field_bytes: int | None = None) -> None:

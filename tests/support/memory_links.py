@@ -25,6 +25,7 @@ class MemoryLink:
         self.channel = None
         self.failure = failure
         self.sent: list[Sent] = []
+        self.rounds_used: set = set()
         self.other: MemoryLink = self
         self._came: dict = {}
         self._wanted: dict = {}
@@ -42,16 +43,18 @@ class MemoryLink:
         else:
             wanted.set_result(frame)
 
-    def tell(self, key, waiter):
+    def wanted(self, key):
         if self.failure is not None:
             raise self.failure
-        if key not in self._came:
-            self._wanted[key] = waiter
-        return self._came.pop(key, None)
+        wanted = asyncio.get_running_loop().create_future()
+        if key in self._came:
+            wanted.set_result(self._came.pop(key))
+        else:
+            self._wanted[key] = wanted
+        return wanted
 
     async def receive(self, key):
-        wanted = asyncio.get_running_loop().create_future()
-        return (self.tell(key, wanted) or await wanted).message
+        return (await self.wanted(key)).message
 
 
 def linked(*names: str, failure: Exception | None = None) -> list[MemoryLink]:

@@ -17,7 +17,7 @@ from scipy import stats
 
 from tests.support.statistical import WRONG_SCALES, SeededBits
 from umpc.dp.exact_sampling import ShakeStream
-from umpc.protocols.local.quantisation import Bins, Points, Quantiser
+from umpc.protocols.base.quantisation import Bins, Points, Quantiser
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 

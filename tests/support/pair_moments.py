@@ -14,7 +14,7 @@ from math import comb
 import numpy as np
 
 from umpc.errors import StudyError
-from umpc.protocols.central.terms import CompleteFamily, Terms, sums
+from umpc_papers.central.terms import CompleteFamily, Terms, sums
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import pytest
 from umpc.errors import EncodingError, StudyError
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
-from umpc.protocols.ghazi_shuffle.messages import shuffle_messages
 from umpc.protocols.registry import PROTOCOLS, checked, decode_study, protocol_of
 from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
@@ -20,6 +19,7 @@ from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
 from umpc.study.settings import keys_of
 from umpc.study.sizes import ClassCounts, Member, Sizes
+from umpc_papers.ghazi_shuffle.messages import shuffle_messages
 
 ONE_MESSAGE = ("bell-ldp", "bell-auc", "ghazi-ldp", "ghazi-rounds", "local-mean")
 """The local protocols: the coordinator gets every node's message."""

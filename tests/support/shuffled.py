@@ -14,14 +14,14 @@ from tests.support.protocols import messages_of
 from tests.support.studies import KENDALL, make_attempt, make_study
 from umpc.crypto.packing import unpack
 from umpc.mpc.attempt import SharedAttempt
-from umpc.protocols.ghazi_shuffle import coordinator, node, shuffler
-from umpc.protocols.ghazi_shuffle.messages import ShuffleMessages
-from umpc.protocols.ghazi_shuffle.split_mix import add_up
-from umpc.protocols.local.settings import with_usual_bins
 from umpc.protocols.registry import checked
 from umpc.simulation import Simulated
 from umpc.study.document import Study
 from umpc.study.parts import Participant
+from umpc_papers.ghazi_shuffle import coordinator, node, shuffler
+from umpc_papers.ghazi_shuffle.messages import ShuffleMessages
+from umpc_papers.ghazi_shuffle.split_mix import add_up
+from umpc_papers.local.settings import with_usual_bins
 
 SHUFFLERS = (Participant("shuffler-1", "shuffler-1:1"), Participant("shuffler-2", "shuffler-2:1"))
 

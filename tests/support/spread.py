@@ -20,7 +20,7 @@ from umpc.mpc.masked import plan
 from umpc.mpc.masked.compiler import program_of
 from umpc.mpc.masked.tasks import Heard, OwnerTask, Said, TaskRounds
 from umpc.node.attempts import rounds, running_chunks
-from umpc.node.attempts.peers import Mailbox, Waiter
+from umpc.node.attempts.peers import Mailbox
 from umpc.study.frames import Frame
 
 
@@ -51,6 +51,7 @@ class LinkInMemory:
     def __init__(self, peer: str, sent: dict[Any, bytes]):
         self.peer = peer
         self.mailbox = Mailbox(peer)
+        self.rounds_used: set = set()
         self.other: LinkInMemory
         self._sent = sent
 
@@ -60,8 +61,8 @@ class LinkInMemory:
         self._sent[key] = frame.payload
         self.other.mailbox.put(frame)
 
-    def tell(self, key: Any, waiter: Waiter) -> Frame | None:
-        return self.mailbox.tell(key, waiter)
+    def wanted(self, key: Any) -> asyncio.Future[Frame]:
+        return self.mailbox.wanted(key)
 
     async def receive(self, key: Any) -> Message:
         frame = await self.mailbox.get(key)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from umpc.coordinator.studyfile import load_study_file
-from umpc.protocols.local.settings import CellSettings
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins
+from umpc_papers.local.settings import CellSettings
 
 GOOD = """\
 name = "kendall-2026"

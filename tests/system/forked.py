@@ -52,7 +52,7 @@ IMPORTED = {
     ),
     "hub": ("umpc.cli.hub", "umpc.hub.server"),
     "node": ("umpc.cli.serve", "umpc.node.server", "umpc.node.table.columns"),
-    "shuffler": ("umpc.cli.serve", "umpc.shuffler.server"),
+    "shuffler": ("umpc.cli.serve", "umpc_papers.shuffler.server"),
     "study": (
         "umpc.cli.study",
         "umpc.cli.show",
@@ -113,8 +113,6 @@ def main(command: str, file: str) -> None:
     before = set(os.environ)
     for module in (*COMMON, *IMPORTED[command]):
         importlib.import_module(module)
-    if command in ("node", "demo"):
-        importlib.import_module("umpc.node.rehearsal").rehearse()
     set_by_imports = {name: os.environ[name] for name in os.environ if name not in before}
     requests = socket.socket(fileno=int(file))
     gc.freeze()  # a collection would copy every page it looks at

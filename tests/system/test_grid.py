@@ -22,11 +22,9 @@ from tests.system.test_backends import in_the_clear, study_facts, write_table
 from tests.system.test_demo import result
 from umpc.coordinator import client
 from umpc.coordinator.client import prepare_study, run_study
-from umpc.coordinator.links import NodeLink
+from umpc.coordinator.links import Encoded, NodeLink, encoded
 from umpc.errors import PeerLost, StudyAborted, StudyError, UmpcError
 from umpc.proto import codec
-from umpc.proto.large_parts import LARGE
-from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.frames import Frame
 from umpc.study.parts import FieldText
@@ -133,11 +131,10 @@ def test_a_study_prepared_ahead_needs_no_dealer_at_its_run(tables):
     assert report.prepared and report.estimate == exact
 
 
-def test_a_table_in_large_parts_gives_the_clear_value(tables):
-    """Both ends read and write such parts themselves, in place of protobuf."""
+def test_a_table_of_many_cells_gives_the_clear_value(tables):
     fields = [FieldText(name, "0", "127", whole=True) for name in ("age", "balance")]
-    report = run(tables, name="large-parts", fields=fields)
-    assert report.bytes_online > 2 * len(tables.names) * LARGE
+    report = run(tables, name="many-cells", fields=fields)
+    assert report.bytes_online > 2 * len(tables.names) * 2**14
     assert report.estimate == in_the_clear_of(tables, tables.names)
 
 
@@ -168,12 +165,12 @@ def in_the_clear_of(lab: Lab, names: Any) -> float:
 # --- lies -----------------------------------------------------------------------------------------
 
 
-def changed(parts: Iterable[Any], change: Callable[[Frame], Frame]) -> Iterator[Any]:
+def changed(parts: Iterable[Encoded], change: Callable[[Frame], Frame]) -> Iterator[Encoded]:
     """Encoded parts of a total with other frames."""
     for part in parts:
-        message = pb.CoordinatorMessage.FromString(part.SerializeToString())
-        frame = codec.decode_coordinator(message).frame
-        yield codec.encode_coordinator(m.Part(change(frame)))
+        message = codec.decode_coordinator(*part)
+        assert isinstance(message, m.Part)
+        yield encoded(m.Part(change(message.frame)))
 
 
 class TwoTotals(NodeLink):

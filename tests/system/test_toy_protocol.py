@@ -1,4 +1,4 @@
-"""A protocol of somebody else's runs over real processes with one line of registration."""
+"""A protocol of another package runs over real processes: it has an entry point, nothing more."""
 
 from __future__ import annotations
 
@@ -18,26 +18,23 @@ from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
 
 ROOT = Path(__file__).parents[2]
-TOY = (sys.executable, "-m", "tests.toy")
+INSTALLED = {"PYTHONPATH": os.pathsep.join((str(ROOT / "tests" / "toy"), str(ROOT)))}
+"""The package of the protocol, with its entry point, and the tests themselves."""
 VALUES = {"north": [1, 5, 9], "south": [2, 2], "west": [7, 0, 3, 4]}
 
 
-class ToyDeployment(Deployment):
-    """The demo's processes, of the command that knows the toy protocol."""
-
-    command = TOY
-
-
 def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run the command that knows the toy protocol. Args: more: environment variables."""
-    environment = {**os.environ, **more}
+    """Run the command where the package of the toy protocol is installed.
+
+    Args: more: environment variables.
+    """
     return subprocess.run(
-        [*TOY, *arguments],
+        [sys.executable, "-m", "umpc.cli.main", *arguments],
         capture_output=True,
         text=True,
         timeout=120,
         cwd=ROOT,
-        env=environment,
+        env={**os.environ, **INSTALLED, **more},
     )
 
 
@@ -77,7 +74,8 @@ def start_nodes(deployment: Deployment) -> Path:
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
     """Processes that know the toy protocol."""
-    made = ToyDeployment(tmp_path, {name: {"PYTHONPATH": str(ROOT)} for name in VALUES})
+    made = Deployment(tmp_path, dict.fromkeys(VALUES, INSTALLED))
+    made.plugins = ["toy-sum"]
     yield made
     stop(made.processes)
 
@@ -149,7 +147,7 @@ def test_the_commands_describe_it(study: Path, arguments: tuple[str, ...]):
     assert "toy-sum" in shown.stdout and "36" in shown.stdout
 
 
-def test_a_command_without_the_line_refuses_it(study: Path):
+def test_a_command_without_the_package_refuses_it(study: Path):
     refused = command("study", "check", str(study))
     assert refused.returncode != 0
     assert "protocol must be one of u-mpc" in refused.stderr and "'toy-sum'" in refused.stderr
@@ -162,6 +160,20 @@ def test_a_setting_of_another_protocol_cannot_be_written(study: Path, tmp_path: 
     refused = run("study", "check", str(other))
     assert refused.returncode != 0
     assert "`edges` is not a key of a study of protocol = 'toy-sum', which has" in refused.stderr
+
+
+def test_a_node_refuses_it_if_its_file_does_not_name_it(tmp_path: Path):
+    deployment = Deployment(tmp_path, dict.fromkeys(VALUES, INSTALLED))
+    try:
+        for name in VALUES:
+            (tmp_path / f"{name}.csv").write_text("x\n1\n2\n")
+            deployment.start_node(name, tmp_path / f"{name}.csv", "1000000000000")
+        served = deployment.wait_until_ready()
+        file = write_study(tmp_path, {name: served[name].address for name in VALUES})
+        refused = run("study", "run", str(file))
+    finally:
+        stop(deployment.processes)
+    assert refused.returncode != 0 and "toy-sum" in refused.stderr
 
 
 def test_nothing_of_the_package_knows_it():

@@ -18,9 +18,9 @@ from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
 from umpc.dp.events import PureEvent
 from umpc.errors import AlreadyReleased, PeerLost, RemoteProtocolError
-from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator
 from umpc.study import messages as m
 from umpc.transport.authority import load_identity
+from umpc_papers.ghazi_rounds.coordinator import RoundsCoordinator
 
 FAR = 6
 """Standard deviations of the randomisation."""

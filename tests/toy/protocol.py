@@ -17,12 +17,12 @@ from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, StudyError
 from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
-from umpc.protocols.local.estimate import LocalEstimate
 from umpc.study.document import Study
 from umpc.study.settings import Settings, describe
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
+from umpc_papers.local.estimate import LocalEstimate
 
 
 class ToySettings(

@@ -128,9 +128,8 @@ def test_a_first_beat_that_is_slow_to_leave_is_waited_for_before_the_next_one(qu
 
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(heartbeat, "SURVEY", Seen)
-        due, begun = asyncio.Event(), asyncio.Event()
-        due.set()
-        reason = await heartbeat.beat_to(call, "127.0.0.1:1", due, begun)
+        begun = asyncio.Event()
+        reason = await heartbeat.beat_to(call, "127.0.0.1:1", begun)
         assert reason == heartbeat.ENDED and begun.is_set() and call.cancelled
         return call.writes
 

@@ -103,3 +103,13 @@ def test_what_others_cancel_is_no_limit():
         return task.cancelled(), own_lag()._timer
 
     assert asyncio.run(scenario()) == (True, None)
+
+
+def test_a_sleep_counts_no_seconds_by_which_this_process_was_late():
+    """A word of the peer may wait meanwhile to be read."""
+
+    async def scenario() -> None:
+        asyncio.get_running_loop().call_later(0.01, time.sleep, 0.2)
+        assert await patience.counted_sleep(0.05) == 0.0
+
+    asyncio.run(scenario())

@@ -1,81 +1,46 @@
-"""umpc.transport.stream_ends without a network: which writes the first beat goes before."""
+"""umpc.transport.stream_ends without a network: the first beat goes before all data."""
 
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 
-import pytest
-
-from umpc.transport import stream_ends
-from umpc.transport.stream_ends import EARLY_BYTES, StreamHeart
-
-LARGE = 1 << 19
+from umpc.transport.stream_ends import StreamHeart
 
 
-@pytest.mark.parametrize(
-    ("seconds", "came", "written", "beats"),
-    [
-        (0.1, 0, EARLY_BYTES, False),
-        (0.1, 0, EARLY_BYTES + 1, True),
-        # half a megabyte in 0.1 s, so half a megabyte may leave
-        (0.1, LARGE, LARGE, False),
-        (0.1, LARGE, 3 * LARGE, True),
-        # the line is slow, or what came says nothing about it
-        (0.9, LARGE, LARGE, True),
-        (0.1, 1000, LARGE, True),
-        (0.0, 1000, LARGE, True),
-    ],
-)
-def test_the_first_beat_goes_before_what_a_slow_line_would_hold_up(
-    monkeypatch, seconds, came, written, beats
-):
-    clock = [5.0]
-    begun = []
+class Channel:
+    """A channel over which beats leave when they may."""
 
-    async def beat_to(_, __, due, has_begun):
-        await due.wait()
-        begun.append(True)
-        has_begun.set()
+    def __init__(self) -> None:
+        self.may_leave = asyncio.Event()
+
+    def stream_stream(self, method: str) -> object:
+        return lambda: self
+
+    async def read(self) -> bytes:
         await asyncio.Event().wait()
-        return ""
+        return b""
 
-    async def stopped(_):
-        """Nobody asks."""
+    async def write(self, message: bytes) -> None:
+        await self.may_leave.wait()
 
+    def cancel(self) -> None:
+        """The call ends."""
+
+
+def test_nothing_is_written_before_the_first_beat_has_left():
     async def scenario() -> None:
-        heart = StreamHeart(None, "", stopped)
-        clock[0] += seconds
-        heart.came(bytes(came))
-        await heart.before(bytes(written))
+        async def stopped(reason: str) -> None:
+            raise AssertionError(reason)
+
+        channel = Channel()
+        heart = StreamHeart(channel, "127.0.0.1:1", stopped)
+        writing = asyncio.create_task(heart.begun())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not writing.done()
+        channel.may_leave.set()
+        await writing
+        await heart.begun()
         await heart.stop()
 
-    monkeypatch.setattr(stream_ends, "beat_to", beat_to)
-    monkeypatch.setattr(stream_ends, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    asyncio.run(scenario())
-    assert bool(begun) == beats
-
-
-def test_what_was_written_before_counts_too(monkeypatch):
-    begun = []
-
-    async def beat_to(_, __, due, has_begun):
-        await due.wait()
-        begun.append(True)
-        has_begun.set()
-        return ""
-
-    async def stopped(_):
-        """Nobody asks."""
-
-    async def scenario() -> None:
-        heart = StreamHeart(None, "", stopped)
-        for _ in range(2):
-            await heart.before(bytes(EARLY_BYTES // 2))
-        assert not begun
-        await heart.before(bytes(1))
-        assert begun
-        await heart.stop()
-
-    monkeypatch.setattr(stream_ends, "beat_to", beat_to)
     asyncio.run(scenario())

@@ -14,15 +14,15 @@ from umpc.crypto.prg import Stream, derive
 from umpc.crypto.zero_shares import KeyAgreement
 from umpc.dp.exact_sampling import ShakeStream, truth_threshold
 from umpc.errors import EncodingError, TooFewRecords
-from umpc.protocols.ghazi_shuffle.split_mix import add_up, mix, shares_needed, split
-from umpc.protocols.gopa.calibration import PairwiseNoise
-from umpc.protocols.gopa.messages import GopaMessages
-from umpc.protocols.gopa.node import random_bits
-from umpc.protocols.local.bell_ldp import BellLdp
-from umpc.protocols.local.quantisation import Bins, Quantiser
-from umpc.protocols.local.sphere import tell_side
+from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
+from umpc_papers.ghazi_shuffle.split_mix import add_up, mix, shares_needed, split
+from umpc_papers.gopa.calibration import PairwiseNoise
+from umpc_papers.gopa.messages import GopaMessages
+from umpc_papers.gopa.node import random_bits
+from umpc_papers.local.bell_ldp import BellLdp
+from umpc_papers.local.sphere import tell_side
 
 
 def schema_of(inputs: Values) -> Schema:

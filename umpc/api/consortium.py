@@ -98,7 +98,6 @@ class LocalConsortium:
         popen = self._stack.enter_context(fork_server())
         self._deployment = Deployment(self.folder, popen=popen)
         self._stack.callback(stop, self._deployment.processes)
-        self._deployment.introduce(sites)
         self._deployment.start_dealer()
         rules = _rules(self.label, list(self.bounds), self.person)
         for site, columns in sites.items():

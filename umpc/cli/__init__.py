@@ -11,14 +11,14 @@
 | `enrol_files.py` | the texts that its commands read, and the node.toml that it writes |
 | `ca_list.py` | `umpc ca list`: all certificates, invitations and requests of an authority |
 | `ca.py` | `umpc ca`: certificates, and the list of revoked ones |
-| `serve.py` | `umpc node`, `umpc dealer`, `umpc shuffler`: servers that wait for studies |
+| `lazy.py` | commands that are loaded when they are used, and those of other packages |
+| `serve.py` | `umpc node`, `umpc dealer`: servers that wait for studies |
 | `server_options.py` | the options of these commands and of `umpc hub` |
 | `run_server.py` | one server, until a signal or until it has served its studies |
 | `many.py` | `umpc node start --many`: one process that runs many nodes |
 | `open_files.py` | the limit of open files of a process with one for each node |
 | `open_server.py` | a server that listens, or one behind a hub |
 | `own_site.py` | the parts of a site that `umpc node start` opens |
-| `light.py` | `umpc node start --light`: a process that loads its nodes at their first study |
 | `hub.py` | `umpc hub`: the relay that lets all other processes dial out |
 | `monitor.py` | a server's metrics and health, if its administrator wants them |
 | `memory.py` | how a process takes memory from the system |
@@ -39,9 +39,6 @@
 | `study.py` | `umpc study`: check, prepare, run or watch a study |
 | `watch.py` | `umpc study watch`: how far a run is, and who is connected |
 | `wait.py` | `umpc study run --wait`: a run as soon as every site has accepted |
-| `train.py` | `umpc train`: a model by gradients of a pairwise loss |
-| `train_run.py` | its run as the coordinator, and its public table |
-| `train_demo.py` | its demo: a table split over processes on this machine |
 | `plan.py` | `umpc plan`: predict what a study costs and how accurate it is |
 | `infer.py` | `umpc infer`: intervals and a p-value from a report, at no further ε |
 | `kernels.py` | `umpc kernels`: the library's statistics, and the cost of a kernel |

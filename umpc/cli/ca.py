@@ -226,24 +226,13 @@ def crl(authority: Path, days: int) -> None:
     click.echo(f"give {signer.list_path} to every site, into the folder with its ca.pem")
 
 
-@ca.command()
+@ca.command(hidden=True)
 @authority_option
 def members(authority: Path) -> None:
-    """Write members.pem: the certificates that count now, for processes to check ahead.
-
-    A node or dealer that finds the file in its identity's folder checks these at its start.
-    Its first study with many others is then faster. Nothing else depends on the file: it may be
-    old, or missing, and a certificate in it counts only if this authority signed it.
-
-    \b
-    Example:
-      umpc ca members --authority authority
-    """
-    from umpc.transport.authority import Authority
-
-    number = Authority.open(authority).write_members(authority)
-    click.echo(f"{number} certificate{'' if number == 1 else 's'} in {authority / 'members.pem'}")
-    click.echo("give it to any site, into the folder with its ca.pem; it is read at the next start")
+    """Say what became of members.pem."""
+    raise click.UsageError(
+        "members.pem is gone: each certificate is checked when it is shown. Leave the file out"
+    )
 
 
 @ca.command("list")

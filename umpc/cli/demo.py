@@ -184,13 +184,10 @@ def demo(**given: Any) -> None:
     umpc demo --backend grid --levels 12
     umpc demo --adversary lying_nodes
     umpc demo --sampling uniform --edges 2n
-    umpc demo --protocol bell-2pc --permutations 1
-    umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'
-    umpc demo --protocol central --noise hajek
-    umpc demo --protocol ghazi-shuffle
     umpc demo --hub
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
-    umpc demo --statistic mean --protocol gopa --delta 1e-9 --max-colluding 1
+
+    docs/demo.md has an example of every protocol.
     """
     from umpc.cli.show import print_report
     from umpc.deployment.fork_server import fork_server

@@ -147,7 +147,6 @@ def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
         beside = "a dealer and "
     hub = "a hub, " if deployment.hub else ""
     _tell(f"starting {hub}{beside}{len(paths)} node{'s' if len(paths) > 1 else ''}")
-    deployment.introduce((path.stem for path in paths), "dealer" if study.dealer else None)
     if study.dealer:
         deployment.start_dealer()
     for shuffler in study.shufflers:

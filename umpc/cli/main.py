@@ -6,7 +6,6 @@ With --format json, one line more has the failure as a JSON object, for programs
 from __future__ import annotations
 
 import gc
-import importlib
 import io
 import json
 import os
@@ -14,10 +13,11 @@ import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import click
 
+from umpc.cli.lazy import LazyCommand, LazyGroup
 from umpc.cli.version import show_version
 from umpc.errors import UmpcError
 
@@ -29,20 +29,11 @@ INSIDE_A_DEMO = "--inside-a-demo"
 """The demo's own `umpc study run` has this flag: its failures are read by the demo's person."""
 
 
-class LazyCommand(NamedTuple):
-    """Where a command is that may not be loaded yet. does: its line in the list of commands."""
-
-    module: str
-    attribute: str
-    does: str
-
-
 COMMANDS = {
     "demo": LazyCommand(
         "umpc.cli.demo", "demo", "Run all parties on this machine, over one table."
     ),
     "study": LazyCommand("umpc.cli.study", "study", "Run, prepare or check a study."),
-    "train": LazyCommand("umpc.cli.train", "train", "Train a linear model on pairs of records."),
     "plan": LazyCommand("umpc.cli.plan", "plan", "Predict a study's errors, bytes and seconds."),
     "infer": LazyCommand(
         "umpc.cli.infer", "infer", "Compute intervals and a p-value from a report."
@@ -54,7 +45,6 @@ COMMANDS = {
     "audit": LazyCommand("umpc.cli.audit", "audit", "Show and verify the audit trail of a node."),
     "budget": LazyCommand("umpc.cli.budget", "budget", "Show a site's privacy budget."),
     "dealer": LazyCommand("umpc.cli.serve", "dealer", "Run the dealer."),
-    "shuffler": LazyCommand("umpc.cli.serve", "shuffler", "Run a shuffler."),
     "hub": LazyCommand("umpc.cli.hub", "hub", "Run a hub, through which sites reach each other."),
     "kernels": LazyCommand("umpc.cli.kernels", "kernels", "List the statistics, with formulas."),
     "enrol": LazyCommand("umpc.cli.enrol", "enrol", "Get a certificate for a site."),
@@ -62,26 +52,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group that loads a command's module on first use, so that `umpc --help` answers fast."""
-
-    def list_commands(self, context: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        place = COMMANDS[name]
-        command: click.Command = getattr(importlib.import_module(place.module), place.attribute)
-        return command
-
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without loading them, which would take most of a second."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, place.does) for name, place in COMMANDS.items()])
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, own=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,

@@ -2,8 +2,7 @@
 
 The nodes share the process and its event loop. Each has its own certificate, address, ledger,
 policy and audit trail, and neither a peer nor a coordinator can tell it from a node that runs
-alone. Nodes of one process reach each other as all others do, over links. Behind a hub these links
-stay inside the process.
+alone. Nodes of one process reach each other as all others do, over links.
 """
 
 from __future__ import annotations
@@ -16,13 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from umpc.cli.light import LightSite, light_sites
 from umpc.cli.memory import Collector
 from umpc.cli.open_server import end_at_signals, open_server
 from umpc.cli.own_site import OwnSite, configurations, open_site, own_identity
 from umpc.errors import UmpcError
 from umpc.logs import start_logging
-from umpc.node.hosted import HOSTED
 
 if TYPE_CHECKING:
     from umpc.cli.open_server import Server
@@ -34,41 +31,27 @@ LOOK_EVERY = 0.05
 """Seconds between the first looks of two nodes at their certificates' dates."""
 
 
-def start_many(
-    folder: Path, studies: int | None, level: str, style: str, leash: bool, light: bool
-) -> None:
+def start_many(folder: Path, studies: int | None, level: str, style: str, leash: bool) -> None:
     """Run the nodes of a folder until a signal, or until each has ended so many studies.
-
-    Args: light: each node is loaded at its first study.
 
     Raises: ConfigError, CertificateError and LedgerError, for the first file with a fault; the
         first failure among the studies, if their number is given.
     """
     with contextlib.ExitStack() as ending:
-        sites: Sequence[OwnSite | LightSite] | None = None
-        if light:
-            sites = light_sites(lambda: configurations(folder), ending)
         start_logging(f"nodes {folder.name}", level, style)
-        if sites is None:
-            sites = _open_sites(folder, ending)
+        sites = _open_sites(folder, ending)
         log.info("%d nodes of %s", len(sites), folder)
-        HOSTED.nodes = len(sites)
         asyncio.run(_serve_all(sites, studies, leash, ending))
 
 
 def _open_sites(folder: Path, ending: contextlib.ExitStack) -> list[OwnSite]:
-    """Open the nodes of a folder, and DuckDB for all of them."""
-    from umpc.node.rehearsal import rehearse
-    from umpc.node.table.warm_up import warm_up
-
+    """Open the nodes of a folder."""
     found = configurations(folder)
-    warm_up()
-    rehearse()
     return [open_site(configs, own_identity(configs[0]), ending) for configs in found]
 
 
 async def _serve_all(
-    sites: Sequence[OwnSite | LightSite],
+    sites: Sequence[OwnSite],
     studies: int | None,
     leash: bool,
     ending: contextlib.ExitStack,
@@ -77,7 +60,7 @@ async def _serve_all(
     if all(isinstance(site.place, str) for site in sites):
         end_at_signals(done)
     from umpc.failpoints import describe
-    from umpc.node.light_server import ALLOWED
+    from umpc.node.server import ALLOWED
     from umpc.transport.own_end import begin_end
 
     counted = _Studies(len(sites), studies, done)
@@ -85,12 +68,10 @@ async def _serve_all(
     lines = []
     for site in sites:
 
-        def add(server: Server, site: OwnSite | LightSite = site) -> None:
+        def add(server: Server, site: OwnSite = site) -> None:
             site.add_to(server, counted.ended, ending)
 
-        server, health, address = await open_server(
-            site.identity, site.place, ALLOWED, add, inside=True
-        )
+        server, health, address = await open_server(site.identity, site.place, ALLOWED, add)
         servers.append((server, health))
         lines.append(f"ready: node {site.identity.name} on {address}")
     watch = asyncio.create_task(_keep_watch([site.identity for site in sites]))

@@ -22,12 +22,10 @@ async def open_server(
     place: str | HubAddress,
     allowed: Allowed,
     add: Callable[[Server], None],
-    *,
-    inside: bool = False,
 ) -> tuple[Server, Health, str]:
     """Return a server that answers, its health service, and its address.
 
-    Args: as of `serve`; inside: as of `ServerBehindHub`.
+    Args: as of `serve`.
 
     Raises: AddressInUse, ConfigError, CertificateError.
     """
@@ -43,7 +41,7 @@ async def open_server(
         address = await bind(server, identity, place)
         await server.start()
         return server, health, address
-    behind = ServerBehindHub(identity, {**allowed, **HEALTH}, place, inside=inside)
+    behind = ServerBehindHub(identity, {**allowed, **HEALTH}, place)
     server = cast("Server", behind)  # the generated code adds its methods to either
     add(server)
     health = Health(server)

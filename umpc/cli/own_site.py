@@ -48,10 +48,10 @@ class OwnSite:
         watch: Callable[[], RunWatch] | None = None,
     ) -> None:
         """Let a server answer the calls to this node. Args: as of `calls`."""
-        from umpc.transport.services import add_node
+        from umpc.transport.services import rpc
 
         node = self.calls(finished, ending, watch)
-        add_node(node, server)
+        rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
 
     def calls(
         self,

@@ -120,7 +120,7 @@ def plan(
     sets for which the sampling error is no larger than the noise. More sets gain little.
 
     With --tune, settings that trade one error for another get the values with the least error over
-    --like: [bins], levels, or the edges of bell-2pc. That table must be public or older than the
+    --like: [bins], levels, or a number of pairings. That table must be public or older than the
     sites' data.
 
     \b

@@ -1,4 +1,4 @@
-"""`umpc node`, `umpc dealer` and `umpc shuffler`: servers that wait for studies."""
+"""`umpc node` and `umpc dealer`: servers that wait for studies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ from umpc.logs import start_logging
 
 if TYPE_CHECKING:
     from umpc.cli.run_server import Finished, Server
-    from umpc.node.config import NodeConfig
     from umpc.transport.authority import Identity
     from umpc.transport.hub.address import HubAddress
 
@@ -85,7 +84,7 @@ def template(name: str) -> None:
 @click.option(
     "--light",
     is_flag=True,
-    help="Load the node's program at the first study, so that a node that waits is smaller.",
+    hidden=True,
 )
 @STUDIES
 @LOG_LEVEL
@@ -118,6 +117,8 @@ def start_node(
     """
     if (config is None) == (folder is None):
         raise click.UsageError("give either --config FILE or --many FOLDER")
+    if light:
+        raise click.UsageError("--light is gone: a node loads all at its start. Leave it out")
     tune_memory()
     allow_many_files()
     if folder is not None:
@@ -127,9 +128,9 @@ def start_node(
             raise click.UsageError(
                 "--metrics and --traces show one node, so they do not go with --many"
             )
-        start_many(folder, studies, level, style, leash, light)
+        start_many(folder, studies, level, style, leash)
     elif config is not None:
-        _start_one(config, studies, (level, style), (metrics, traces), leash, light)
+        _start_one(config, studies, (level, style), (metrics, traces), leash)
 
 
 def _start_one(
@@ -138,28 +139,15 @@ def _start_one(
     logs: tuple[str, str],
     shown: tuple[str, str],
     leash: bool,
-    light: bool,
 ) -> None:
     """Run one node. Args: logs: level and style. shown: where metrics and traces go."""
-    if light and not any(shown) and _start_light(config, studies, logs, leash):
-        return
     from umpc.node.config import load_datasets
-    from umpc.node.light_server import ALLOWED
+    from umpc.node.server import ALLOWED
 
     found = load_datasets(config)
     loaded = found[0]
-    if not light:
-        from umpc.node.rehearsal import rehearse
-        from umpc.node.table.warm_up import warm_up
-
-        warm_up()
-        rehearse()
     identity = own_identity(loaded)
     start_logging(f"node {identity.name}", *logs)
-    if not light:
-        from umpc.transport.members_file import check_members_ahead
-
-        check_members_ahead(identity)
     with contextlib.ExitStack() as ending:
         site = open_site(found, identity, ending)
 
@@ -173,33 +161,6 @@ def _start_one(
             counts = dataset.admission.cache.counts
             monitor.watch_site(dataset.config, dataset.ledger, label, counts)
         asyncio.run(serve(identity, site.place, ALLOWED, add, studies, leash, monitor))
-
-
-def _start_light(config: Path, studies: int | None, logs: tuple[str, str], leash: bool) -> bool:
-    """Run one light node. Args: as of `_start_one`. Returns: whether its files have no fault."""
-    from umpc.cli.light import light_sites
-
-    with contextlib.ExitStack() as ending:
-
-        def read() -> list[tuple[NodeConfig, ...]]:
-            from umpc.node.config import load_datasets
-
-            return [load_datasets(config)]
-
-        sites = light_sites(read, ending)
-        if sites is None:
-            return False
-        from umpc.node.light_server import ALLOWED
-
-        (site,) = sites
-        start_logging(f"node {site.identity.name}", *logs)
-
-        def add(server: Server, finished: Finished) -> None:
-            site.add_to(server, finished, ending)
-
-        monitor = Monitor(site.identity, "")
-        asyncio.run(serve(site.identity, site.place, ALLOWED, add, studies, leash, monitor))
-    return True
 
 
 @click.group()
@@ -244,7 +205,7 @@ def start_dealer(
     from umpc.dealer.server import ALLOWED, DealerServer
     from umpc.transport.services import rpc
 
-    identity = _begin(folder, "dealer", level, style)
+    identity = begin_helper(folder, "dealer", level, style)
 
     workers = named_place(cores, compute, compute_tls).open(folder)
 
@@ -252,75 +213,28 @@ def start_dealer(
         dealer = DealerServer(identity, finished, workers=workers)
         rpc.add_DealerServicer_to_server(dealer, server)  # type: ignore[no-untyped-call]
 
-    monitor = Monitor(identity, metrics)
+    monitor, place = Monitor(identity, metrics), listening_place(listen, hub)
     with contextlib.ExitStack() as ending:
         if workers is not None:
             ending.callback(workers.close)
-        asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash, monitor))
+        asyncio.run(serve(identity, place, ALLOWED, add, studies, leash, monitor))
 
 
-@click.group()
-def shuffler() -> None:
-    """Run a shuffler. It shuffles the messages of all nodes, and sees only uniform numbers.
-
-    A study with protocol = "ghazi-shuffle" needs two shufflers, of different owners. A shuffler
-    must not collude with the coordinator or with the other shuffler.
-
-    \b
-    umpc shuffler start --identity shuffler-1 --listen 0.0.0.0:7100
-    """
-
-
-@shuffler.command("start")
-@IDENTITY
-@LISTEN
-@HUB
-@STUDIES
-@LOG_LEVEL
-@LOG_FORMAT
-@METRICS
-@LEASH
-def start_shuffler(
-    folder: Path,
-    listen: str,
-    hub: str | None,
-    studies: int | None,
-    level: str,
-    style: str,
-    metrics: str,
-    leash: bool,
-) -> None:
-    """Shuffle messages of nodes until Ctrl-C or SIGTERM."""
-    from umpc.shuffler.server import ALLOWED, ShufflerServer
-    from umpc.transport.services import rpc
-
-    identity = _begin(folder, "shuffler", level, style)
-
-    def add(server: Server, finished: Finished) -> None:
-        shuffler = ShufflerServer(identity, finished)
-        rpc.add_ShufflerServicer_to_server(shuffler, server)  # type: ignore[no-untyped-call]
-
-    monitor = Monitor(identity, metrics)
-    asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash, monitor))
-
-
-def _begin(folder: Path, role: str, level: str, style: str) -> Identity:
-    """Prepare the process of a dealer or shuffler, and return its identity.
+def begin_helper(folder: Path, role: str, level: str, style: str) -> Identity:
+    """Prepare the process of a dealer or another helper, and return its identity.
 
     Raises: CertificateError, ConfigError.
     """
     from umpc.transport.authority import load_identity
-    from umpc.transport.members_file import check_members_ahead
 
     tune_memory()
     allow_many_files()
     identity = load_identity(folder, role)
     start_logging(f"{role} {identity.name}", level, style)
-    check_members_ahead(identity)
     return identity
 
 
-def _place(listen: str, hub: str | None) -> str | HubAddress:
+def listening_place(listen: str, hub: str | None) -> str | HubAddress:
     """Return the hub, if there is one, or the address to listen on. Raises: ConfigError."""
     from umpc.transport.hub.address import parse_hub
 

@@ -7,7 +7,5 @@ the order, sends every message itself, and sends it once.
 |---|---|
 | `executor.py` | the interface; this thread, and threads of this process |
 | `cluster.py` | a Dask cluster of the site, over mutual TLS |
-| `bundles.py` | tasks on their way to a cluster, several in one call |
-| `cluster_tasks.py` | the functions that a cluster's worker runs |
 | `place.py` | the place that a configuration names |
 """

@@ -52,11 +52,6 @@ class Executor(Protocol):
         """The number of tasks that keep the place busy."""
         ...
 
-    @property
-    def takes_turns(self) -> bool:
-        """Whether a task may have several full chunks, which then need not travel."""
-        ...
-
     def begin(self, task: OwnerTask | OwnerBatch) -> GivenRounds:
         """Give an owner's task away."""
         ...
@@ -74,7 +69,6 @@ class InlineExecutor:
     """This thread: a task is computed where it is awaited."""
 
     at_once = 1
-    takes_turns = True
 
     def begin(self, task: OwnerTask | OwnerBatch) -> GivenRounds:
         return RoundsHere(task, self.run)

@@ -15,7 +15,5 @@
 | `several.py` | several statistics of a study file, and their strata |
 | `studyfile_text.py` | write a study.toml |
 | `variance.py` | the sums of a study file with variance = "private" |
-| `trainfile.py` | a training as people write it: train.toml |
-| `training.py` | a training: one study after the other, and the model |
 | `kernelfile.py` | a user's own kernel: a Python file and function |
 """

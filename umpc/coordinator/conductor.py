@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from umpc.coordinator.links import NodeLink, Tell, each, encoded_parts, saying_what_holds
+from umpc.coordinator.links import Encoded, NodeLink, Tell, each, encoded, saying_what_holds
 from umpc.coordinator.losses import Losses
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased, StudyError
@@ -96,8 +96,6 @@ class Conductor:
         self.check_new = check_new
         self.side = side
         self.links = links
-        for link in links:
-            link.shows = side
         self.tell = tell
         self.started = started
         self.shufflers = shufflers
@@ -171,7 +169,7 @@ class Conductor:
             except StudyError as error:
                 raise saying_what_holds(error, "propose") from None
 
-    def _agree(self, answers: Sequence[Proposed]) -> m.Agree | m.AgreeInShort | None:
+    def _agree(self, answers: Sequence[Proposed]) -> m.Agree | None:
         """Return the next message. Raises: as `agree`; a StudyError says what was charged."""
         try:
             return self.side.agree(answers)
@@ -297,20 +295,24 @@ class Conductor:
         if aggregation is None:
             return await self._ask("evaluate", evaluate, (m.Ready,), seconds=self._evaluate_seconds)
         seconds = self.seconds + ANSWER_SECONDS
+        message = encoded(evaluate)
         places = {link.node.name: place for place, link in enumerate(self.links)}
 
         async def collect(link: NodeLink) -> None:
             add = partial(aggregation.add, places[link.node.name])
-            await link.collect("evaluate", evaluate, add, seconds)
+            await link.collect("evaluate", message, add, seconds)
+
+        def total() -> Iterator[Encoded]:
+            return (encoded(m.Part(frame)) for frame in aggregation.total())
 
         async def deliver(link: NodeLink) -> m.TotalSigned:
-            parts = told or encoded_parts(aggregation.total())
+            parts = told or total()
             return await link.deliver("evaluate", parts, (m.TotalSigned,), seconds)
 
         await each(self.links, "evaluate", collect)
         failpoint("before-total")
         # all nodes get the same bytes, and a long vector would fill the memory
-        told = tuple(encoded_parts(aggregation.total())) if aggregation.is_short else ()
+        told = tuple(total()) if aggregation.is_short else ()
         working = asyncio.create_task(self._briefly_late(aggregation.work_ahead))
         try:
             signed = await each(self.links, "evaluate", deliver)
@@ -406,6 +408,7 @@ class Conductor:
         """
         patience = self.seconds + ANSWER_SECONDS if seconds is None else seconds
         asked_links = self.links if links is None else links
+        told = encoded(message)
         self.tell(step, 0, len(asked_links))
         found: dict[str, Expected] = {}
 
@@ -415,7 +418,7 @@ class Conductor:
                     await beside(link)
                 return
             asked = self._elapsed(self.started)
-            answer = await link.ask(step, message, kinds, patience)
+            answer = await link.ask(step, told, kinds, patience)
             self.moments.append(Moment(step, link.node.name, asked, self._elapsed(self.started)))
             found[link.node.name] = answer
             failpoint(f"answered-{step}")

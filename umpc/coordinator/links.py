@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from umpc.coordinator.run_file import Note, no_note
 from umpc.errors import ApprovalPending, PeerLost, StudyAborted, UmpcError
-from umpc.proto import codec, member_codec, named_messages
-from umpc.proto.large_parts import ToNode
+from umpc.proto import codec, pieces
+from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
-from umpc.study.attempt import Attempt
-from umpc.study.document import Study
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
-from umpc.study.sizes import Member
 from umpc.transport.authority import Identity
 from umpc.transport.kept import KeptConnections
 from umpc.transport.services import node_stub
@@ -54,43 +51,22 @@ WHAT_HOLDS = {
 }
 """The state that a failure in a step leaves behind."""
 
+Encoded = tuple[pb.CoordinatorMessage, ...]
+"""A message on the wire, in one part or more."""
 Tell = Callable[[str, int, int], None]
 """Shows progress to people. Arguments: step, number of parts done, total number of parts."""
-
-
-class Shows(Protocol):
-    """The part of a coordinator's side that answers what nodes ask of a hash tree."""
-
-    @property
-    def study(self) -> Study: ...
-
-    @property
-    def attempt(self) -> Attempt: ...
-
-    def tell(self, node: str) -> tuple[tuple[Member, ...], m.Begin]: ...
-
-    def show(self, places: Sequence[int], node: str) -> m.Shown: ...
-
-    def show_signed(self, places: Sequence[int], node: str) -> m.Signed: ...
 
 
 class NodeLink:
     """The stream to one node. `tell` gets the node's progress messages, `note` also its steps."""
 
-    shows: Shows | None = None
-    """Where members are in a hash tree, the side that shows them."""
-
     def __init__(self, node: Participant, tell: Tell, note: Note = no_note):
         self.node = node
         self.tell = tell
         self._note = note
-        self._named: named_messages.Encoded | None = None
-        self._places_shown = 0
-        self._has_told = False
-        """The node got the whole attempt, for the dealer."""
         self._is_over = False
         """The node has sent its last message and ends the stream itself."""
-        self._stream: RpcStream[ToNode, m.NodeMessage] = RpcStream(
+        self._stream: RpcStream[pb.CoordinatorMessage, m.NodeMessage] = RpcStream(
             node.name, "connect", codec.decode_node, ahead=MESSAGES_AHEAD
         )
 
@@ -109,7 +85,7 @@ class NodeLink:
         self._note(self.node.name, "connect", 1, 1)
 
     async def ask(
-        self, step: str, message: m.CoordinatorMessage, kinds: tuple[type[T], ...], seconds: float
+        self, step: str, message: Encoded, kinds: tuple[type[T], ...], seconds: float
     ) -> T:
         """Do one step: send a message and return the answer, which must be of one of `kinds`.
 
@@ -125,7 +101,7 @@ class NodeLink:
     async def collect(
         self,
         step: str,
-        message: m.CoordinatorMessage,
+        message: Encoded,
         take: Callable[[Frame], bool],
         seconds: float,
     ) -> None:
@@ -139,60 +115,22 @@ class NodeLink:
                 pass
 
     async def deliver(
-        self, step: str, parts: Iterable[ToNode], kinds: tuple[type[T], ...], seconds: float
+        self, step: str, parts: Iterable[Encoded], kinds: tuple[type[T], ...], seconds: float
     ) -> T:
         """Send encoded messages, and return the answer to all of them. Raises: as `ask`."""
         async with self._stream.deadline(step, seconds):
             for part in parts:
-                await self._stream.write(part)
+                await self._write(part)
             return await self._answer(step, kinds)
 
-    async def _write(self, message: m.CoordinatorMessage) -> None:
-        encoded = named_messages.encode(message)
-        await self._stream.write(encoded.first)
-        self._named = encoded if encoded.body else None
-
-    async def _send_pieces(self) -> None:
-        """Send the message that was named last, once. Raises: RemoteProtocolError."""
-        named, self._named = self._named, None
-        if named is None:
-            raise self._stream.violation("asked for a message that was not named")
-        for piece in named.pieces():
-            await self._stream.write(piece)
-
-    async def _show(self, side: Shows, asked: m.Look) -> None:
-        """Show members, as they agreed or prepared: twice as many in all as the study has."""
-        name = self.node.name
-        self._places_shown += max(1, len(asked.places))
-        if self._places_shown > 2 * len(side.study.nodes):
-            raise self._stream.violation("asked for more members than there are")
-        await self._say((side.show_signed if asked.signed else side.show)(asked.places, name))
-
-    async def _send_attempt(self, side: Shows) -> None:
-        """Send the attempt as the dealer is told it, once. Nodes that ask get the same bytes."""
-        self._has_told = True
-        members, begun = side.tell(self.node.name)
-        study = side.study.encode()
-        facts = study, members, begun.openings, begun.signatures
-        request = member_codec.large_request(*facts, side.attempt.id)
-        for piece in request.pieces():
-            await self._say(m.AttemptPiece(piece.piece))
-        await self._say(m.AttemptPiece(b""))
-
-    async def _say(self, message: m.CoordinatorMessage) -> None:
-        """Send what the node asked for within a step."""
-        await self._stream.write(codec.encode_coordinator(message))
+    async def _write(self, message: Encoded) -> None:
+        for part in message:
+            await self._stream.write(part)
 
     async def _answer(self, step: str, kinds: tuple[type[T], ...]) -> T:
         while True:
             answer = await self._stream.next(step)
             match answer:
-                case m.Want():
-                    await self._send_pieces()
-                case m.Look() if self.shows is not None:
-                    await self._show(self.shows, answer)
-                case m.WantAttempt() if self.shows is not None and not self._has_told:
-                    await self._send_attempt(self.shows)
                 case m.Progress(of_step, done, total):
                     self.tell(f"{of_step} {self.node.name}", done, total)
                     self._note(self.node.name, step, min(done, total - 1), total)
@@ -238,9 +176,9 @@ class NodeLink:
         await self._stream.close(keep=keep)
 
 
-def encoded_parts(frames: Iterable[Frame]) -> Iterator[ToNode]:
-    """The messages that carry these frames."""
-    return (codec.encode_coordinator(m.Part(frame)) for frame in frames)
+def encoded(message: m.CoordinatorMessage) -> Encoded:
+    """A message for the wire, once for all nodes. Raises: RangeError where it is too large."""
+    return tuple(pieces.cut(codec.encode_coordinator(message)))
 
 
 class AskedLink(Protocol):

@@ -8,7 +8,6 @@
 | `packing.py` | the messages of the local protocols: integers of a few bits, end to end |
 | `rounds.py` | protocols as generators that broadcast one message a round; the in-memory driver |
 | `mesh.py` | the same for parties whose messages differ from peer to peer |
-| `hash_tree.py` | many values as one root, and the paths that show one of them |
 | `signing.py` | what a process signs with, and how it checks what others signed |
 | `zero_shares.py` | pairwise masks of the nodes' final shares, which sum to zero |
 

@@ -6,7 +6,7 @@ shell, a test or `MemoryAuthority` makes, so protocol code reads no file, no lis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
@@ -42,15 +42,6 @@ Verify = Callable[[bytes], Holder]
 Raises: CertificateError. Its culprit is the holder if the certificate is genuine and no longer
 counts. Otherwise it has no culprit: anybody may have made such a certificate.
 """
-
-
-def basis_of(verify: Verify) -> Hashable:
-    """All that a check of certificates depends on, now; None if it does not say.
-
-    Two checks with equal bases accept the same certificates.
-    """
-    basis: Callable[[], Hashable] | None = getattr(verify, "basis", None)
-    return basis() if basis is not None else None
 
 
 def as_of_now(verify: Verify) -> Verify:

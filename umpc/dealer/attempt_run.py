@@ -17,7 +17,6 @@ from umpc.dealer.session import DealerSession
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.masked.turns import chunks_together
 from umpc.protocols.base.protocol import Dealing
 from umpc.protocols.registry import protocol_of
 from umpc.study.frames import Frame
@@ -125,8 +124,7 @@ class AttemptRun:
         for index, queue in enumerate(self._queues):
             await queue.put(session.seed_frame(index))
         workers = None if is_brief else self._workers
-        takes_turns = workers is None or workers.takes_turns
-        batches = self.attempt.batches(None, chunks_together(self.attempt) if takes_turns else 1)
+        batches = self.attempt.batches()
         async for frames in dealt_in_order(session, batches, workers, is_brief):
             for index, frame in frames:
                 await self._queues[index].put(frame)

@@ -1,8 +1,8 @@
 """The material of chunks, several computed at once, in the attempt's order.
 
 Every node takes its material in that order, and bounded queues hold the dealer back. So no more
-chunks are computed ahead than keep the workers busy. Chunks of a wave (`umpc/mpc/waves.py`) or of a
-turn (`umpc/mpc/masked/turns.py`) are computed in batches, and each has frames of its own.
+chunks are computed ahead than keep the workers busy. Chunks of a wave (`umpc/mpc/waves.py`) are
+computed in batches, and each has frames of its own.
 
 *Memory.* A dealer holds E, and 8 bytes for each wire of each record. All else has a bound for any
 number of edges. A chunk's material is at most 1 MB for each of its owners that gets any. At most
@@ -12,8 +12,6 @@ so much of one attempt waits:
 |---|---|
 | a node's queue (`frame_queue.py`) | QUEUE_BYTES and one chunk, so 9 MB for each node |
 | here, computed or being computed | AHEAD full chunks and one batch, or a chunk for each worker |
-
-With two workers these are three batches: 24 full chunks.
 """
 
 from __future__ import annotations

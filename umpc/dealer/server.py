@@ -4,7 +4,6 @@
 |---|---|---|
 | Hello | coordinator, node, dealer | the dealer's name, role and version |
 | Deal | node | its material for one attempt |
-| Tell | node | a large request that the dealer asked for (`told_requests.py`) |
 
 When all nodes are there, the dealer generates chunk after chunk (`attempt_run.py`) and puts them
 into bounded queues (`frame_queue.py`). The slowest node sets the pace. Material takes no more
@@ -17,8 +16,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
-from functools import partial
 from weakref import WeakValueDictionary
 
 from umpc import logs
@@ -26,10 +23,9 @@ from umpc.compute.executor import Executor
 from umpc.crypto.prg import digest
 from umpc.crypto.signing import Verify
 from umpc.dealer.attempt_run import AttemptRun
-from umpc.dealer.told_requests import RequestName, ToldRequests
-from umpc.errors import LocalProtocolError, RemoteProtocolError, UmpcError
+from umpc.errors import RemoteProtocolError, UmpcError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.proto import frame_codec, member_codec
+from umpc.proto import frame_codec, member_codec, pieces
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.registry import attempt_of, decode_study, load_all
@@ -47,7 +43,6 @@ log = logging.getLogger("umpc.dealer")
 ALLOWED = {
     "/umpc.v1.Dealer/Hello": {"coordinator", "node", "dealer"},
     "/umpc.v1.Dealer/Deal": {"node"},
-    "/umpc.v1.Dealer/Tell": {"node"},
 }
 REMEMBERED = 1024
 """Number of ended attempts that the dealer remembers, so that proposals do not fill its memory.
@@ -83,89 +78,61 @@ class DealerServer(rpc.DealerServicer):
         """The error that ended an attempt early, or None, by the attempt's id, the oldest first."""
         self._deriving: dict[bytes, asyncio.Task[SharedAttempt]] = {}
         self._attempts: WeakValueDictionary[bytes, SharedAttempt] = WeakValueDictionary()
-        self._told = ToldRequests()
 
     async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
         """Say who is there."""
         return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=PROTOCOL)
 
-    async def Deal(self, request: pb.DealRequest, context: AnyContext) -> AsyncIterator[pb.Frame]:
+    async def Deal(
+        self, requests: AsyncIterator[pb.DealRequest], context: AnyContext
+    ) -> AsyncIterator[pb.Frame]:
         """Send a node its material of one attempt."""
         caller = peer_of(context).name
         run: AttemptRun | None = None
+        study = b""
         complete = False
         try:
-            name = RequestName.of(request, caller)
-            if any(name):
-                check = partial(self._check_told, name.attempt) if name.attempt else None
-                async with aclosing(self._told.awaited(name, caller, check)) as asked:
-                    async for _ in asked:
-                        yield pb.Frame()
-                request = self._told.get(name)
-            attempt = await self.derived(request, caller, name.attempt)
+            request = await pieces.joined(lambda: anext(requests, None))
+            if request is None:
+                raise RemoteProtocolError(f"{caller} asked for no attempt", culprit=caller)
+            study = request.study
+            attempt = await self.derived(request, caller)
+            del request  # a megabyte where there are a thousand nodes, each of which asks
             index = attempt.study.index_of(caller)
-            run = self._join(attempt, index)
+            run, study = self._join(attempt, index), b""
             async for frames in run.frames(index):
                 yield frame_codec.encode_frames(frames)
             complete = True
         except UmpcError as error:
             log.warning("%s gets no material: %s: %s", caller, type(error).__name__, error.message)
             if run is None:
-                self._end_without(caller, request.study, error)
+                refusal = refusal_of(error, caller)
+                self._end_without(caller, study, error)
+                await context.abort(*refusal)
             await context.abort(*status_of(error), blame_of(error))
         finally:
             if run is not None and not complete:
                 run.fail(of_own_end(lost(caller, "prepare")))
-
-    async def Tell(
-        self, requests: AsyncIterator[pb.DealPiece], context: AnyContext
-    ) -> AsyncIterator[pb.DealTold]:
-        """Take a large request, of which all nodes of an attempt know the digest."""
-        caller = peer_of(context).name
-        try:
-            await self._told.take(requests, caller)
-        except UmpcError as error:
-            log.warning("%s told no request: %s", caller, error.message)
-            await context.abort(*refusal_of(error, caller))
-        yield pb.DealTold()
 
     @property
     def attempts_in_use(self) -> int:
         """The number of attempts that are being derived, or that a node uses."""
         return len(self._attempts) + len(self._deriving)
 
-    async def _check_told(self, named: bytes, request: pb.DealRequest, caller: str) -> None:
-        """Check a request under the id of an attempt.
-
-        Raises: RemoteProtocolError naming the caller; as `_attempt_of`.
-        """
-        attempt = await self.derived(request, caller)
-        if attempt.id != named or not attempt.study.members_checked:
-            raise RemoteProtocolError(
-                f"{caller} told another attempt than it was asked for", culprit=caller
-            )
-        self._attempts[named] = attempt
-
-    async def derived(
-        self, request: pb.DealRequest, caller: str, named: bytes = b""
-    ) -> SharedAttempt:
+    async def derived(self, request: pb.DealRequest, caller: str) -> SharedAttempt:
         """Return the attempt of a request.
 
         It is derived once for all nodes that send the same bytes, and kept as long as one of them
         uses it.
 
-        Args: named: its id, where the request was told under it.
-
-        Raises: LocalProtocolError where a request was kept under another id; as `_attempt_of`.
+        Raises: as `_attempt_of`.
         """
-        key = named or digest(request.SerializeToString(deterministic=True))
+        key = digest(request.SerializeToString(deterministic=True))
         attempt = self._attempts.get(key)
         if attempt is None:
             if key not in self._deriving:
                 self._deriving[key] = asyncio.create_task(self._derive(key, request, caller))
             attempt = await asyncio.shield(self._deriving[key])
-        if named and attempt.id != named:
-            raise LocalProtocolError("another attempt than its name says was kept; refused")
         return attempt
 
     async def _derive(self, key: bytes, request: pb.DealRequest, caller: str) -> SharedAttempt:

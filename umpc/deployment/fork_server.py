@@ -47,10 +47,8 @@ IMPORTED = (
     "umpc.coordinator.studyfile",
     "umpc.dealer.server",
     "umpc.hub.server",
-    "umpc.node.rehearsal",
     "umpc.node.server",
     "umpc.node.table.columns",
-    "umpc.shuffler.server",
 )
 
 
@@ -171,11 +169,10 @@ class ForkedProcess:
 
 
 def prepare() -> None:
-    """Import everything, and rehearse a study for all nodes that will be forked."""
+    """Import everything."""
     importlib.import_module("umpc.cli.main").use_one_blas_thread()
     for module in IMPORTED:
         importlib.import_module(module)
-    importlib.import_module("umpc.node.rehearsal").rehearse()
 
 
 def serve(requests: socket.socket) -> None:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,25 +132,10 @@ class Deployment:
         self._authority.issue("coordinator", "coordinator", folder / "coordinator")
         self._waiting: list[tuple[str, Process, Path, Sequence[str]]] = []
         self._ready: dict[str, Served] = {}
-        self._introduced: set[Path] = set()
-        """The folders of processes that have their certificate and were not started yet."""
+        self.plugins: list[str] = []
+        """The protocols of other packages that the nodes may run."""
         self.hub: str | None = None
         """`hub:NAME@HOST:PORT` of the hub that all processes dial, or None if each listens."""
-
-    def introduce(self, nodes: Iterable[str], dealer: str | None = "dealer") -> None:
-        """Make the certificates of processes before they start, so that each can check all."""
-        roles = dict.fromkeys(nodes, "node") | ({dealer: "dealer"} if dealer else {})
-        for name, role in roles.items():
-            self._issue(name, role, self.folder / name)
-            self._introduced.add(self.folder / name)
-        self._authority.write_members(*(self.folder / name for name in roles))
-
-    def _issue(self, name: str, role: str, folder: Path) -> None:
-        """Make a certificate, unless `introduce` made it."""
-        if folder in self._introduced:
-            self._introduced.remove(folder)
-        else:
-            self._authority.issue(name, role, folder)
 
     def start_dealer(self, name: str = "dealer") -> None:
         self._start_helper("dealer", name)
@@ -159,7 +144,7 @@ class Deployment:
         self._start_helper("shuffler", name)
 
     def _start_helper(self, role: str, name: str) -> None:
-        self._issue(name, role, self.folder / name)
+        self._authority.issue(name, role, self.folder / name)
         place = ["--hub", self.hub] if self.hub else ["--listen", self.address()]
         self._start(name, [role, "start", "--identity", str(self.folder / name), *place])
 
@@ -225,7 +210,7 @@ class Deployment:
         delta: str | None,
     ) -> Path:
         """Write a node's certificate and TOML file. Returns: the path of the TOML file."""
-        self._issue(name, "node", folder / name)
+        self._authority.issue(name, "node", folder / name)
         config = folder / f"{name}.toml"
         budget = f'delta = "{delta}"\n' if delta else ""
         if self.hub:
@@ -233,6 +218,8 @@ class Deployment:
             place = f"hub = {{name = {json.dumps(hub_name)}, address = {json.dumps(address)}}}\n"
         else:
             place = f"listen = {json.dumps(self.address())}\n"
+        if self.plugins:
+            place += f"plugins = {json.dumps(self.plugins)}\n"
         config.write_text(
             f"name = {json.dumps(name)}\nidentity = {json.dumps(name)}\n{place}\n"
             f'[data]\npath = {json.dumps(str(table))}\ndelimiter = ","\n{extra}\n'

@@ -4,7 +4,7 @@
 
 Its variance is at most the parameter (and equal to 1e-10 from 3 on). Sums of it do not have the
 same law, so shares of several nodes are Skellam noise instead (`skellam`). This law is for a
-trusted place, for GOPA's messages, and for comparison.
+trusted place, for messages, and for comparison.
 
 The guarantee. If neighbours (replace-one) differ in integer i by at most s_i and its noise has
 parameter v_i, the vector is rho-zCDP with rho = sum of s_i^2/(2 v_i), for any correlation of the

@@ -154,11 +154,6 @@ class Relay:
         self._lost: dict[Key, Seat] = {}
         """All processes whose connection broke, as long."""
 
-    @property
-    def expected(self) -> int:
-        """The number of processes that are connected, or may come back."""
-        return len(self.seats) + len(self._away)
-
     def processes_of(self, seat: Seat) -> int:
         """Return the number of connected processes of a process's member."""
         return self._processes[seat.key[:2]]

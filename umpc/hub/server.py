@@ -21,9 +21,8 @@ from umpc.failpoints import failpoint, is_armed
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.batches import MOST_FRAMES, gathered, scattered
-from umpc.transport.hub.crowd import MOST_GRACE, patience_for
 from umpc.transport.identity import Identity
-from umpc.transport.patience import processor_share, time_limit
+from umpc.transport.patience import counted_sleep, time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import refusal_of, status_of
 from umpc.transport.tls import peer_of
@@ -32,14 +31,14 @@ log = logging.getLogger("umpc.hub")
 
 MEMBERS = {"node", "dealer", "shuffler", "coordinator"}
 ALLOWED = {"/umpc.v1.Hub/Join": MEMBERS, "/umpc.v1.Hub/Status": MEMBERS | {"hub"}}
-JOIN_SECONDS = 10
+JOIN_SECONDS = 20
 PULSE_SECONDS = 5
 SILENT_SECONDS = 20
 """Seconds without a sign of life, after which a process counts as disconnected."""
 
-CROWD = 16
-"""While more processes write, the hub waits a moment before it writes to one of them."""
-GATHER_SECONDS = 0.005
+GATHER_SECONDS, GATHER_EACH = 0.01, 0.0002
+"""The hub waits so long before it writes to a process, at most, and for each one connected: what
+comes meanwhile joins the message, which costs hub and process more than all the envelopes in it."""
 FEW_BYTES = 1 << 14
 """It waits only where less than this is there, `FRAME_BYTES` for each envelope included: bulk data
 fills its messages by itself."""
@@ -58,26 +57,6 @@ much as a full one, a coordinator of 24 studies would be unheard for longer than
 JoinContext = Context[pb.HubFrame, pb.HubFrame]
 
 
-class Writers:
-    """The processes that sent envelopes in this second and the one before."""
-
-    def __init__(self) -> None:
-        self._now: set[Seat] = set()
-        self._before: set[Seat] = set()
-        self._since = 0.0
-
-    def note(self, seat: Seat, now: float) -> None:
-        """Count a process. Args: now: seconds of a clock that never goes back."""
-        if now - self._since > 1:
-            self._before = self._now if now - self._since < 2 else set()
-            self._now, self._since = set(), now
-        self._now.add(seat)
-
-    def are_many(self) -> bool:
-        """Whether they are more than CROWD."""
-        return max(len(self._now), len(self._before)) > CROWD
-
-
 class HubServer(rpc.HubServicer):
     """The calls to a hub.
 
@@ -93,7 +72,6 @@ class HubServer(rpc.HubServicer):
         self._count = 0
         self._started = time.monotonic()
         self._changed: dict[Seat, asyncio.Event] = {}
-        self._writers = Writers()
 
     async def Status(self, request: pb.HubStatusRequest, context: AnyContext) -> pb.HubStatusReply:
         """Say who is connected."""
@@ -124,7 +102,7 @@ class HubServer(rpc.HubServicer):
         refusal: CertificateError | None = None
         has_left = False
         try:
-            welcome = pb.HubWelcome(grace_seconds=self._grace, expected=self.relay.expected)
+            welcome = pb.HubWelcome(grace_seconds=self._grace)
             await context.write(pb.HubFrame(welcome=welcome))
             has_left = await self._serve(seat, changed, context)
         except CertificateError as error:
@@ -132,8 +110,7 @@ class HubServer(rpc.HubServicer):
         finally:
             del self._changed[seat]
             self._wake(self.relay.leave(seat, for_good=has_left or refusal is not None))
-            grace = min(self._grace * self._patience(), max(self._grace, MOST_GRACE))
-            asyncio.get_running_loop().call_later(grace, self._expire, seat)
+            asyncio.get_running_loop().call_later(self._grace, self._expire, seat)
             self._ended()
             if refusal is None:
                 log.info("%s has left" if has_left else "the connection of %s broke", peer)
@@ -166,7 +143,7 @@ class HubServer(rpc.HubServicer):
 
     async def _seated(self, role: str, name: str, context: JoinContext) -> Seat:
         try:
-            async with time_limit(JOIN_SECONDS * self._patience()):
+            async with time_limit(JOIN_SECONDS):
                 first = await read(context)
         except TimeoutError:
             first = None
@@ -192,7 +169,6 @@ class HubServer(rpc.HubServicer):
             for each in frames:
                 body = each.WhichOneof("body")
                 if body == "envelope":
-                    self._writers.note(seat, seat.heard)
                     self._count += 1
                     if is_armed():
                         failpoint(f"relayed-{self._count}")
@@ -207,8 +183,8 @@ class HubServer(rpc.HubServicer):
         """Send what waits for a process, and a sign of life where nothing does."""
         take = partial(self.relay.take, seat)
         while not seat.is_replaced:
-            if self._is_more_expected(seat):
-                await asyncio.sleep(GATHER_SECONDS)
+            if 0 < seat.waiting < FEW_BYTES:
+                await asyncio.sleep(min(GATHER_SECONDS, GATHER_EACH * len(self.relay.seats)))
                 if seat.is_replaced:
                     return
             frame = gathered(take)
@@ -218,35 +194,23 @@ class HubServer(rpc.HubServicer):
                     async with asyncio.timeout(PULSE_SECONDS):
                         await changed.wait()
                 except TimeoutError:
-                    frame = pb.HubFrame(pulse=pb.HubPulse(expected=self.relay.expected))
+                    frame = pb.HubFrame(pulse=pb.HubPulse())
             if frame is not None:
                 await context.write(frame)
 
-    def _is_more_expected(self, seat: Seat) -> bool:
-        """Whether little waits for a process while many write, and so may write to it, too.
-
-        A message costs the hub and the process more than all the small envelopes in it.
-        """
-        return self._writers.are_many() and 0 < seat.waiting < FEW_BYTES
-
     async def _watch(self, seat: Seat, context: JoinContext) -> None:
-        """Wait until a process has been silent for too long, in looks that this hub had time for.
+        """Wait until a process has been silent for too long, in seconds that this hub had time for.
 
-        Silence grows more slowly on a busy machine, as that of a heartbeat does. And it may be
-        longer where many are connected: a word of each waits until this hub has read the others'.
+        Where it was late itself, the process's word may wait behind those of many others.
 
         Raises: CertificateError as soon as its certificate is revoked, or has ended.
         """
         silent = 0.0
-        while silent < SILENT_SECONDS * self._patience():
+        while silent < SILENT_SECONDS:
             heard = seat.heard
-            await asyncio.sleep(PULSE_SECONDS)
-            silent = silent + PULSE_SECONDS * processor_share() if seat.heard == heard else 0.0
+            passed = await counted_sleep(PULSE_SECONDS)
+            silent = silent + passed if seat.heard == heard else 0.0
             peer_of(context, revoked=self._identity.latest().revoked)
-
-    def _patience(self) -> float:
-        """By how many times the usual silence and grace are longer for so many processes."""
-        return patience_for(self.relay.expected)
 
     def _expire(self, seat: Seat) -> None:
         self._wake(self.relay.expire(seat))

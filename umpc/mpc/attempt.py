@@ -23,7 +23,6 @@ from umpc.mpc.masked.plan import Plan
 from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
-from umpc.study.statements import AgreedInShort
 from umpc.ustat.hypergraph import (
     Cell,
     Hypergraph,
@@ -75,7 +74,7 @@ class SharedAttempt(ChunkedAttempt):
         self,
         study: Study,
         members: Sequence[Member],
-        openings: Sequence[bytes] | AgreedInShort,
+        openings: Sequence[bytes],
         ring: Ring,
         coins: Sequence[CoinToss] = (),
         pair_noise: Sequence[PairNoise] = (),

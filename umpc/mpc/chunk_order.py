@@ -19,7 +19,6 @@ from umpc.mpc.waves import in_batches, small_cells
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.sizes import Member
-from umpc.study.statements import AgreedInShort
 from umpc.ustat.hypergraph import Hypergraph, Owners
 
 
@@ -30,7 +29,7 @@ class ChunkedAttempt(Attempt, ABC):
         self,
         study: Study,
         members: Sequence[Member],
-        openings: Sequence[bytes] | AgreedInShort,
+        openings: Sequence[bytes],
     ):
         super().__init__(study, members, openings)
         self._ahead: dict[int, list[int]] = {}
@@ -108,13 +107,10 @@ class ChunkedAttempt(Attempt, ABC):
         """For each cell its wave, or 0, and its place among those that are computed together."""
         return small_cells(self.hypergraph.rows, self.program)
 
-    def batches(self, node: int | None = None, together: int = 1) -> Iterator[tuple[Chunk, ...]]:
-        """The chunks of a node, or all at the dealer: those of a tuple are computed together.
-
-        Args: together: as in `in_batches`.
-        """
+    def batches(self, node: int | None = None) -> Iterator[tuple[Chunk, ...]]:
+        """The chunks of a node, or all at the dealer: those of a tuple are computed together."""
         chunks = self.chunks() if node is None else self.chunks_of(node)
-        return in_batches(chunks, self.plan, node, together)
+        return in_batches(chunks, self.plan, node)
 
     def chunk_groups(self) -> Iterator[tuple[Chunk, int]]:
         """One of many chunks of equal cost, and their number.

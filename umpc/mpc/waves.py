@@ -80,31 +80,21 @@ def in_batches(
     chunks: Iterable[Chunk],
     plan_of: Callable[[Chunk], ChunkPlan],
     node: int | None = None,
-    together: int = 1,
 ) -> Iterator[tuple[Chunk, ...]]:
-    """Chunks that are computed together; a chunk of no wave is alone, or in a batch of its turn.
+    """Chunks that are computed together; a chunk of no wave is alone.
 
-    A batch of a wave has at most the edges of a full chunk, and one of a turn at most `together`
-    full chunks. Every chunk comes in some batch once. The dealer's batches keep the common order.
+    A batch has at most the edges of a full chunk. Every chunk comes in some batch once. The
+    dealer's batches keep the common order.
 
     Args:
         chunks: in the common order.
         node: who computes them; None: the dealer, which has no part in them.
-        together: chunks of a turn (`masked/turns.py`); 1: all but those of waves are alone.
     """
     growing: dict[object, list[Chunk]] = {}
     room: dict[object, int] = {}
     place: object = None
     for chunk in chunks:
-        may_wait = together > 1 and not (chunk.noise or chunk.wave)
-        here: object = None
-        kind: object = None
-        if chunk.wave:
-            kind = here = chunk.wave, pattern_of(chunk.owners)
-        elif may_wait and chunk.count == plan_of(chunk).chunk_edges:
-            kind = pattern_of(chunk.owners)
-            # the patterns of a turn come one after the other, chunk by chunk
-            here = 0, chunk.number // together, kind if node is None else ()
+        here = (chunk.wave, pattern_of(chunk.owners)) if chunk.wave else None
         if here is None or here != place:
             yield from map(tuple, growing.values())
             growing.clear()
@@ -112,12 +102,12 @@ def in_batches(
         if here is None:
             yield (chunk,)
             continue
-        part = kind, 0 if node is None else chunk.parties.index(node)
-        if part in growing and room[part] < chunk.count:
-            yield tuple(growing.pop(part))
-        if part not in growing:
-            growing[part] = []
-            room[part] = plan_of(chunk).chunk_edges * (1 if chunk.wave else together)
-        growing[part].append(chunk)
-        room[part] -= chunk.count
+        party = 0 if node is None else chunk.parties.index(node)
+        if party in growing and room[party] < chunk.count:
+            yield tuple(growing.pop(party))
+        if party not in growing:
+            growing[party] = []
+            room[party] = plan_of(chunk).chunk_edges
+        growing[party].append(chunk)
+        room[party] -= chunk.count
     yield from map(tuple, growing.values())

@@ -1,4 +1,4 @@
-"""Gates and chunks on the processor's AES instructions, where umpc has a compiled kernel.
+"""The sign gate and garbled edges on the processor's AES instructions, compiled from C.
 
 `umpc.mpc.masked`, `umpc.mpc.garbled` and `umpc.mpc.transfers` use it if `CHOSEN` names a kind. The
 C code is in `native/` of the repository.
@@ -9,9 +9,6 @@ binary serves every version of Python.
 |---|---|
 | `library.py` | the compiled library, and the instruction sets that this processor has |
 | `choice.py` | which of them runs: the fastest, or the one that UMPC_NATIVE names |
-| `programs.py` | programs for a chunk's edges, which run in one call |
-| `streams.py` | the key streams of many seeds |
-| `edges.py` | edges sorted by the owners of their records |
 | `garbled.py` | garbled edges, tables of pieces and extensions of transfers, a call for each |
 | `checks.py` | check that arrays have the layout that the library expects |
 
@@ -25,9 +22,8 @@ import numpy as np
 from umpc.native.checks import check_evaluate, check_generate, levels
 from umpc.native.choice import CHOSEN
 from umpc.native.library import KINDS, LIBRARY, kinds
-from umpc.native.streams import key_streams
 
-__all__ = ["CHOSEN", "evaluate", "generate", "key_streams", "kinds"]
+__all__ = ["CHOSEN", "evaluate", "generate", "kinds"]
 
 
 def evaluate(

@@ -13,7 +13,7 @@ from typing import Any
 
 FILE = Path(__file__).with_name("_gate.abi3.so")
 
-VERSION = 4
+VERSION = 5
 """The version that the library answers: KERNEL_VERSION in native/kernel.c. A library of another
 version, left by an older build, is not used."""
 
@@ -38,12 +38,6 @@ def load(file: Path) -> ctypes.CDLL | None:
     library.umpc_evaluate.argtypes = [number, ctypes.c_char_p, number, number, size, *arrays]
     library.umpc_generate.argtypes = [number, ctypes.c_char_p, number, size, *arrays[:4]]
     text: Any = ctypes.c_char_p
-    run: list[Any] = [number, text, size, text, pointer, text, size, size]
-    run += [pointer, size, pointer, size]
-    library.umpc_run.argtypes = run
-    library.umpc_key_streams.argtypes = [number, text, pointer, size, pointer]
-    library.umpc_count_owners.argtypes = [size, size, *arrays]
-    library.umpc_place_edges.argtypes = [size, size, *arrays[:4], size, pointer]
     of_edges: list[Any] = [number, number, text, pointer, pointer]
     library.umpc_circuit.argtypes = of_edges
     library.umpc_rows.argtypes = [*of_edges, pointer, pointer, size, pointer]

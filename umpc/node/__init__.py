@@ -3,9 +3,6 @@
 | file | what it is |
 |---|---|
 | `server.py` | the gRPC server: access control, and the end of a study with its stream |
-| `light_server.py` | the server of a light node, which loads the node at its first study |
-| `rehearsal.py` | a small study in memory at the start, so that no first study is slower |
-| `hosted.py` | how many nodes this process runs |
 | `public_errors.py` | errors of a node as others may read them |
 | `admission.py` | the admission of a study: the rules as they are now, the approval, the records |
 | `run_watch.py` | the observer of one study, for traces |

@@ -33,7 +33,7 @@ from umpc.node.dataset_files import refuse_shared_places, refuse_shared_tables
 from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
 from umpc.node.table_section import table_of
-from umpc.protocols.registry import possible_values
+from umpc.protocols.registry import PROTOCOLS, possible_values
 from umpc.text_file import NODE, read_text, refuse_other_kind
 from umpc.transport.hub.address import HubAddress
 from umpc.ustat.statistics import LIBRARY
@@ -132,6 +132,7 @@ def load_datasets(path: Path, *, reads_table: bool = True) -> tuple[NodeConfig, 
     """
     file = Path(path).resolve()
     top = Section(file, "", _parse(file))
+    PROTOCOLS.allow(top.texts("plugins", r"[^\x00]+", "a list of names of protocols") or ())
     if "datasets" not in top.values:
         data, budget = top.section("data"), top.section("budget")
         policy = top.section("policy", optional=True)

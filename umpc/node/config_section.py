@@ -19,7 +19,17 @@ from umpc.transport.hub.address import HubAddress, parse_hub
 
 KEYS = {
     "": (
-        *("name", "listen", "hub", "identity", "ledger", "cores", "compute", "compute_tls"),
+        *(
+            "name",
+            "listen",
+            "hub",
+            "identity",
+            "ledger",
+            "plugins",
+            "cores",
+            "compute",
+            "compute_tls",
+        ),
         *("data", "budget", "prepare", "notify", "policy", "datasets"),
     ),
     "hub": ("name", "address"),

@@ -33,16 +33,13 @@ from umpc.errors import (
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.node.approvals import Approvals
-from umpc.node.attempts.agreed_links import AgreedLinks
 from umpc.node.attempts.links import Links
 from umpc.node.attempts.material import (
     DealerCall,
     DealerLine,
-    Fetch,
     MaterialReader,
     request_of,
 )
-from umpc.node.attempts.named_messages import NAMED_MESSAGES
 from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.site import Site
 from umpc.node.attempts.spool import Spool
@@ -53,8 +50,7 @@ from umpc.node.datasets import Dataset, Datasets
 from umpc.node.policy import Policy
 from umpc.node.public_errors import public_error
 from umpc.node.run_watch import RunWatch, Unwatched
-from umpc.proto import codec
-from umpc.proto.large_parts import ToCoordinator
+from umpc.proto import codec, pieces
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.study import document
@@ -68,6 +64,13 @@ from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import lost, status_of
 from umpc.transport.tls import grpc, peer_of
 
+ALLOWED = {
+    "/umpc.v1.Node/Hello": {"coordinator", "node", "dealer"},
+    "/umpc.v1.Node/Contact": {"coordinator"},
+    "/umpc.v1.Node/Study": {"coordinator"},
+    "/umpc.v1.Node/Peer": {"node"},
+}
+"""The roles that may make each call to a node."""
 log = logging.getLogger("umpc.node")
 
 CAUSE_SECONDS = 2
@@ -76,7 +79,7 @@ CAUSE_SECONDS = 2
 A node that parked a study waits as long to hear whether the other nodes parked it too.
 """
 
-StudyContext = Context[pb.CoordinatorMessage, ToCoordinator]
+StudyContext = Context[pb.CoordinatorMessage, pb.NodeMessage]
 PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 
 
@@ -121,7 +124,6 @@ class NodeServer(rpc.NodeServicer):
             load=admission.load,
             permit=admission.permit,
             permit_delta=admission.permit_delta,
-            agreed=AgreedLinks(self.identity),
             dial=self.links.dial,
             await_link=self.links.wait_for,
             open_material=self._open_material,
@@ -171,15 +173,13 @@ class NodeServer(rpc.NodeServicer):
 
         async def receive() -> m.CoordinatorMessage:
             try:
-                message = await read(context)
+                message = await pieces.joined(lambda: read(context))
             except EncodingError as error:
                 run.unreadable = error
                 raise
             if message is None:
                 raise StudyAborted(f"{coordinator} ended the study", culprit=coordinator)
-            return await NAMED_MESSAGES.received(
-                coordinator, message, lambda: read(context), context.write
-            )
+            return codec.decode_coordinator(message)
 
         async def send(message: m.NodeMessage) -> None:
             try:
@@ -267,20 +267,19 @@ class NodeServer(rpc.NodeServicer):
         signatures: tuple[bytes, ...],
         chunks: list[Chunk],
         asked: DealerCall | None = None,
-        fetch: Fetch | None = None,
     ) -> MaterialReader:
         """Open the stream from the dealer.
 
-        Args: asked: the call, if the dealer was asked. fetch: as of `request_of`.
+        Args: asked: the call, if the dealer was asked.
         """
         dealer = _dealer_of(attempt.study)
         call = asked
         if call is None:
             line = DealerLine(dealer, attempt.study)
             facts = attempt.study, attempt.members, openings, signatures
-            call = DealerCall(line, request_of(*facts, attempt.id, fetch))
+            call = DealerCall(line, request_of(*facts))
             await self._dial_dealer(line)
-            call.ask()
+            await call.ask()
         node = attempt.study.index_of(self.identity.name)
         return MaterialReader(dealer, call, attempt, node, chunks)
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
+from collections.abc import Sequence
 
 from umpc.errors import ConfigError
 from umpc.node.config import NAME, NAME_EXPECTED
+from umpc.protocols.registry import possible_values
+
+WIDTH = 100
+BESIDE = "#                                  # "
+"""The beginning of a line that goes on with the comment beside a key."""
 
 
 def template(name: str) -> str:
@@ -18,7 +25,21 @@ def template(name: str) -> str:
         raise ConfigError(
             f"a node's name ({NAME_EXPECTED}) was expected, and {name!r} came. Take another"
         )
-    return TEMPLATE.replace("@name@", name)
+    text = TEMPLATE.replace("@name@", name)
+    for key in ("noise", "protocol"):
+        text = text.replace(f"@{key}@", _listed(possible_values(key)))
+    return text
+
+
+def _listed(values: Sequence[str]) -> str:
+    """Return the values as lines of a comment beside a key."""
+    return textwrap.fill(
+        ", ".join(f'"{value}"' for value in values),
+        width=WIDTH,
+        initial_indent=BESIDE,
+        subsequent_indent=BESIDE,
+        break_on_hyphens=False,
+    )
 
 
 def configured(name: str, *, table: str, epsilon: str, listen: str, is_open: bool = False) -> str:
@@ -60,6 +81,8 @@ listen = "0.0.0.0:7100"            # host:port where coordinator and other nodes
 # hub = {name = "relay", address = "hub.example.org:7443"}  # instead of listen: dial this hub, and
 #                                  # accept no connection from outside
 identity = "site"                  # the folder of `umpc ca request`: ca.pem, cert.pem, key.pem
+# plugins = ["my-protocol"]        # protocols of other installed packages that may run here;
+#                                  # default: none
 # cores = 2                        # the most cores of this machine that compute; default: all
 # compute = "dask://scheduler:8786"  # this site's own Dask cluster computes in place of this
 #                                  # machine (docs/cluster.md); it needs the extra cluster
@@ -138,22 +161,20 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # min_nodes = 3                    # of a study
 # min_colluding = 1                # nodes that the noise must withstand: the smallest
 #                                  # max_colluding of a study; default: all nodes but one
-# noise = ["distributed"]          # how it may be drawn: "distributed", "in_mpc", "skellam",
-#                                  # "binomial", "local", "gopa", "shuffled", and the mechanisms of
-#                                  # "central": "laplace", "hajek", ...
+# noise = ["distributed"]          # how it may be drawn:
+@noise@
 # coins = ["transfers", "none"]    # what a committee's noise is made of: "transfers" between
 #                                  # the nodes, "dealt" by the dealer, or "none"
 # backend = ["shared"]             # how edges of several owners may be evaluated: "shared",
 #                                  # "garbled", "triples", "grid", "none"
-# protocol = ["u-mpc"]             # what may leave: "u-mpc", "grid", "hajek-grid", "bell-2pc",
-#                                  # "bell-ldp", "bell-auc", "ghazi-ldp", "local-mean",
-#                                  # "ghazi-rounds", "ghazi-shuffle", "gopa", "central"
+# protocol = ["u-mpc"]             # what may leave:
+@protocol@
 # preprocessing = ["none"]         # who may prepare it: "dealer", or "none"
 # adversary = ["lying_nodes"]      # the grades of promise that a study may have: "honest", or
 #                                  # "lying_nodes", where other nodes may send anything
 # dealers = ["dealer"]             # names in the certificates of the dealers that may take part
 # shufflers = ["shuffler-1"]       # the same for shufflers; all of a study must be listed
-# trusted_curator = true           # protocol = "central" may show raw records to the coordinator;
+# trusted_curator = true           # a protocol may show raw records to the coordinator;
 #                                  # default: never
 approval = true                    # a person must accept each study: `umpc approve --help`;
 #                                  # without this line no person is asked

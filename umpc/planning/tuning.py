@@ -79,8 +79,7 @@ def tune(attempt: Attempt, table: ReferenceTable) -> Tuned:
     if found is None:
         raise StudyError(
             f"protocol = {study.protocol!r} has no setting that trades one error for another; "
-            f'leave --tune out, or take "bell-ldp", "bell-auc", "bell-2pc" or another protocol of '
-            f"bins or pairings"
+            "leave --tune out, or take a protocol of bins or pairings"
         )
     other = attempt.with_study(checked(found))
     protocol.check_new_run(found)

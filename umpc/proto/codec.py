@@ -11,10 +11,8 @@ from typing import Any
 
 from umpc.errors import EncodingError, UmpcError, error_classes
 from umpc.proto.checks import at_most, one_line, parse, sized
-from umpc.proto.frame_codec import decode_frame, decode_sent, encode_part, encode_sent, put_frame
-from umpc.proto.large_parts import FROM_NODE, LARGE, TO_NODE, ToCoordinator, ToNode
+from umpc.proto.frame_codec import decode_frame, decode_sent, encode_sent, put_frame
 from umpc.proto.member_codec import (
-    MAX_MEMBERS,
     SIGNATURE_BYTES,
     check_records,
     decode_member,
@@ -23,14 +21,6 @@ from umpc.proto.member_codec import (
     decode_signatures,
     encode_member,
 )
-from umpc.proto.shown_codec import (
-    BODIES_OF_A_TREE,
-    OF_A_TREE,
-    decode_look,
-    decode_of_a_tree,
-    encode_of_a_tree,
-    encode_question,
-)
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.frames import (
@@ -38,20 +28,14 @@ from umpc.study.frames import (
     MAX_PAYLOAD,
     TO_SHUFFLERS,
     WITH_COORDINATOR,
-    Frame,
 )
+from umpc.study.sizes import MAX_MEMBERS
 
 MAX_SECONDS = 366 * 86_400
 MAX_QUESTION = 1 << 14
 
 
-def encode_coordinator(message: m.CoordinatorMessage) -> ToNode:
-    if isinstance(message, OF_A_TREE):
-        return encode_of_a_tree(message)
-    return _encode_of_any_study(message)
-
-
-def _encode_of_any_study(message: m.OfAnyStudy) -> ToNode:
+def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
     match message:
         case m.Propose(study, ahead):
             return pb.CoordinatorMessage(propose=pb.Propose(study=study, ahead=ahead))
@@ -64,7 +48,9 @@ def _encode_of_any_study(message: m.OfAnyStudy) -> ToNode:
         case m.Evaluate(signatures):
             return pb.CoordinatorMessage(evaluate=pb.Evaluate(signatures=signatures))
         case m.Part(frame):
-            return _encode_told(frame)
+            encoded = pb.CoordinatorMessage()
+            put_frame(encoded.part, frame)
+            return encoded
         case m.TotalConfirmed(signatures):
             confirmed = pb.TotalConfirmed(signatures=signatures)
             return pb.CoordinatorMessage(total_confirmed=confirmed)
@@ -80,22 +66,7 @@ def _encode_of_any_study(message: m.OfAnyStudy) -> ToNode:
             return pb.CoordinatorMessage(abort=pb.Abort(culprit=culprit, reason=reason, keep=keep))
 
 
-def _encode_told(frame: Frame) -> ToNode:
-    """A part of the total."""
-    if len(frame.payload) >= LARGE:
-        return encode_part(TO_NODE, frame)
-    encoded = pb.CoordinatorMessage()
-    put_frame(encoded.part, frame)
-    return encoded
-
-
 def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
-    if message.WhichOneof("body") in BODIES_OF_A_TREE:
-        return decode_of_a_tree(message)
-    return _decode_of_any_study(message)
-
-
-def _decode_of_any_study(message: pb.CoordinatorMessage) -> m.OfAnyStudy:
     match message.WhichOneof("body"):
         case "propose":
             return m.Propose(message.propose.study, message.propose.ahead)
@@ -124,7 +95,7 @@ def _decode_of_any_study(message: pb.CoordinatorMessage) -> m.OfAnyStudy:
     raise EncodingError("an empty or unknown message came from the coordinator")
 
 
-def encode_node(message: m.NodeMessage) -> ToCoordinator:
+def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
     match message:
         case m.Accepted():
             return pb.NodeMessage(accepted=_encode_accepted(message))
@@ -132,8 +103,8 @@ def encode_node(message: m.NodeMessage) -> ToCoordinator:
             return pb.NodeMessage(opened=_encode_opened(message))
         case m.Prepared():
             return pb.NodeMessage(prepared=_encode_prepared(message))
-        case m.Part() | m.TotalSigned() | m.Want() | m.Look() | m.WantAttempt():
-            return _encode_within_step(message)
+        case m.Part() | m.TotalSigned():
+            return _encode_of_total(message)
         case m.Parked(size, seconds):
             return pb.NodeMessage(parked=pb.Parked(bytes=size, seconds=seconds))
         case m.Ready(sent, received, rounds):
@@ -187,21 +158,12 @@ def _encode_prepared(message: m.Prepared) -> pb.Prepared:
     )
 
 
-def _encode_within_step(
-    message: m.Part | m.TotalSigned | m.Want | m.Look | m.WantAttempt,
-) -> ToCoordinator:
-    """A node's part in a total, or its question for what it lacks."""
-    if isinstance(message, m.Want):
-        return pb.NodeMessage(want=pb.Want(digest=message.digest))
-    if isinstance(message, m.Look | m.WantAttempt):
-        return encode_question(message)
-    if isinstance(message, m.Part):
-        if len(message.frame.payload) >= LARGE:
-            return encode_part(FROM_NODE, message.frame)
-        encoded = pb.NodeMessage()
-        put_frame(encoded.part, message.frame)
-        return encoded
-    return pb.NodeMessage(total_signed=pb.TotalSigned(signature=message.signature))
+def _encode_of_total(message: m.Part | m.TotalSigned) -> pb.NodeMessage:
+    if isinstance(message, m.TotalSigned):
+        return pb.NodeMessage(total_signed=pb.TotalSigned(signature=message.signature))
+    encoded = pb.NodeMessage()
+    put_frame(encoded.part, message.frame)
+    return encoded
 
 
 def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
@@ -298,9 +260,6 @@ _NODE_BODIES: dict[str, Callable[[Any], m.NodeMessage]] = {
     "released": _decode_released,
     "answer": _decode_answer,
     "progress": _decode_progress,
-    "look": decode_look,
-    "want_attempt": lambda _: m.WantAttempt(),
-    "want": lambda want: m.Want(sized(want.digest, 32, "digest")),
     "failure": decode_failure,
 }
 """The decoder of each kind of message."""

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import cast
 
 from umpc.errors import EncodingError
-from umpc.proto.large_parts import PAYLOAD, EncodedPart, size_field
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.frames import MAX_PAYLOAD, STEPS, Frame
@@ -30,12 +29,10 @@ def encode_frame(frame: Frame) -> pb.Frame:
     return encoded
 
 
-def put_frame(encoded: pb.Frame, frame: Frame, payload: bytes | None = None) -> None:
+def put_frame(encoded: pb.Frame, frame: Frame) -> None:
     """Encode a frame in place, as a part of a message.
 
     A part that is given whole is serialised and parsed: 0.17 ms for half a megabyte.
-
-    Args: payload: in place of the frame's.
     """
     encoded.step = _NUMBERS[frame.step]
     encoded.round = frame.round
@@ -43,16 +40,7 @@ def put_frame(encoded: pb.Frame, frame: Frame, payload: bytes | None = None) -> 
     encoded.chunk = frame.chunk
     encoded.count = frame.count
     encoded.width = frame.width
-    encoded.payload = frame.payload if payload is None else payload
-
-
-def encode_part(field: int, frame: Frame) -> EncodedPart:
-    """The message with this frame as its only field. Args: field: TO_NODE or FROM_NODE."""
-    before = pb.Frame()
-    put_frame(before, frame, payload=b"")
-    head = before.SerializeToString() + size_field(PAYLOAD, len(frame.payload))
-    outer = size_field(field, len(head) + len(frame.payload))
-    return EncodedPart(b"".join((outer, head, frame.payload)))
+    encoded.payload = frame.payload
 
 
 def encode_frames(frames: Sequence[Frame]) -> pb.Frame:

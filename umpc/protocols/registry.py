@@ -1,7 +1,8 @@
 """The registry: every protocol by its name, and the questions that are asked of a study's protocol.
 
-A new protocol has a folder of its own and one line here, or one call of `register` elsewhere. Node
-sides and coordinator sides do not import this file; the processes and commands do.
+The protocols of umpc itself have one line here. All others come through entry points
+(`loading.py`). Node sides and coordinator sides do not import this file; the processes and commands
+do.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any
 
-import umpc.mpc
-import umpc.protocols
 from umpc.errors import StudyError
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.loading import ProtocolPlace, Protocols
@@ -39,34 +38,12 @@ PROTOCOLS = Protocols(
     {
         "u-mpc": ProtocolPlace("umpc.protocols.u_mpc.protocol", "UMpc"),
         "grid": ProtocolPlace("umpc.protocols.grid.protocol", "GridProtocol", {"backend": "grid"}),
-        "hajek-grid": ProtocolPlace("umpc.protocols.hajek_grid.protocol", "HajekGridProtocol"),
         "vector": ProtocolPlace("umpc.protocols.vector.protocol", "VectorProtocol"),
-        "bell-2pc": ProtocolPlace("umpc.protocols.bell_2pc.protocol", "BellTwoPc"),
-        "bell-ldp": ProtocolPlace("umpc.protocols.local.bell_ldp_protocol", "BellLdpProtocol"),
-        "bell-auc": ProtocolPlace("umpc.protocols.local.protocol", "BellAucProtocol"),
-        "ghazi-ldp": ProtocolPlace("umpc.protocols.local.protocol", "GhaziLdpProtocol"),
-        "local-mean": ProtocolPlace("umpc.protocols.local.protocol", "LocalMeanProtocol"),
-        "ghazi-rounds": ProtocolPlace(
-            "umpc.protocols.ghazi_rounds.protocol", "GhaziRoundsProtocol"
-        ),
-        "ghazi-shuffle": ProtocolPlace(
-            "umpc.protocols.ghazi_shuffle.protocol", "GhaziShuffleProtocol"
-        ),
-        "gopa": ProtocolPlace("umpc.protocols.gopa.protocol", "GopaProtocol"),
-        "central": ProtocolPlace("umpc.protocols.central.protocol", "CentralProtocol"),
     }
 )
 """The protocols by name, in the order in which a planner shows them. Each is loaded when used."""
 USUAL = "u-mpc"
 """The protocol of a study file that names none."""
-
-
-def register(protocol: StudyProtocol) -> StudyProtocol:
-    """Add a protocol. Raises: StudyError where its name is taken."""
-    if protocol.name in PROTOCOLS:
-        raise StudyError(f"a protocol named {protocol.name!r} is registered already")
-    PROTOCOLS[protocol.name] = protocol
-    return protocol
 
 
 @lru_cache(maxsize=1)
@@ -75,8 +52,11 @@ def load_all() -> None:
 
     A process that serves studies does so before it is ready, so that no study waits for it.
     """
-    for package in (umpc.mpc, umpc.protocols):
-        for found in walk_packages(package.__path__, f"{package.__name__}."):
+    names = {"umpc.mpc", "umpc.protocols"}
+    names |= {type(protocol).__module__.rpartition(".")[0] for protocol in PROTOCOLS.values()}
+    for name in sorted(names):
+        package = import_module(name)
+        for found in walk_packages(package.__path__, f"{name}."):
             import_module(found.name)
 
 

@@ -16,11 +16,9 @@
 | `attempt.py` | one attempt at a study: members, joint seed, identity |
 | `statements.py` | what each node signs, the joint seed and the attempt's identity |
 | `members.py` | the checks of what all nodes signed |
-| `member_tree.py` | the checks of members that are shown out of a hash tree |
 | `survivors.py` | a study over the nodes that are left when others were lost |
 | `sizes.py` | numbers of records, edges and degrees, known before the joint seed |
 | `course.py` | several studies that pay once, such as the steps of a training |
-| `remembered.py` | results of public work that many nodes of one process share |
 | `possible.py` | the sums that a study can release, and the refusal of others |
 | `misspelt.py` | the nearest known name and the line of a misspelt key |
 | `cost.py` | predicted rounds and bytes |

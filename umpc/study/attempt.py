@@ -16,48 +16,32 @@ from dataclasses import replace
 from umpc.crypto.prg import SEED_BYTES, digest
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.study.document import Study
-from umpc.study.remembered import Remembered
 from umpc.study.sizes import Member, Sizes
-from umpc.study.statements import AgreedInShort, attempt_id, joint_seed
+from umpc.study.statements import attempt_id, joint_seed
 
 
 class Attempt:
     """The agreed facts of one attempt.
 
     Args:
-        members: in the study's order.
-        openings: in the same order; or all that a node knows of an attempt whose members are in a
-            hash tree. It then checks those that it is shown (`member_tree.py`).
+        members, openings: in the study's order.
 
     Raises: RemoteProtocolError naming the node whose opening does not fit its commitment.
     """
 
-    def __init__(
-        self,
-        study: Study,
-        members: Sequence[Member],
-        openings: Sequence[bytes] | AgreedInShort,
-    ):
+    def __init__(self, study: Study, members: Sequence[Member], openings: Sequence[bytes]):
         names = [node.name for node in study.nodes]
-        count = len(names) if isinstance(openings, AgreedInShort) else len(openings)
-        if [member.name for member in members] != names or count != len(names):
+        if [member.name for member in members] != names or len(openings) != len(names):
             raise LocalProtocolError(
                 f"the agreement names {[m.name for m in members]}, the study {names}"
             )
-        if not isinstance(openings, AgreedInShort):
-            check_openings(study, members, openings)
+        check_openings(study, members, openings)
         self.study = study
         self.members = tuple(members)
-        self.openings = () if isinstance(openings, AgreedInShort) else tuple(openings)
-        self.seed = joint_seed(study, openings)
+        self.openings = tuple(openings)
+        self.seed = joint_seed(openings)
         self.id = attempt_id(study, members, openings)
         self.sizes = Sizes.of(study, members)
-
-    def fill_in(self, members: Sequence[Member]) -> None:
-        """Take members with keys in place of outlines. Names and records stay."""
-        if [member.name for member in members] != [member.name for member in self.members]:
-            raise LocalProtocolError("other members than the attempt's were filled in")
-        self.members = tuple(members)
 
     @property
     def counts(self) -> list[tuple[int, int]]:
@@ -85,22 +69,6 @@ def check_openings(
 
     Raises: RemoteProtocolError naming the relay, or without one the node.
     """
-    if isinstance(members, tuple) and isinstance(openings, tuple):
-
-        def opened() -> None:
-            _check_each(study, members, openings, relay)
-
-        _opened.of((members, openings), opened, study.hash)
-    else:
-        _check_each(study, members, openings, relay)
-
-
-_opened: Remembered[None] = Remembered()
-
-
-def _check_each(
-    study: Study, members: Sequence[Member], openings: Sequence[bytes], relay: str | None
-) -> None:
     if len(members) != len(openings):
         raise RemoteProtocolError(
             f"{len(openings)} openings came for {len(members)} members; nothing was computed",

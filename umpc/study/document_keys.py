@@ -174,11 +174,6 @@ class StudyKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return self.settings.transfers == "checked"
 
     @property
-    def members_checked(self) -> int:
-        """How many members a node draws and checks, in a hash tree; 0 where it checks all."""
-        return self.settings.members_checked
-
-    @property
     def dealer(self) -> Participant | None:
         return self.settings.dealer
 

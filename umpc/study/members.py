@@ -17,23 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from umpc.crypto.signing import Credentials, Verify, as_of_now, basis_of, is_signature
+from umpc.crypto.signing import Credentials, Verify, as_of_now, is_signature
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.study.document import Study
-from umpc.study.remembered import Remembered
 from umpc.study.sizes import Member
 from umpc.study.statements import member_statement, members_statement
 
 ROLE = "node"
-
-
-def _stays(*sequences: Sequence[object]) -> bool:
-    """Whether nobody can change these sequences, so that work on them may be remembered."""
-    return all(isinstance(each, tuple) for each in sequences)
-
-
-_keys: Remembered[tuple[bytes, ...]] = Remembered()
-_signed: Remembered[None] = Remembered()
 
 
 def sign_member(study_hash: bytes, member: Member, own: Credentials) -> Member:
@@ -91,14 +81,8 @@ def check_members(
             step=step,
         )
 
-    def keys() -> tuple[bytes, ...]:
-        now = as_of_now(verify)
-        return tuple(check_member(study.hash, each, now, relay, step) for each in members)
-
-    basis = basis_of(verify)
-    if basis is None or not _stays(members):
-        return keys()
-    return _keys.of((members,), keys, (study.hash, basis))
+    now = as_of_now(verify)
+    return tuple(check_member(study.hash, each, now, relay, step) for each in members)
 
 
 def check_signatures(
@@ -116,25 +100,6 @@ def check_signatures(
 
     Raises: RemoteProtocolError naming the relay.
     """
-
-    def check() -> None:
-        _check_each(what, statement, members, keys, signatures, relay, step)
-
-    if _stays(members, keys, signatures):
-        _signed.of((members, keys, signatures), check, statement)
-    else:
-        check()
-
-
-def _check_each(
-    what: str,
-    statement: bytes,
-    members: Sequence[Member],
-    keys: Sequence[bytes],
-    signatures: Sequence[bytes],
-    relay: str | None,
-    step: str,
-) -> None:
     for number, (member, key) in enumerate(zip(members, keys, strict=True)):
         signature = signatures[number] if len(signatures) == len(keys) else b""
         if not is_signature(key, statement, signature):

@@ -19,13 +19,7 @@ it waits at every node, else Agree.
 In a replay with shufflers, Released answers Propose, and once more Release: the stored message has
 then gone to the shufflers again.
 
-A large message that goes to all nodes is named first; a node that lacks it sends Want, and then
-gets it (`umpc/proto/named_messages.py`).
-
-Where members are in a hash tree, Agree, Begin and Evaluate come in short, each with the name of the
-whole message. A node that goes on with the short form sends Look in the steps *prepare* and
-*evaluate*, and gets Shown and Signed. The node that the dealer asks for the attempt sends
-WantAttempt, and gets it as pieces.
+Lists of all nodes may come in pieces (`umpc/proto/pieces.py`).
 
 A node may send Progress at any time and ends with Failure. A coordinator ends with Abort or by
 closing the stream.
@@ -36,9 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from umpc.study.frames import Frame
-from umpc.study.member_tree import ShownMember
 from umpc.study.sizes import Member
-from umpc.study.statements import MembersRoot
 
 
 @dataclass(frozen=True)
@@ -75,53 +67,6 @@ class Evaluate:
 
     def __repr__(self) -> str:
         return f"Evaluate({len(self.signatures)} signatures)"
-
-
-@dataclass(frozen=True)
-class AgreeInShort:
-    """All members by their root, in place of Agree. whole: that message, at the coordinator."""
-
-    members: MembersRoot
-    whole: Agree | None = field(default=None, repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class BeginInShort:
-    """The root over all openings, in place of Begin. whole: that message, at the coordinator."""
-
-    openings: bytes
-    whole: Begin | None = field(default=None, repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class EvaluateInShort:
-    """All nodes are prepared, in place of Evaluate. whole: that message, at the coordinator."""
-
-    whole: Evaluate | None = field(default=None, repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The members that a node asked for, in its order."""
-
-    members: tuple[ShownMember, ...]
-
-
-@dataclass(frozen=True)
-class Signed:
-    """The signatures of the attempt that a node asked for, in its order."""
-
-    signatures: tuple[bytes, ...]
-
-    def __repr__(self) -> str:
-        return f"Signed({len(self.signatures)} signatures)"
-
-
-@dataclass(frozen=True)
-class AttemptPiece:
-    """A part of the attempt as the dealer is told it, in order; an empty one comes last."""
-
-    part: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -344,37 +289,9 @@ class Failure:
     step: str
 
 
-OfAnyStudy = (
+CoordinatorMessage = (
     Propose | Drop | Agree | Begin | Evaluate | Part | TotalConfirmed | Park | Release | Ask | Abort
 )
-OfATree = AgreeInShort | BeginInShort | EvaluateInShort | Shown | Signed | AttemptPiece
-"""The messages that only studies with members in a hash tree have."""
-CoordinatorMessage = OfAnyStudy | OfATree
-
-
-@dataclass(frozen=True)
-class Want:
-    """The node lacks the message that was named last, and asks for its bytes."""
-
-    digest: bytes
-
-
-@dataclass(frozen=True)
-class Look:
-    """The node asks for members of a hash tree.
-
-    places: in the study's order of nodes. signed: it asks for their signatures of the attempt.
-    """
-
-    places: tuple[int, ...]
-    signed: bool = False
-
-
-@dataclass(frozen=True)
-class WantAttempt:
-    """The node, which the dealer asked for the whole attempt, asks for it."""
-
-
 NodeMessage = (
     Accepted
     | Held
@@ -388,7 +305,4 @@ NodeMessage = (
     | Answer
     | Progress
     | Failure
-    | Want
-    | Look
-    | WantAttempt
 )

@@ -33,7 +33,7 @@ class SumReport:
     sampling_std_bound: of the mean over E instead of all sets, whatever the records are.
     noise_step: the distance of the noise's possible values; 0 where they have no grid.
     noise_shape: of the noise's law (`umpc/ustat/error_law.py`); 1 for the Laplace law, 0 for the
-        heavy tails of the Hájek mechanisms of `central`.
+        heavy tails of a protocol whose noise has a law of its own.
     noise_shift: the most by which the noise lies beside that grid; documents leave out a 0.
     noise_std_if_honest: what noise_std would be in grade honest; None where grades cost nothing.
     """

@@ -12,6 +12,7 @@ from umpc.protocol_version import PROTOCOL
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
 from umpc.study.several import sums_of
+from umpc.study.sizes import MAX_MEMBERS
 from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR, WITH_VARIANCE
 from umpc.ustat.projection import TRIPLE, is_over_triples
 from umpc.ustat.sampling import SAMPLINGS, UNBALANCED, read_rule
@@ -270,3 +271,8 @@ def _check_participants(study: Study) -> None:
             )
     if not study.nodes:
         raise StudyError("a study needs at least one node, got none")
+    if len(study.nodes) > MAX_MEMBERS:
+        raise StudyError(
+            f"a study has at most {MAX_MEMBERS:,} nodes, got {len(study.nodes):,}; take fewer, or "
+            f"let several sites put their records together at one"
+        )

@@ -4,9 +4,9 @@ Every protocol has one frozen `msgspec.Struct` that derives from `Settings`. Its
 protocol's name, so the settings say which protocol a study runs, and a setting of another protocol
 cannot be written. Each field carries its description; help texts and options are made from it.
 
-    class GopaSettings(
+    class MySettings(
         Settings, msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
-        tag_field="protocol", tag="gopa",
+        tag_field="protocol", tag="my-protocol",
     ):
         delta: Annotated[str, describe("δ of the release, such as 1e-9")]
 
@@ -122,11 +122,6 @@ class Settings:
     def transfers(self) -> str:
         """Whether choices in oblivious transfers are proven: "checked" or "unchecked"."""
         return "unchecked"
-
-    @property
-    def members_checked(self) -> int:
-        """How many members a node draws and checks, in a hash tree; 0 where it checks all."""
-        return 0
 
     @property
     def dealer(self) -> Participant | None:

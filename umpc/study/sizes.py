@@ -29,6 +29,8 @@ from umpc.ustat.sampling import (
 ClassCounts = tuple[int, int]
 """A node's records of the first class, and all others; without classes all are others."""
 
+MAX_MEMBERS = 1024
+"""The most nodes of a study: every process checks all of them (docs/scale.md)."""
 COUNT_TAG = b"umpc bernoulli edges 1"
 MAX_RECORDS = 1 << 26
 """The most records that all nodes may have together."""

@@ -10,13 +10,11 @@ Certificates hold the name and the role of a process.
 | `revoked.py` | the list of revoked certificates, as a value |
 | `revocation.py` | the authority's signed list of revoked certificates: read, signed, compared |
 | `issued.py` | the authority's record of the certificates that it issued |
-| `members_file.py` | `members.pem`: the members' certificates, which a process checks ahead |
 | `identity.py` | the identity of one process, renewed from its folder without a restart |
 | `expiry.py` | which dates of an identity need somebody's attention |
 | `credentials.py` | what protocol code signs with, and how it checks what others signed |
 | `tls.py` | TLS 1.3 only: credentials from an identity, and the peer that makes a call |
 | `channels.py` | channels and servers with limits, and the way to a peer |
-| `known.py` | the certificates that peers showed before, so that a channel needs no look |
 | `role_guard.py` | the roles that may call each method |
 | `listening.py` | the check that an address of this machine is free |
 | `dialling.py` | a channel to another process, directly or through a hub |

@@ -44,7 +44,6 @@ from umpc.transport.certificates import (
 from umpc.transport.files import read_file, write_public, write_secret
 from umpc.transport.identity import Identity, load_identity
 from umpc.transport.issued import Issued
-from umpc.transport.members_file import certificates_of_members, write_members
 from umpc.transport.revocation import FETCH, LIST_DAYS, load_revoked, next_list, sign_revoked
 from umpc.transport.revoked import Revoked
 
@@ -265,15 +264,6 @@ class Authority:
         csr = request(name, role, folder).read_bytes()
         write_public(cert_path, self.sign(csr, name=name, role=role, days=days, now=now))
         self.write_trust(Path(folder))
-
-    def write_members(self, *folders: Path, now: datetime | None = None) -> int:
-        """Write the certificates that count now into folders, for processes to check ahead.
-
-        Returns: how many there are.
-        """
-        members = certificates_of_members(self.issued.all(), self.revoked(), now or clock())
-        write_members(folders, members)
-        return len(members)
 
     def write_trust(self, folder: Path) -> list[Path]:
         """Write the files that every identity needs beside its own: ca.pem, and a list if any.

@@ -20,7 +20,6 @@ from umpc.transport.certificates import ROLES, clock, host_name, verify_certific
 from umpc.transport.diagnose import explain, find_fault, shown_certificate, split_address
 from umpc.transport.heartbeat import BEATEN, METHOD, Calls
 from umpc.transport.identity import Identity
-from umpc.transport.known import KNOWN, Place
 from umpc.transport.listening import refuse_if_taken
 from umpc.transport.patience import own_lag, time_limit
 from umpc.transport.proxy import proxy_to
@@ -112,8 +111,8 @@ async def open_connection(
     because it stays wrong. Only time in which this process could run counts.
 
     The channel trusts one certificate only, after it was verified and looked for in the list of
-    revoked ones (`tls.channel_credentials`): the one that the peer showed when this process last
-    reached it, or else the one that it shows to a look a moment before (`known.py`).
+    revoked ones (`tls.channel_credentials`): the one that it shows to a look a moment before,
+    because gRPC shows a client no certificate of the server.
 
     Raises: CertificateError, PeerUnavailable, ConfigError as `diagnose.explain` finds them.
     """
@@ -164,44 +163,18 @@ class _Attempt:
 
     async def until_ready(self) -> VerifiedChannel:
         """Try until a channel is ready. Raises: CertificateError, if trying again is of no use."""
-        if (known := await self._by_known_certificate()) is not None:
-            return known
         pause = FIRST_PAUSE
         while True:
             self._identity = self._identity.latest()
             shown = await shown_certificate(self._address, self._seconds, self._role)
             channel = None if shown is None else await self._connect(await self._verified(shown))
             if channel is not None and shown is not None:
-                KNOWN.put(self._place, shown)
                 return VerifiedChannel(channel, shown)
             error = await self.reason()
             if isinstance(error, CertificateError):
                 raise error
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
-
-    @property
-    def _place(self) -> Place:
-        return self._identity.ca_pem, self._role, self._name, self._address
-
-    async def _by_known_certificate(self) -> VerifiedChannel | None:
-        """Return a channel to a peer that shows the same certificate as before, or None.
-
-        It is verified as one that a look shows. A peer that has another one by now, or is not
-        there, fails this handshake, and a look follows.
-        """
-        known = KNOWN.get(self._place)
-        if known is None:
-            return None
-        channel: grpc.aio.Channel | None = None
-        try:
-            channel = await self._connect(self._check(known))
-        except CertificateError:
-            return None
-        finally:
-            if channel is None:
-                KNOWN.forget(self._place, known)
-        return None if channel is None else VerifiedChannel(channel, known)
 
     async def _verified(self, der: bytes) -> bytes:
         """Return the certificate in PEM. Raises: CertificateError unless it is our peer's."""

@@ -3,7 +3,6 @@
     credentials_of(identity)      a node signs, and checks what all nodes signed
     credentials_of_now(identity)     the same for one step, as of its beginning
     verifier_of(identity)            coordinator and dealer only check
-    check_ahead(identity, der)            a process at its start, for those it expects
     verifier_of_members(identity)         shufflers: also certificates that have ended since
 
 Each call reads the clock, and the list of revoked certificates if there is one. Protocol code does
@@ -12,13 +11,12 @@ neither.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from datetime import datetime
 from functools import lru_cache
 
 from cryptography import x509
 
-from umpc.crypto.signing import Credentials, Holder, Verify, point_of, read_point, signer
+from umpc.crypto.signing import Credentials, Holder, Verify, point_of, signer
 from umpc.errors import CertificateError
 from umpc.transport.certificates import (
     clock,
@@ -82,20 +80,6 @@ class _Verifier:
     def as_of_now(self) -> Verify:
         """Return this check with the time and the list of now: it reads neither again."""
         return _Verifier(self._identity.latest(), clock())
-
-    def basis(self) -> Hashable:
-        """The authority, the revoked certificates as the folder has them now, and the minute."""
-        revoked = self._identity.latest().revoked
-        listed = None if revoked is None else (revoked.number, frozenset(revoked.serials))
-        return self._identity.ca_pem, listed, clock().replace(second=0, microsecond=0)
-
-
-def check_ahead(identity: Identity, der: bytes) -> None:
-    """Check a certificate before its holder shows it: what does not change is then known.
-
-    Raises: CertificateError if it does not count now.
-    """
-    read_point(verifier_of(identity)(der).key)
 
 
 def verifier_of_members(identity: Identity) -> Verify:

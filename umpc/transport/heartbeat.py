@@ -14,9 +14,9 @@ Silence is counted in beats of this process. While it does not run itself, no si
 more threads than two a processor wait for this machine, silence grows more slowly, down to a
 quarter: a peer on the same machine may wait longer than this process.
 
-The call begins a second after the call that it belongs to, and most calls of a small study have
-ended by then. A server whose caller does not begin to beat within the same limit of silence cancels
-the caller's calls, as if it had stopped beating.
+The call begins with the call that it belongs to, and its first beat leaves before any data. A
+server whose caller does not begin to beat within the same limit of silence cancels the caller's
+calls, as if it had stopped beating.
 
     client                              server
     Beat(stream of empty messages) -->
@@ -154,20 +154,12 @@ async def _stop(*tasks: asyncio.Task[None] | None) -> None:
 # --- the end that calls
 
 
-async def beat_to(
-    channel: grpc.aio.Channel, address: str, due: asyncio.Event, begun: asyncio.Event
-) -> str:
+async def beat_to(channel: grpc.aio.Channel, address: str, begun: asyncio.Event) -> str:
     """Beat to the server of a channel until it has stopped. Returns: the reason, for a log.
 
-    The first beat comes after BEAT_SECONDS: until then this call costs nobody anything.
-
-    Args: due: the first beat comes now. On a slow line it would wait behind a large message, and
-        the server would be silent, because it beats only to whom it has heard. begun: is set
-        when the first beat has left.
+    Args: begun: is set when the first beat has left. On a slow line it would wait behind a large
+        message, and the server would be silent, because it beats only to whom it has heard.
     """
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(BEAT_SECONDS):
-            await due.wait()
     make: Any = channel.stream_stream
     call = make(METHOD)()
     known: list[Address] = []
@@ -181,7 +173,7 @@ async def beat_to(
         first = asyncio.create_task(_write(call))
         await asyncio.wait({first}, timeout=BEAT_SECONDS)
         begun.set()
-        return await beat(call, count, BEAT_SECONDS, first)
+        return await beat(call, count, writing=first)
     finally:
         call.cancel()
 

@@ -100,7 +100,7 @@ class KeptConnections:
                 return kept.lease
             await kept.lease.connection.channel.close(None)
         # Read before the connection: if the certificate changes meanwhile, it is not kept. Those
-        # through a hub never are: sessions with a dealer rest, and two nodes need no handshake.
+        # through a hub never are: a session has one call.
         own_pem = b"" if is_behind_hub(address) else identity.latest().cert_pem
         connection = await dialling.open_connection(
             identity, name, role, address, timeout, patience

@@ -108,6 +108,20 @@ def _share_at(queue: Path, moment: int) -> float:
     return max(LEAST_SHARE, min(1.0, share))
 
 
+async def counted_sleep(seconds: float) -> float:
+    """Sleep. Returns: the seconds of it that count against a peer that is silent meanwhile.
+
+    Those by which this process was late do not, since what the peer has said may wait to be read,
+    and fewer do on a busy machine (`processor_share`).
+    """
+    loop = asyncio.get_running_loop()
+    due = loop.time() + seconds
+    await asyncio.sleep(seconds)
+    late = loop.time() - due
+    counted = seconds - late if late > UNNOTICED else seconds
+    return max(0.0, counted) * processor_share()
+
+
 @asynccontextmanager
 async def time_limit(
     seconds: float, expiring: Callable[[], None] | None = None

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Never, NoReturn, Protocol, TypeVar
 
-from umpc.proto.large_parts import FROM_NODE, TO_NODE, ToNode, reading, serialised
 from umpc.proto.v1 import umpc_pb2 as pb
 
 from umpc.transport.tls import grpc  # isort: skip  (first: see tls.py)
@@ -24,7 +23,6 @@ __all__ = [
     "Context",
     "Greeted",
     "Told",
-    "add_node",
     "dealer_stub",
     "grpc",
     "hub_stub",
@@ -40,7 +38,6 @@ Sent = TypeVar("Sent", contravariant=True)
 Message = TypeVar("Message")
 Received = TypeVar("Received", covariant=True)
 
-STUDY = "/umpc.v1.Node/Study"
 Blame = tuple[tuple[str, str], ...]
 """Metadata that go with a status."""
 Channel = grpc.aio.Channel
@@ -142,7 +139,7 @@ class NodeStub(Greeted, Protocol):
         self, request: pb.ContactRequest, /, *, timeout: float
     ) -> pb.ContactReply: ...
 
-    def Study(self) -> Call[ToNode, pb.NodeMessage]: ...
+    def Study(self) -> Call[pb.CoordinatorMessage, pb.NodeMessage]: ...
 
     def Peer(self) -> Call[pb.PeerMessage, pb.PeerMessage]: ...
 
@@ -150,9 +147,7 @@ class NodeStub(Greeted, Protocol):
 class DealerStub(Greeted, Protocol):
     """The calls to a dealer."""
 
-    def Deal(self, request: pb.DealRequest, /) -> Call[Never, pb.Frame]: ...
-
-    def Tell(self) -> Call[pb.DealPiece, pb.DealTold]: ...
+    def Deal(self) -> Call[pb.DealRequest, pb.Frame]: ...
 
 
 class ShufflerStub(Greeted, Protocol):
@@ -179,24 +174,9 @@ _generated: Any = rpc
 
 
 def node_stub(channel: Channel) -> NodeStub:
-    """Return the generated stub of a node, with its types, and its study with few copies."""
-    stub = _generated.NodeStub(channel)
-    read_node = reading(pb.NodeMessage.FromString, FROM_NODE)
-    stub.Study = channel.stream_stream(STUDY, serialised, read_node)
-    found: NodeStub = stub
-    return found
-
-
-def add_node(servicer: rpc.NodeServicer, server: grpc.aio.Server) -> None:
-    """Let a server answer the calls to a node, with few copies in a study's messages."""
-    read_coordinator = reading(pb.CoordinatorMessage.FromString, TO_NODE)
-    study = grpc.stream_stream_rpc_method_handler(servicer.Study, read_coordinator, serialised)
-    service, _, name = STUDY[1:].partition("/")
-    own = {name: study}
-    # gRPC takes the handler that was registered last, and a hub's server the first one of all
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, own),))
-    _generated.add_NodeServicer_to_server(servicer, server)
-    server.add_registered_method_handlers(service, own)  # type: ignore[attr-defined]
+    """Return the generated stub of a node, with its types."""
+    stub: NodeStub = _generated.NodeStub(channel)
+    return stub
 
 
 def dealer_stub(channel: Channel) -> DealerStub:

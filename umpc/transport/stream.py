@@ -34,7 +34,6 @@ from umpc.errors import (
 from umpc.transport.call_end import REASON_SECONDS, CallEnd
 from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.hub.address import is_behind_hub
-from umpc.transport.hub.calls import HubCall
 from umpc.transport.identity import Identity
 from umpc.transport.kept import KeptConnections, Lease
 from umpc.transport.patience import time_limit
@@ -144,15 +143,11 @@ class RpcStream(Generic[Request, Reply]):
 
     def begin(self, call: Call[Request, Any]) -> None:
         """Start to read a call that this side made."""
-        if isinstance(call, HubCall):
-            call.lasts = self._kept is not None
         source = self._end_of(call)
         beats = self._beats and not self.is_through_hub  # a hub's session has its own
-        decode = self._decode
         if self._lease is not None and beats:
             self._heart = StreamHeart(self.channel, self._address, self._given_up)
-            decode = self._heard
-        self._reader = StreamReader(source, decode, self._ahead, self._reason, self._lost)
+        self._reader = StreamReader(source, self._decode, self._ahead, self._reason, self._lost)
         self._writer = StreamWriter(call, source, self._reader, self._heart)
 
     def _end_of(self, call: Call[Request, Any]) -> Any:
@@ -203,12 +198,6 @@ class RpcStream(Generic[Request, Reply]):
         reader = self._begun
         reader.feed(sink, takes)
         return reader
-
-    def _heard(self, message: Any) -> Reply:
-        """Decode a message beside which this side beats, or will beat."""
-        if self._heart is not None:
-            self._heart.came(message)
-        return self._decode(message)
 
     @property
     def _begun(self) -> StreamReader[Reply]:
@@ -348,11 +337,8 @@ class RpcStream(Generic[Request, Reply]):
         """
         if self._closing is None:
             is_over = self._reader is None or self._reader.let_go()
-            call = self._writer.call if self._writer is not None else None
-            if keep and self._is_sound and isinstance(call, HubCall):
-                call.rest()
-            elif call is not None:
-                call.cancel()
+            if self._writer is not None:
+                self._writer.call.cancel()
             self._closing = asyncio.get_running_loop().create_future()
             if is_over and self._heart is None and self._lease is None:
                 self._closing.set_result(None)

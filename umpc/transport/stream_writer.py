@@ -42,7 +42,7 @@ class StreamWriter(Generic[Request]):
         gRPC then raises CancelledError, although nobody cancelled the task that writes.
         """
         if self._heart is not None:
-            await self._heart.before(request)
+            await self._heart.begun()
         write_now = None if self._writers else self._write_now
         if write_now is not None and write_now(request):
             return

@@ -7,14 +7,13 @@ more for each edge's cell for a while.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.native import edges as edges_in_c
 from umpc.ustat.cell_rows import CellRows, ListedCells
 from umpc.ustat.edge_blocks import MOST_INT32, EdgeBlocks
 
@@ -58,49 +57,6 @@ def sorted_by_owners(
     Args: count: the number of edges. numberings: of each slot.
     """
     shape = tuple(len(numbering.zero) for numbering in numberings)
-    most = max(len(numbering.node) for numbering in numberings)
-    if edges_in_c.IS_COMPILED and prod(shape) < edges_in_c.COMBINATIONS and most <= MOST_INT32:
-        return _sorted_in_c(blocks, count, numberings, shape)
-    return sorted_in_numpy(blocks, count, numberings, shape)
-
-
-def _sorted_in_c(
-    blocks: EdgeBlocks, count: int, numberings: Sequence[RecordNumbering], shape: tuple[int, ...]
-) -> ListedCells:
-    """`sorted_in_numpy` for few nodes, whose edges have a byte for their owners."""
-    nodes = [np.ascontiguousarray(numbering.node, dtype=np.uint8) for numbering in numberings]
-    code = np.empty(count, dtype=np.uint8)
-    counted = np.zeros(edges_in_c.COMBINATIONS, dtype=np.uint64)
-    for part, edges in _parts(blocks, code):
-        edges_in_c.count_owners(edges, nodes, shape, part, counted)
-    codes = np.flatnonzero(counted)
-    sizes = counted[codes].astype(np.int64)
-    owners = np.stack(np.unravel_index(codes, shape), axis=1)
-    zeros = np.zeros((edges_in_c.COMBINATIONS, len(shape)), dtype=np.int32)
-    for slot, numbering in enumerate(numberings):
-        zeros[codes, slot] = numbering.zero[owners[:, slot]]
-    free = np.cumsum(counted, dtype=np.uint64) - counted
-    placed = np.empty((len(shape), count), dtype=np.int32)
-    for part, edges in _parts(blocks, code):
-        edges_in_c.place_edges(edges, part, zeros, free, placed)
-    return ListedCells(CellRows(owners, sizes), shape, placed)
-
-
-def _parts(
-    blocks: EdgeBlocks, code: NDArray[np.uint8]
-) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int32]]]:
-    """Each block of edges, and its part of an array with an item for each edge."""
-    start = 0
-    for edges in blocks():
-        stop = start + edges.shape[1]
-        yield code[start:stop], np.ascontiguousarray(edges, dtype=np.int32)
-        start = stop
-
-
-def sorted_in_numpy(
-    blocks: EdgeBlocks, count: int, numberings: Sequence[RecordNumbering], shape: tuple[int, ...]
-) -> ListedCells:
-    """`sorted_by_owners` in numpy. Args: shape: the number of nodes of each slot."""
     code = _codes(blocks, count, numberings, shape)
     codes, sizes = _sizes(code, prod(shape))
     owners = np.stack(np.unravel_index(codes, shape), axis=1)

@@ -23,7 +23,7 @@ from bench.figures.paper001.auc_law import draw_auc
 from bench.figures.paper001.errors import folded_normal, of_runs
 from bench.figures.paper001.generic_auc import GenericAuc, labelled, private_classes
 from bench.figures.paper001.scores import Scores, load, score_field
-from umpc.protocols.local.bell_auc import BellAuc
+from umpc_papers.local.bell_auc import BellAuc
 
 WHOLE = 10_000
 Facts = Mapping[str, Any]

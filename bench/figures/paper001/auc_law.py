@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from umpc.protocols.local.bell_auc import BellAuc
-from umpc.protocols.local.hadamard import signs
+from umpc_papers.local.bell_auc import BellAuc
+from umpc_papers.local.hadamard import signs
 
 COIN_BITS = 44
 

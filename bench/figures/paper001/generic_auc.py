@@ -7,7 +7,7 @@ Their AUC (equation 7) is, up to C(n,2)/(n⁺n⁻), the mean over all pairs of
 Classes are public in the paper's experiments, so a record randomises only its score. For two
 records of one class f is 0, whatever they tell. For a positive i and a negative j it is A = [s >
 s'] + [s = s']/2 between their bins. Its unbiased estimate is g^-2 (e_i − b)'A(e_j − b)
-(`umpc.protocols.local.bell_ldp`). So the sum over all pairs, divided by n⁺n⁻, is
+(`umpc_papers.local.bell_ldp`). So the sum over all pairs, divided by n⁺n⁻, is
 
     AUC^ = V'A W / (n⁺n⁻),
 
@@ -38,11 +38,11 @@ import numpy as np
 
 from bench.figures.paper001.scores import Scores, score_field
 from umpc.dp.exact_sampling import truth_threshold
-from umpc.protocols.local.bell_ldp import BellLdp
-from umpc.protocols.local.quantisation import Bins, Quantiser
+from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import find_statistic
+from umpc_papers.local.bell_ldp import BellLdp
 
 LABEL = FieldSchema("label", Fraction(0), Fraction(1), Fraction(1))
 

@@ -5,7 +5,7 @@ from the law.
 
 - `bell-ldp`: 36 cells, all messages and the aggregation.
 - `2pc`: P pairings of all records. Each pair's value goes through randomised response over {−1, 0,
-  1} with ε/P (`PairResponse` in `umpc.protocols.bell_2pc.pair_mechanisms`, the study's noise =
+  1} with ε/P (`PairResponse` in `umpc_papers.bell_2pc.pair_mechanisms`, the study's noise =
   "randomised_response"). For m_v pairs of one value the told values are multinomial;
   tests/bench/test_figures_001.py compares that with the circuit.
 - `2pc-all`: all pairs, each with the ε0 of which n − 1 compose to (ε, δ) (`epsilon_of_pair` in the
@@ -30,9 +30,9 @@ from bench.figures.paper001.auc import generator
 from bench.figures.paper001.errors import folded_normal, normal_and_laplace, of_runs
 from bench.figures.paper001.ratings import Ratings, kendall_cells, load
 from bench.figures.paper003.theory import Moments
-from umpc.protocols.bell_2pc.pair_mechanisms import PairResponse, epsilon_of_pair
-from umpc.protocols.local.bell_ldp import BellLdp, response_variance
 from umpc.ustat.sampling import balanced, matchings, max_degree
+from umpc_papers.bell_2pc.pair_mechanisms import PairResponse, epsilon_of_pair
+from umpc_papers.local.bell_ldp import BellLdp, response_variance
 
 DELTA = Fraction(1, 10**8)
 """The paper's δ for the protocol on all pairs."""

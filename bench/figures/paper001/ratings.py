@@ -17,7 +17,7 @@ from bench.figures.given import bank_table, file_of, is_made_up
 from bench.figures.paper001.classifier import read_table
 from bench.harness import RECORDS, made_up
 from umpc.cli.table import DemoTable
-from umpc.protocols.local.quantisation import Bins, Quantiser
+from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema

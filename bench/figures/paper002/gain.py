@@ -16,19 +16,19 @@ import numpy as np
 from bench.figures.drawing import Panel, panels
 from bench.figures.draws import bits_of, stream_of
 from bench.figures.figure import Agreement, Figure, Measured, Point, Row, row_at
-from umpc.protocols.central.central_mechanisms import Choice
-from umpc.protocols.central.hajek import bernstein_concentration
-from umpc.protocols.central.private_spread import FAILURE
-from umpc.protocols.central.terms import CompleteFamily
 from umpc.protocols.grid.settings import GridSettings
-from umpc.protocols.hajek_grid.binding import bound_of, hajek_grid_of, value_law
-from umpc.protocols.hajek_grid.settings import HajekGridSettings
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
 from umpc.study.sizes import Sizes
+from umpc_papers.central.central_mechanisms import Choice
+from umpc_papers.central.hajek import bernstein_concentration
+from umpc_papers.central.private_spread import FAILURE
+from umpc_papers.central.terms import CompleteFamily
+from umpc_papers.hajek_grid.binding import bound_of, hajek_grid_of, value_law
+from umpc_papers.hajek_grid.settings import HajekGridSettings
 
 VALUES = 4
 NODES = 3

@@ -31,11 +31,11 @@ from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
 from umpc.crypto.zero_shares import KeyAgreement, zero_shares
 from umpc.dealer.session import DealerSession
-from umpc.protocols.ghazi_shuffle.mechanism import GhaziShuffle
-from umpc.protocols.ghazi_shuffle.split_mix import add_up
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
 from umpc.ustat.hypergraph import expand
+from umpc_papers.ghazi_shuffle.mechanism import GhaziShuffle
+from umpc_papers.ghazi_shuffle.split_mix import add_up
 
 LEAST = 0.05
 """A piece of work is repeated for at least this many seconds."""

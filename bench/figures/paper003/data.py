@@ -16,7 +16,7 @@ import numpy as np
 from bench.figures.draws import seed_of, stream_of
 from bench.figures.given import bank_table, heart_table
 from umpc.cli.table import DemoTable
-from umpc.protocols.local.quantisation import Bins, Quantiser
+from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.sampling import below

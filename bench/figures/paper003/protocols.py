@@ -10,9 +10,9 @@ from the law, and this list names the test that proves the law.
 - `bell-ldp`, `ghazi-ldp`: all messages and the aggregation.
 - `ghazi-shuffle`: the histogram plus the noise of n records of which n/2 are honest. Split and mix
   adds up exactly. The noise is a sum of Polya shares of shape 2
-  (tests/protocols/ghazi_shuffle/test_mechanism.py), hence of two discrete Laplace draws.
+  (tests/umpc_papers/ghazi_shuffle/test_mechanism.py), hence of two discrete Laplace draws.
 - `bell-2pc`: one pairing of all records, each pair's value with discrete Laplace noise. The coins
-  are within 2^-40 of that (tests/protocols/bell_2pc/test_noise.py). The sum of m of these is a
+  are within 2^-40 of that (tests/umpc_papers/bell_2pc/test_noise.py). The sum of m of these is a
   difference of two sums of m geometric numbers, which are negative binomial. numpy draws them from
   the run's seed.
 - `central`: a trusted curator's discrete Laplace noise on the sum over all pairs.
@@ -35,12 +35,12 @@ from bench.figures.paper003.data import Data, load, pair_values
 from bench.figures.paper003.theory import Moments, moments
 from umpc.dp.laplace import DiscreteLaplace
 from umpc.dp.polya import sample_polya
-from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace
-from umpc.protocols.central.global_sensitivity import GlobalSensitivity
-from umpc.protocols.ghazi_shuffle.mechanism import GhaziShuffle
-from umpc.protocols.local.bell_ldp import BellLdp
-from umpc.protocols.local.ghazi_ldp import GhaziLdp
 from umpc.ustat.sampling import balanced, matchings, max_degree
+from umpc_papers.bell_2pc.pair_mechanisms import PairLaplace
+from umpc_papers.central.global_sensitivity import GlobalSensitivity
+from umpc_papers.ghazi_shuffle.mechanism import GhaziShuffle
+from umpc_papers.local.bell_ldp import BellLdp
+from umpc_papers.local.ghazi_ldp import GhaziLdp
 
 Facts = Mapping[str, Any]
 EDGES_PER_RECORD = 2

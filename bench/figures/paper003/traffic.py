@@ -17,13 +17,13 @@ from bench.simulated import Simulated
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.planning.prediction import attempt_over
-from umpc.protocols.bell_2pc.settings import BellTwoPcSettings
 from umpc.protocols.registry import checked, protocol_of
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study.document import Study
 from umpc.study.frames import frame_bytes
 from umpc.study.parts import Participant
 from umpc.ustat.text import to_text
+from umpc_papers.bell_2pc.settings import BellTwoPcSettings
 
 SITES = 4
 """Sites for `bytes_at_sites`: four sites that share the records, the usual case of umpc."""

@@ -20,9 +20,9 @@ from umpc.planning.alternatives import turned
 from umpc.planning.prediction import attempt_over, reference_table_of
 from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.base.protocol import Variant
-from umpc.protocols.central.terms import CompleteFamily, Family, Terms, sums, total, values
 from umpc.protocols.registry import find_protocol, protocol_of
 from umpc.study.document import Study
+from umpc_papers.central.terms import CompleteFamily, Family, Terms, sums, total, values
 
 NODES = 4
 RECORDS = 4521
@@ -109,7 +109,7 @@ def sums_of_all_pairs_once() -> Iterator[None]:
     places = {"global_sensitivity.total": total, "hajek.sums": sums, "adaptations.values": values}
     with ExitStack() as stack:
         for place, function in places.items():
-            stack.enter_context(mock.patch(f"umpc.protocols.central.{place}", _once(function)))
+            stack.enter_context(mock.patch(f"umpc_papers.central.{place}", _once(function)))
         yield
 
 

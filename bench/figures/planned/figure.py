@@ -13,8 +13,8 @@ from bench.figures.drawing import bars
 from bench.figures.draws import stream_of
 from bench.figures.figure import Agreement, Figure, Measured, Point, Row
 from bench.figures.planned.cases import case_of, sums_of_all_pairs_once
-from umpc.protocols.central.settings import MECHANISMS
 from umpc.simulation import simulate
+from umpc_papers.central.settings import MECHANISMS
 
 FACTOR = 1.5
 RUNS = 400

@@ -13,9 +13,9 @@ from bench.baselines.triangles import TriangleDensity, triangle_terms
 from tests.support.curated import SeededBits, accept_law, accept_moments, audited, draws, heavy_cdf
 from umpc.dp.events import PureEvent
 from umpc.errors import InvalidEpsilon, StudyError, TooFewRecords
-from umpc.protocols.central.hajek import reweight, tuning_of
-from umpc.protocols.central.terms import CompleteFamily, kernel_terms, sums
-from umpc.protocols.central.uniformity import UniformityTest
+from umpc_papers.central.hajek import reweight, tuning_of
+from umpc_papers.central.terms import CompleteFamily, kernel_terms, sums
+from umpc_papers.central.uniformity import UniformityTest
 
 ONE = Fraction(1)
 TEST = UniformityTest("x", 8, ONE, 800, Fraction(2))

@@ -26,8 +26,8 @@ from umpc.mpc.garbled.pair_noise import (
     words_of,
 )
 from umpc.mpc.garbled.pieces import input_values
-from umpc.protocols.bell_2pc.pair_mechanisms import BITS, MOST_VALUES, PairResponse
 from umpc.ustat.kernel import Kernel
+from umpc_papers.bell_2pc.pair_mechanisms import BITS, MOST_VALUES, PairResponse
 
 SCHEMA = make_schema(x=("0", "2"))
 DOMAIN = np.arange(3)

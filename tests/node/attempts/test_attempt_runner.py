@@ -13,7 +13,7 @@ import pytest
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.compute_threads import ComputeThreads
-from umpc.node.attempts.stream_link import StreamLink, peer_stream
+from umpc.node.attempts.peers import PeerLink, peer_stream
 from umpc.study import messages as m
 
 
@@ -65,8 +65,8 @@ def missing_after(runner: AttemptRunner, late: Any) -> list[str]:
 
 def test_a_step_whose_time_is_up_names_the_peer_whose_message_is_missing():
     """The time limit cancels what waits, so a later look would find nobody."""
-    here = StreamLink(peer_stream("node-2"))
-    late = StreamLink(peer_stream("node-3"))
+    here = PeerLink(peer_stream("node-2"))
+    late = PeerLink(peer_stream("node-3"))
     key: Any = ("open", 1, (0, 2), 0)
     rounds = SimpleNamespace(
         begin_step=lambda step: None, exchange_fields=lambda peer: late.receive(key)
@@ -76,7 +76,7 @@ def test_a_step_whose_time_is_up_names_the_peer_whose_message_is_missing():
         mesh=SimpleNamespace(peers=[2]),
         study=SimpleNamespace(seconds_per_step=0.05),
     )
-    nobody: Any = SimpleNamespace(channels=None, agreed=None)
+    nobody: Any = SimpleNamespace(channels=None)
 
     async def evaluate(runner: AttemptRunner) -> None:
         runner._side = side
@@ -91,7 +91,7 @@ def test_a_step_whose_time_is_up_names_the_peer_that_did_not_connect():
     async def never(study: Any, peer: int, meeting: bytes) -> Any:
         if peer == 2:
             await asyncio.Event().wait()
-        return StreamLink(peer_stream("node-2"))
+        return PeerLink(peer_stream("node-2"))
 
     nodes = [SimpleNamespace(name=f"node-{number}") for number in (1, 2, 3)]
     study: Any = SimpleNamespace(seconds_per_step=0.05, nodes=nodes)
@@ -101,7 +101,7 @@ def test_a_step_whose_time_is_up_names_the_peer_that_did_not_connect():
     prepared: Any = SimpleNamespace(
         side=SimpleNamespace(mesh=mesh), chunks=[], spool=None, bytes_offline=0, chains={}
     )
-    site: Any = SimpleNamespace(dial=never, channels=None, agreed=None)
+    site: Any = SimpleNamespace(dial=never, channels=None)
     missing = missing_after(
         AttemptRunner(site, tell=site), lambda runner: runner.resume(prepared, study)
     )
@@ -164,9 +164,7 @@ def test_a_node_tosses_coins_while_the_dealer_deals_where_they_need_no_seed(earl
         study=SimpleNamespace(seconds_per_step=20, shufflers=()), mesh=mesh, signatures=()
     )
 
-    site: Any = SimpleNamespace(
-        open_material=open_material, workers=None, channels=None, agreed=None
-    )
+    site: Any = SimpleNamespace(open_material=open_material, workers=None, channels=None)
 
     async def scenario() -> None:
         runner = AttemptRunner(site, tell)
@@ -231,7 +229,7 @@ def test_a_preparation_leaves_the_next_channel_to_its_run():
         async def scenario(is_parked: bool = is_parked) -> None:
             runner = AttemptRunner(site, tell=site)
             runner._side = cast(Any, SimpleNamespace(mesh=Mesh()))
-            runner.links.made[1] = StreamLink(peer_stream("node-1"))
+            runner.links.made[1] = PeerLink(peer_stream("node-1"))
             runner._has_met = runner.ended_well = True
             runner._is_parked = is_parked
             runner.end()

@@ -19,15 +19,3 @@ def test_threads_are_used_again_and_are_no_more_than_the_limit():
     assert threads.take() in (third, other)
     for each in (first, second):
         each.shutdown()
-
-
-def test_runs_of_one_study_share_a_thread_while_one_of_them_has_it():
-    threads = ComputeThreads()
-    first, other, again = (threads.take(study) for study in (b"study", b"other", b"study"))
-    assert first is again and other is not first
-    for _ in range(2):
-        threads.give_back(first)
-    first.submit(int).result()
-    assert threads.take(b"third") is first  # nobody has it any more
-    for each in (first, other):
-        each.shutdown()

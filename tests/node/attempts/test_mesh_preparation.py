@@ -11,7 +11,7 @@ import pytest
 
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.mesh_preparation import MeshPreparation, RunParts
-from umpc.node.attempts.stream_link import StreamLink, peer_stream
+from umpc.node.attempts.peers import PeerLink, peer_stream
 
 
 def preparation(runner: AttemptRunner, mesh: Any) -> MeshPreparation:
@@ -91,7 +91,7 @@ def test_a_set_up_by_points_begins_while_the_nodes_connect(waits):
         yield from ()
 
     async def dial(*_: Any) -> Any:
-        link = StreamLink(peer_stream("b"))
+        link = PeerLink(peer_stream("b"))
         if waits:
             link.channel = cast(Any, SimpleNamespace(channel=None))
         else:
@@ -102,7 +102,7 @@ def test_a_set_up_by_points_begins_while_the_nodes_connect(waits):
         nonlocal loop
         loop = asyncio.get_running_loop()
         channels = SimpleNamespace(may_have=lambda peer: waits and peer == "b", drop=print)
-        site = SimpleNamespace(dial=dial, channels=channels, agreed=None, workers=None)
+        site = SimpleNamespace(dial=dial, channels=channels, workers=None)
         runner = AttemptRunner(cast(Any, site), tell=cast(Any, None))
         mesh = cast(Any, Mesh())
         runner.channels.count_set_up = cast(Any, lambda mesh: None)

@@ -12,8 +12,7 @@ from umpc.crypto.prg import digest
 from umpc.crypto.rounds import Message
 from umpc.errors import PeerLost, RemoteProtocolError
 from umpc.node.attempts import peers
-from umpc.node.attempts.peers import SHORT, Mailbox
-from umpc.node.attempts.stream_link import StreamLink, peer_stream
+from umpc.node.attempts.peers import SHORT, Mailbox, PeerLink, peer_stream
 from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame
@@ -53,10 +52,10 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def link_over(call: ScriptedCall) -> StreamLink:
+def link_over(call: ScriptedCall) -> PeerLink:
     stream = peer_stream("north")
     stream.begin(call)
-    return StreamLink(stream)
+    return PeerLink(stream)
 
 
 def frame(

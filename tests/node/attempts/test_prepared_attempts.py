@@ -158,7 +158,7 @@ def test_its_links_are_made_anew_at_the_addresses_of_the_run(parked):
     study = parked.side.study
     moved = changed_addresses(study)
     assert moved.hash == study.hash
-    work = AttemptRunner(SimpleNamespace(dial=dial, workers=None, channels=None, agreed=None), None)
+    work = AttemptRunner(SimpleNamespace(dial=dial, workers=None, channels=None), None)
     asyncio.run(work.resume(parked, moved))
     work.close()
     assert [call[:2] for call in calls] == [("moved:1", 1), ("moved:2", 2)]

@@ -43,9 +43,7 @@ def link_to(peer: int, chain: Chain | None = None) -> Any:
 
 
 def runner_of(mesh: Mesh, links: dict[int, Any], channels: Any = None) -> AttemptRunner:
-    site: Any = SimpleNamespace(
-        name=f"node-{mesh.index}", channels=channels, agreed=None, workers=None
-    )
+    site: Any = SimpleNamespace(name=f"node-{mesh.index}", channels=channels, workers=None)
     runner = AttemptRunner(site, tell=site)
     runner._side = SimpleNamespace(mesh=mesh)  # type: ignore[assignment]
     runner.links.made = links

@@ -23,7 +23,10 @@ def test_the_dealer_is_dialled_before_e_is_known_only_where_the_edges_surely_nee
     async def dial(line: DealerLine) -> None:
         said.append(f"dial {line.stream.peer}")
 
-    monkeypatch.setattr(DealerCall, "ask", lambda call: said.append("ask"))
+    async def ask(call: DealerCall) -> None:
+        said.append("ask")
+
+    monkeypatch.setattr(DealerCall, "ask", ask)
     runner, side = dealt_run(dial, asks_early=asks_early, has_dealer=has_dealer)
 
     async def scenario() -> None:
@@ -74,40 +77,12 @@ def test_a_run_that_ends_before_the_dealer_is_asked_ends_the_dialling():
     asyncio.run(scenario())
 
 
-def test_while_the_whole_request_comes_the_coordinator_is_waited_for_and_not_the_dealer():
-    """Nor is the coordinator, once all of it is there and this node checks it."""
-    runner, _ = dealt_run(dial=None)
-    material = runner.material
-    reader: Any = SimpleNamespace(dealer="dealer", is_awaited=True, close=lambda **_: None)
-    material.reader = reader
-    waited_for: list[list[str]] = []
-
-    async def fetch() -> bytes:
-        waited_for.append(material.waited_for("prepare"))
-        return b"all of it"
-
-    async def check(told: bytes) -> None:
-        assert told == b"all of it"
-        waited_for.append(material.waited_for("prepare"))
-
-    async def scenario() -> None:
-        assert material.waited_for("prepare") == ["dealer"]
-        material.fetch_from("coordinator", fetch, check)
-        assert material._fetch is not None and await material._fetch() == b"all of it"
-        runner.close()
-
-    asyncio.run(scenario())
-    assert waited_for == [["coordinator"], ["dealer"]]
-
-
 def dealt_run(
     dial: Any, *, asks_early: bool = True, has_dealer: bool = True
 ) -> tuple[AttemptRunner, Any]:
     """A run whose site dials the dealer so, and its node's side."""
     dealer = SimpleNamespace(name="dealer", address="127.0.0.1:1") if has_dealer else None
-    study = SimpleNamespace(
-        dealer=dealer, seconds_per_step=20, encode=lambda: b"study", members_checked=0
-    )
+    study = SimpleNamespace(dealer=dealer, seconds_per_step=20, encode=lambda: b"study")
     mesh = SimpleNamespace(asks_early=asks_early, members=())
     site: Any = SimpleNamespace(dial_dealer=dial)
     return AttemptRunner(site, tell=site), SimpleNamespace(study=study, mesh=mesh, signatures=())

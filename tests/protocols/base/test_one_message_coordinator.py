@@ -19,10 +19,10 @@ from tests.support.released import released_by
 from tests.support.studies import make_members, make_study
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, StudyError, TooFewRecords
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, cost_of_messages
-from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.study import messages as m
 from umpc.study.measured import Measured
+from umpc_papers.ghazi_rounds.coordinator import RoundsCoordinator
 
 by_protocol = pytest.mark.parametrize("protocol", ONE_MESSAGE)
 COUNTS = (21, 33)

@@ -53,7 +53,7 @@ def lying(kernels=KENDALL, **changes) -> Study:
         ),
         ({"kernels": "(a.x - b.x) * (a.y - b.y) * (1/2)"}, KernelError, "kendall_tau"),
         ({"kernels": GINI}, KernelError, "multiplies a number of one record"),
-        ({"kernels": (KENDALL, GINI), "estimator": "ratio"}, KernelError, "bell-ldp"),
+        ({"kernels": (KENDALL, GINI), "estimator": "ratio"}, KernelError, "randomises each record"),
         ({"kernels": SPEARMAN, "degree": 3}, KernelError, "3 owners"),
         ({"adversary": "verified"}, StudyError, "adversary must be one of honest, lying_nodes"),
     ],

@@ -100,3 +100,10 @@ def test_the_usual_noise_is_drawn_in_mpc_by_few_nodes_for_a_small_epsilon(nodes,
 def test_the_noise_that_a_file_names_is_not_replaced():
     for noise in ("distributed", "skellam"):
         assert usual_settings({"noise": noise}, 2, "1") == {"noise": noise, "edges": ""}
+
+
+def test_a_key_without_effect_is_to_be_left_out():
+    protocol = find_protocol("u-mpc")
+    lines = dict(protocol.describe(STUDY.replaced(members_checked=64)))
+    assert "leave it out of a new study" in lines["members_checked"]
+    assert "members_checked" not in dict(protocol.describe(STUDY))

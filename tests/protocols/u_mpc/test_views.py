@@ -27,14 +27,12 @@ from tests.support.studies import (
     random_tables,
     table,
 )
-from umpc.crypto.ring import Ring, packed_size
+from umpc.crypto.ring import Ring
 from umpc.dp.calibration import DistributedLaplace
 from umpc.mpc import attempt
 from umpc.mpc.masked import compiler, lookup_comparison
-from umpc.mpc.masked.compiled import dealing, rounds
 from umpc.mpc.masked.masks import wire_masks
-from umpc.mpc.masked.material import SeededPart, opened_bits
-from umpc.native.programs import Parts
+from umpc.mpc.masked.material import SeededPart
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
 
@@ -127,7 +125,7 @@ def no_masks(monkeypatch) -> None:
 
 
 def no_sigma(monkeypatch) -> None:
-    """Bits are opened as they are. Dealer and owners leave out the masks, in numpy and compiled."""
+    """Bits are opened as they are. Dealer and owners leave out the masks."""
     real = SeededPart.expand_all.__func__
 
     def expand_all(cls, *arguments):
@@ -136,13 +134,7 @@ def no_sigma(monkeypatch) -> None:
             mask[:] = 0
         return part
 
-    def opening_masks(plan, seeds, party, counts):
-        rows = len(opened_bits(plan, party))
-        return Parts([np.zeros((rows, packed_size(count, 1)), np.uint8) for count in counts])
-
     monkeypatch.setattr(SeededPart, "expand_all", classmethod(expand_all))
-    for module in (dealing, rounds):
-        monkeypatch.setattr(module, "opening_masks", opening_masks)
 
 
 @pytest.mark.parametrize(

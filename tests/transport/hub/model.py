@@ -62,7 +62,6 @@ class Line:
     """One end's connection. refused: what waits to be sent outside the session."""
 
     grace = 30.0
-    patience = 1.0
 
     def __init__(self):
         self.is_up, self.is_gone, self.refused = True, False, []
@@ -77,7 +76,7 @@ class Line:
 
 
 class Script(NamedTuple):
-    """caller: its steps. handler: the steps of each call; after them it ends well."""
+    """caller: its steps. handler: those of the call; after them it ends well."""
 
     caller: tuple[tuple, ...]
     handler: tuple[tuple, ...]
@@ -95,10 +94,10 @@ class Model:
             for line, (_, peer) in zip(self.lines, ends, strict=True)
         ]
         self.out, self.queues = [deque(), deque()], [deque(), deque()]
-        self.tokens, self.at, self.calls = [0, 0], 0, [0, 0]
+        self.tokens, self.at = [0, 0], 0
         self.handler: tuple[int, bool] | None = None
         """Its next step, and whether it was cancelled."""
-        self.heard = [(), ()]
+        self.heard = [False, False]
         self.history: tuple[str, ...] = ()
         self._bind()
 
@@ -116,9 +115,7 @@ class Model:
         return 2 * self.tokens[place] + place
 
     def _called(self, method):
-        assert self.handler is None, "a call began while the former one runs"
         self.handler = 0, False
-        self.calls[1] += 1
         self.ends[1].cancelled = self._cancelled
 
     def _cancelled(self):
@@ -129,7 +126,7 @@ class Model:
         new.__dict__.update(self.__dict__)
         new.out = [deque(each) for each in self.out]
         new.queues = [deque(each) for each in self.queues]
-        new.tokens, new.calls, new.heard = [*self.tokens], [*self.calls], [*self.heard]
+        new.tokens, new.heard = [*self.tokens], [*self.heard]
         new.lines = [_copied(each, refused=list(each.refused)) for each in self.lines]
         new.ends = [_copied_end(each) for each in self.ends]
         new._bind()
@@ -141,14 +138,13 @@ class Model:
         ends = tuple(_state_of(end) for end in self.ends)
         lines = tuple((line.is_up, line.is_gone, tuple(line.refused)) for line in self.lines)
         waiting = tuple(tuple(each) for each in (*self.out, *self.queues))
-        return ends, lines, waiting, self.breaks, self.at, self.handler, *self.calls, *self.heard
+        return ends, lines, waiting, self.breaks, self.at, self.handler, *self.heard
 
     @property
     def is_complete(self):
-        """The scripts are done, and the session is idle or forgotten at both ends."""
+        """The scripts are done, and the session is forgotten at both ends."""
         is_done = self.at == len(self.script.caller) and self.handler is None
-        is_idle = all(end.is_idle for end in self.ends)
-        return is_done and (is_idle or all(line.is_gone for line in self.lines))
+        return is_done and all(line.is_gone for line in self.lines)
 
     # ---- what may happen --------------------------------------------------------------
 
@@ -183,7 +179,7 @@ class Model:
         end = self.ends[place]
         if end._is_gone or end.failure is not None:
             return False
-        leaves = end._is_over and not end.lasts and end._numbering.is_settled
+        leaves = end._is_over and end._numbering.is_settled
         return leaves or end._numbering.is_due
 
     def _pull(self, place):
@@ -256,27 +252,21 @@ class Model:
         if self.at == len(self.script.caller):
             return False
         session, (step, *_) = self.ends[0], self.script.caller[self.at]
-        if step == "begin":
-            return not self.calls[0] or session.is_usable
         if step == "await":
-            return bool(session._inbox) or session.has_ended(session.call)
+            return bool(session._inbox) or session.has_ended
         return step != "await_end" or session.end is not None
 
     def _caller(self):
-        session, (step, *given) = self.ends[0], self.script.caller[self.at]
+        session, (step,) = self.ends[0], self.script.caller[self.at]
         self.at += 1
         if step == "begin":
-            self.calls[0] += 1
-            session.begin_call("method", lasts=given[0])
+            session.begin_call("method")
         elif step == "write":
-            assert session.write_now(b"%d" % self.calls[0]) or session.end is not None
+            assert session.write_now(b"asked") or session.end is not None
         elif step == "half":
             session.send(n.HALF_CLOSE)
         elif step == "await":
             self._hear(0)
-        elif step == "rest":
-            if not session.rest():
-                session.cancel()
         elif step != "await_end":
             getattr(session, step)()
 
@@ -292,7 +282,7 @@ class Model:
             return False
         session, (step, *_) = self.ends[1], self._handler_step()
         if step == "await":
-            return bool(session._inbox) or session.has_ended(session.call)
+            return bool(session._inbox) or session.has_ended
         return step != "hang" and (step != "await_half" or session._is_half_closed)
 
     def _handler(self):
@@ -301,19 +291,18 @@ class Model:
         if step == "await":
             self._hear(1)
         elif step == "write":
-            session.write_now(b"%d" % self.calls[1])
+            session.write_now(b"answered")
         elif step == "end":
             session.send(n.END, pb.HubEnd(code=given[0]).SerializeToString())
             self.handler = None
             session.close()
 
     def _hear(self, place):
-        """Take a message: the one of this call, and none twice."""
+        """Take a message, and none twice."""
         message = self.ends[place].poll()
         if message is not None:
-            call = self.calls[place]
-            assert message == b"%d" % call and call not in self.heard[place]
-            self.heard[place] += (call,)
+            assert message == (b"asked" if place else b"answered") and not self.heard[place]
+            self.heard[place] = True
 
 
 def _copied(value, **changed):

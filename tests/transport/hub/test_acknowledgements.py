@@ -18,7 +18,8 @@ from two_ends import Pair, begun
 from umpc.errors import RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.session import ACK_SECONDS, PROBE_SECONDS, Session
+from umpc.transport.hub.sealed_end import ACK_SECONDS, PROBE_SECONDS
+from umpc.transport.hub.session import Session
 
 WHILE = 60
 """Seconds in which a session would repeat whatever nobody acknowledges."""
@@ -164,7 +165,7 @@ def test_whoever_was_answered_late_waits_no_longer_the_next_time():
         pair = Pair()
         assert pair.pass_time(30, loses=lambda sender: True) == [1, 10, 30]
         pair.north.accepted(pair.accepts)
-        pair.north.begin_call("method", lasts=False)
+        pair.north.begin_call("method")
         first = int(PROBE_SECONDS)
         probes = [1, first, 3 * first]
         assert pair.pass_time(3 * first, loses=lambda sender: True) == probes

@@ -28,7 +28,7 @@ from umpc.hub import server
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.dialling import connect
-from umpc.transport.hub import connection, link, numbering, routes, session
+from umpc.transport.hub import connection, link, numbering, routes, sealed_end
 from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.asking import ask_status
 from umpc.transport.stream import RpcStream, as_received
@@ -96,7 +96,7 @@ def test_who_is_not_there_or_is_another_is_named(site, monkeypatch):
 
 
 def test_who_was_away_before_and_is_slow_now_is_waited_for(site, monkeypatch):
-    monkeypatch.setattr(session, "OPEN_SECONDS", 1.0)
+    monkeypatch.setattr(sealed_end, "OPEN_SECONDS", 1.0)
 
     async def scenario():
         async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("b")):

@@ -20,26 +20,21 @@ TICKS = 60
 """Seconds within which both ends have settled all after the line broke."""
 
 ANSWERS = (("await",), ("write",))
-ONE = (("begin", True), ("write",), ("await",))
 SCRIPTS = {
     "one request": Script(
-        (("begin", False), ("write",), ("half",), ("await",), ("await_end",), ("close",)), ANSWERS
+        (("begin",), ("write",), ("half",), ("await",), ("await_end",), ("close",)), ANSWERS
     ),
-    "a cancelled call": Script(
-        (("begin", False), ("write",), ("cancel",)), (("await",), ("hang",))
-    ),
+    "a cancelled call": Script((("begin",), ("write",), ("cancel",)), (("await",), ("hang",))),
     "a last record that crosses the end": Script(
-        (("begin", False), ("write",), ("await",), ("half",), ("cancel",)), ANSWERS
+        (("begin",), ("write",), ("await",), ("half",), ("cancel",)), ANSWERS
     ),
-    "calls that rest before their end": Script(
-        (*ONE, ("rest",), *ONE, ("rest",)), (*ANSWERS, ("await_half",))
+    "an end that is awaited": Script(
+        (("begin",), ("write",), ("await",), ("half",), ("await_end",), ("close",)),
+        (*ANSWERS, ("await_half",)),
     ),
-    "rests and ends that cross": Script((*ONE, ("rest",), *ONE, ("half",), ("rest",)), ANSWERS),
-    "a rest before the handler has answered": Script(
-        (("begin", True), ("write",), ("rest",), *ONE, ("rest",)), ANSWERS
+    "a call that failed": Script(
+        (("begin",), ("write",), ("await",), ("cancel",)), (*ANSWERS, ("end", 2))
     ),
-    "a rest that is given up": Script((*ONE, ("rest",), ("cancel",)), ANSWERS),
-    "a rest of a call that failed": Script((*ONE, ("rest",)), (*ANSWERS, ("end", 2))),
 }
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from types import SimpleNamespace
 
-import pytest
-
 from umpc.crypto.signing import MemoryAuthority
 from umpc.errors import PeerLost
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.sealing import End, Opening, Parties, answer
-from umpc.transport.hub.session import Session
+from umpc.transport.hub.session import IDLE_SECONDS, Session
 
 AUTHORITY = MemoryAuthority("consortium")
 NORTH, SOUTH = End("node", "north"), End("node", "south")
@@ -33,9 +31,8 @@ def session() -> Session:
     parties = Parties(b"s" * 16, NORTH, SOUTH, "relay")
     opening = Opening(parties, AUTHORITY.credentials("north", "node"))
     _, seal, _ = answer(parties, AUTHORITY.credentials("south", "node"), opening.message)
-    line = Line(is_up=True, grace=GRACE, patience=1.0)
+    line = Line(is_up=True, grace=GRACE)
     made = Session(line, parties, pb.HubMember(role="node", name="south"), seal=seal)
-    made.opened.set()
     made.send(n.CALL, b"method")
     return made
 
@@ -61,13 +58,13 @@ def test_who_is_connected_may_be_slow_and_who_is_not_has_the_grace_time():
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize(("patience", "seconds"), [(1.0, 60), (8.0, 480), (32.0, 600)])
-def test_a_session_has_longer_to_begin_its_call_at_a_hub_of_many(patience, seconds):
+def test_a_session_has_longer_to_begin_its_call_than_its_caller_may_be_away():
+    """A node opens one with its dealer when it has agreed, and calls when all nodes have."""
+
     async def scenario():
         made = session()
-        made._link.patience = patience
         made.called = lambda method: None  # south waits for the call of north
-        assert lives_through(made, seconds)
+        assert lives_through(made, int(IDLE_SECONDS))
         assert not lives_through(made, 1)
 
     asyncio.run(scenario())
@@ -110,7 +107,7 @@ def test_what_nobody_answers_is_repeated_more_and_more_rarely():
     async def scenario():
         parties = Parties(b"s" * 16, NORTH, SOUTH, "relay")
         opening = Opening(parties, AUTHORITY.credentials("north", "node"))
-        line = Line(is_up=True, grace=GRACE, patience=1.0)
+        line = Line(is_up=True, grace=GRACE)
         opens = Session(line, parties, pb.HubMember(role="node", name="south"), opening=opening)
         assert sent_at(opens, 80, pb.HUB_OPEN) == [1, 10, 30, 70]
 

@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from two_ends import Pair, begun
 
-from umpc.errors import PeerLost, RemoteProtocolError
+from umpc.errors import RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub import numbering as n
 
@@ -75,57 +75,16 @@ def test_a_message_that_was_cut_is_not_continued_by_the_next_one():
     run(scenario)
 
 
-def test_a_session_carries_another_call_after_a_message_that_was_cut():
-    async def scenario():
-        pair = Pair()
-        pair.north.accepted(pair.accepts)
-        pair.north.begin_call("method", lasts=True)
-        pair.exchange()
-        writing = await stopped_within_a_message(pair)
-        writing.cancel()
-        await asyncio.wait({writing})
-        assert pair.north.rest()
-        taken(pair)
-        pair.south.send(n.END, pb.HubEnd(code=1).SerializeToString())
-        pair.south.close()
-        pair.exchange()
-        assert pair.north.is_idle
-        pair.north.begin_call("method", lasts=True)
-        assert pair.north.write_now(b"first")
-        assert taken(pair) == [b"first"]
-
-    run(scenario)
-
-
 def test_a_handler_is_cancelled_once_however_often_the_caller_ends_its_call():
     """A second time would end what the handler does to clean up."""
 
     async def scenario():
         pair, cancelled = begun(), []
         pair.south.cancelled = lambda: cancelled.append(1)
-        for kind in (n.REST, n.CANCEL, n.CANCEL):
+        for kind in (n.CANCEL, n.CANCEL):
             pair.north.send(kind)
             pair.exchange()
         assert cancelled == [1]
-
-    run(scenario)
-
-
-def test_a_rest_that_is_given_up_leaves_nothing_behind_when_the_end_comes_late():
-    """The other side may let its call end as late as it likes."""
-
-    async def scenario():
-        pair = Pair()
-        pair.north.accepted(pair.accepts)
-        pair.north.begin_call("method", lasts=True)
-        pair.exchange()
-        assert pair.north.rest()
-        pair.exchange()
-        pair.north.cancel()  # its time to rest is over
-        pair.south.send(n.END, pb.HubEnd(code=0).SerializeToString())
-        pair.south.close()
-        pair.exchange()
-        assert not pair.north.is_idle and pair.is_forgotten
 
     run(scenario)
 
@@ -144,65 +103,16 @@ def test_an_answer_leaves_after_a_break_although_its_call_is_over(lost):
 
         pair.south.connection_lost()
         pair.north.accepted(pair.accepts)
-        pair.north.begin_call("method", lasts=True)
+        pair.north.begin_call("method")
         pair.exchange(loses=loses)
         pair.south.send(n.MESSAGE, b"material")
         pair.south.send(n.END, pb.HubEnd(code=0).SerializeToString())
         pair.south.close()
-        assert pair.south.is_idle
         pair.pass_time(8 * lost, loses=loses)
-        assert pair.north.poll() == b"material" and pair.north.has_ended(0)
-
-    run(scenario)
-
-
-def resting_after_a_break(*, asks: bool) -> Pair:
-    """The two ends after a call, of which the called one has written its answer."""
-    pair = Pair()
-    pair.north.accepted(pair.accepts)
-    pair.north.begin_call("method", lasts=True)
-    pair.exchange()
-    if asks:
-        pair.south.connection_lost()
-        pair.south.pull()
-    pair.south.send(n.END, pb.HubEnd(code=0).SerializeToString())
-    pair.south.close()
-    assert pair.south.is_idle
-    return pair
-
-
-def sent_by_south(pair: Pair, seconds: int) -> int:
-    """The envelopes that south sends in so many seconds, without any answer."""
-    count = 0
-    for _ in range(seconds):
-        pair.south.tick(1.0)
-        while pair.south.pull() is not None:
-            count += 1
-    return count
-
-
-def test_a_called_session_that_rests_sends_no_more_than_its_answer_and_its_question():
-    async def scenario():
-        assert sent_by_south(resting_after_a_break(asks=False), 100) == 1, "its answer"
-        asking = resting_after_a_break(asks=True)
-        assert sent_by_south(asking, 100) == 3 + (100 - 7) // 8 and asking.south.failure is None
-        sent_by_south(asking, 21)
-        assert isinstance(asking.south.failure, PeerLost) and asking.lines[1].gone
-
-    run(scenario)
-
-
-def test_an_answer_that_waits_for_a_question_is_not_settled():
-    """A process that stops waits for it, as long as it waits for others."""
-
-    async def scenario():
-        asking = resting_after_a_break(asks=True)
-        waiting = asyncio.create_task(asking.south.settled(20))
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        asking.pass_time(2)
-        await waiting
-        await resting_after_a_break(asks=True).south.settled(0.01)
+        assert pair.north.poll() == b"material" and pair.north.has_ended
+        pair.north.close()
+        pair.exchange()
+        assert pair.is_forgotten
 
     run(scenario)
 

@@ -7,7 +7,6 @@ import logging
 from umpc.errors import CertificateError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.arrivals import MOST_REFUSED, MOST_TOLD, TOLD_SECONDS, Arrivals, Refusals
-from umpc.transport.hub.early import EarlySessions
 
 
 class Refuses:
@@ -25,7 +24,7 @@ def opening(number: int) -> pb.HubFrame:
 
 def test_thousands_of_refused_openings_are_few_lines_and_few_are_looked_at(caplog):
     answers: list[pb.HubEnvelope] = []
-    arrivals = Arrivals("relay", {}, EarlySessions(), Refuses(), answers.append)
+    arrivals = Arrivals("relay", {}, Refuses(), answers.append)
     with caplog.at_level(logging.WARNING):
         for number in range(1000):
             arrivals.take(opening(number))

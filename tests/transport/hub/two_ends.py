@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 from umpc.crypto.signing import MemoryAuthority
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.hub.sealed_end import ACK_SECONDS
 from umpc.transport.hub.sealing import End, Opening, Parties, answer
-from umpc.transport.hub.session import ACK_SECONDS, Session
+from umpc.transport.hub.session import Session
 
 AUTHORITY = MemoryAuthority("consortium")
 NORTH, SOUTH = End("node", "north"), End("node", "south")
@@ -22,7 +23,7 @@ class Here:
     They are all that it has: a session that is not forgotten takes memory for ever.
     """
 
-    is_up, grace, patience = True, 30.0, 1.0
+    is_up, grace = True, 30.0
 
     def __init__(self) -> None:
         self.gone: list[Session] = []
@@ -90,7 +91,7 @@ def begun() -> Pair:
     """An open session with a call that has begun, and nothing to acknowledge any more."""
     pair = Pair()
     pair.north.accepted(pair.accepts)
-    pair.north.begin_call("method", lasts=False)
+    pair.north.begin_call("method")
     pair.exchange()
     pair.pass_time(ACK_SECONDS + 1)
     pair.sent = {"north": 0, "south": 0}

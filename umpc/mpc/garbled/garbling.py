@@ -75,7 +75,6 @@ from umpc.mpc.garbled.compiled import arrays_of
 from umpc.mpc.garbled.gates import Evaluator, Garbler, GateHash, pad_hashes
 from umpc.mpc.garbled.outputs import LABEL_BITS, outputs_of
 from umpc.native import garbled as compiled
-from umpc.native.programs import bytes_to_fill
 
 EDGES = 1 << 12
 """Edges worked on together.
@@ -175,7 +174,7 @@ def garble(
     for row, each in zip(shares, circuit.sums, strict=True):
         row[:] = ring.scalar(each.constant)
     if compiled.CHOSEN is not None:
-        data = bytes_to_fill(garbled_size(circuit, ring, count))
+        data = memoryview(bytearray(garbled_size(circuit, ring, count)))
         garbled = GarbledEdges.decode(data, circuit, ring, count)
         given = gate_hash.key, arrays_of(circuit), delta, np.ascontiguousarray(labels), first_edge
         compiled.garble(*given, garbled.tables, garbled.elements, shares)

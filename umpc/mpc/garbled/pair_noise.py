@@ -1,4 +1,4 @@
-"""Noise of each pair's value, added inside the pair's own circuit: `protocol = "bell-2pc"`.
+"""Noise of each pair's value, added inside the pair's own circuit.
 
 Paper: Bell, Bellet, Gascón & Kulkarni 2020, section 5 and appendix C.2: a pair of records computes
 f(x, y) + η, and only that leaves the pair. Random numbers of `bits` bits come from both sides,
@@ -12,7 +12,7 @@ free. A number decides a coin: [r < threshold], one AND a bit.
 
 `Shift` takes all its steps from one random number. Each law is written three times: as gates
 (`circuit`); on clear values (`apply`), for pairs inside a node and as the oracle of the gates; and
-as probabilities, in `umpc/protocols/bell_2pc/pair_mechanisms.py`.
+as probabilities, by the protocol that asks for it.
 
 Reveals: garbler and evaluator see what they see of any circuit (`garbling.py`); whoever gets both
 their shares sees the noisy value.

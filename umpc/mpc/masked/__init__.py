@@ -12,8 +12,6 @@
 | `one_hot.py` | rows of tables as machine words |
 | `dcf.py` | keys of the distributed comparison function, for studies of few edges |
 | `dcf_tree.py` | the keys' tree in numpy |
-| `compiled/` | dealing and rounds of a chunk as programs of `umpc/native/`, where it has them |
-| `turns.py` | how many full chunks are computed together |
 | `native.py` | the keys' tree compiled, where `umpc/native/` has it |
 | `masks.py` | masked wires and arithmetic on them |
 | `edge_layout.py` | edges of several chunks behind each other, and the bytes of each chunk |

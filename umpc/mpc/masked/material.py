@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from umpc.crypto.prg import Stream, derive_each
 from umpc.crypto.ring import packed_size
@@ -29,7 +28,6 @@ from umpc.mpc.masked.dcf import LEAF_BYTES, ComparisonKeys
 from umpc.mpc.masked.dcf_tree import levels
 from umpc.mpc.masked.edge_layout import Buffer, EdgeLayout
 from umpc.mpc.masked.masks import modulus
-from umpc.mpc.masked.native import KERNEL
 from umpc.mpc.masked.one_hot import Rows, row_type, row_words
 from umpc.mpc.masked.plan import Plan
 
@@ -178,9 +176,6 @@ def _streams(seeds: Sequence[bytes], purpose: str, each: int, layout: EdgeLayout
 def _first_bytes(seeds: Sequence[bytes], purpose: str, sizes: Sequence[int]) -> Buffer:
     """The first bytes of every chunk's stream for a purpose, one chunk behind the other."""
     keys = derive_each(seeds, purpose)
-    if KERNEL is not None and len(keys) > 1:
-        streams: NDArray[np.uint8] = KERNEL.key_streams(keys, sizes)
-        return streams.data
     parts: list[Buffer] = []
     for key, size in zip(keys, sizes, strict=True):
         stream = Stream(key)

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, TypeVar
 
 from umpc.crypto.ring import Ring, packed_size
 from umpc.crypto.rounds import Message
@@ -41,7 +40,6 @@ from umpc.mpc.masked.plan_items import (
 )
 from umpc.mpc.masked.products import ProductStep, product_steps, subset_rows
 
-Made = TypeVar("Made")
 """The result of a function of a plan."""
 
 MATERIAL_BYTES = 1_000_000
@@ -66,18 +64,6 @@ class Plan:
     layers: tuple[Layer, ...]
     outputs: tuple[SharedPolynomial, ...]
     addressed = False
-
-    def remembered(self, name: str, make: Callable[[Plan], Made]) -> Made:
-        """Whatever a function makes of this plan, made once. Args: name: of the result."""
-        if name not in self._remembered:
-            self._remembered[name] = make(self)
-        made: Made = self._remembered[name]
-        return made
-
-    @cached_property
-    def _remembered(self) -> dict[str, Any]:
-        """The results of `remembered`."""
-        return {}
 
     @property
     def parties(self) -> int:

@@ -22,9 +22,6 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import LocalProtocolError
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
-from umpc.mpc.masked.compiled.dealing import deal_compiled
-from umpc.mpc.masked.compiled.rounds import compiled_together, evaluate_compiled
-from umpc.mpc.masked.compiled.rows import fill_bytes, serves
 from umpc.mpc.masked.dealing import deal_chunks
 from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.evaluation import (
@@ -65,8 +62,6 @@ class OwnerTask:
     def protocol(self, tree_hash: FixedKeyHash) -> Protocol[list[int]]:
         """The rounds of the chunk. Raises: EncodingError on malformed material."""
         count = self.inputs.count
-        if self.inputs.coins is None and serves(self.plan):
-            return evaluate_compiled(self.party, self.plan, self.inputs, self.material, self.seed)
         dealt = DealtPart.decode(self.plan, self.material, self.party, count)
         seeded = SeededPart.expand(self.plan, self.seed, self.party, count)
         return evaluate_chunk(self.party, self.plan, self.inputs, dealt, seeded, tree_hash)
@@ -104,16 +99,6 @@ class OwnerBatch:
 
     def protocol(self, tree_hash: FixedKeyHash) -> Together[list[list[int]]]:
         """The rounds of all chunks. Raises: EncodingError on malformed material."""
-        if serves(self.plan) and fill_bytes(self.counts):
-            return compiled_together(
-                self.party,
-                self.plan,
-                self.inputs,
-                self.names,
-                self.counts,
-                self.materials,
-                self.seeds,
-            )
         layout = EdgeLayout(self.counts)
         dealt = DealtPart.decode_all(self.plan, self.materials, self.party, layout)
         seeded = SeededPart.expand_all(self.plan, self.seeds, self.party, layout)
@@ -207,9 +192,6 @@ class DealTask:
 
     def payloads(self) -> list[list[bytes]]:
         """For each chunk the material of each owner, in party order."""
-        is_quick = len(self.counts) == 1 or fill_bytes(self.counts)
-        if is_quick and serves(self.plan):
-            return deal_compiled(self.plan, self.record_masks, self.seeds, self.counts)
         layout = EdgeLayout(self.counts)
         tree_hash = FixedKeyHash(self.tree_key)
         parts = deal_chunks(self.plan, self.record_masks, self.seeds, layout, tree_hash)

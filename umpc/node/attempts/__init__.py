@@ -5,8 +5,6 @@
 | `study_run.py` | one study: its proposal, and what is done about it |
 | `attempt_steps.py` | the steps of an attempt, with the ledger between them |
 | `coordinator_stream.py` | the messages with the study's coordinator |
-| `named_messages.py` | the coordinators' large messages, once for all nodes of the process |
-| `looking.py` | the looks at members in a hash tree, and the whole attempt for the dealer |
 | `attempt_runner.py` | the course of an attempt: links, material and rounds |
 | `mesh_preparation.py` | all that a node with peers does before the data |
 | `site.py` | what a run needs of its process |
@@ -18,7 +16,6 @@
 | `run_traffic.py` | a run's bytes and rounds, as they are reported |
 | `guard.py` | the end of a study's steps by a violation |
 | `compute_threads.py` | threads that compute, used by one run after the other |
-| `compute_calls.py` | a run's calls to its thread, handed over together |
 | `prepared_attempts.py` | attempts that are prepared and wait for their run |
 | `total.py` | masked vectors that the coordinator adds up: the own one, and the total |
 | `release.py` | the end of an attempt: held, charged, sent |
@@ -28,15 +25,11 @@
 | `rounds.py` | the protocols' rounds, driven over links with the dealer's material |
 | `running_chunks.py` | the chunks on their way: when, in which batches, computed where |
 | `field_rounds.py` | round 1: masked records, with all peers at once |
-| `gathering.py` | frames of many links that one caller waits for together |
 | `batch_rounds.py` | the rounds of small chunks that are computed together |
 | `links.py` | links over streams: dialling and waiting |
-| `agreed_links.py` | links over a common hub, which each node makes by itself |
 | `next_channels.py` | channels of transfers that wait for the next study |
 | `making_channels.py` | the making of these channels, after a study that ended well |
 | `peers.py` | one link: frames by their place, and its mailbox |
-| `stream_link.py` | a link over a stream of gRPC |
-| `session_link.py` | a link over a session of a hub |
 | `material.py` | the dealer's material, read ahead up to a window |
 | `spool.py` | material on disk, encrypted, that waits for a run |
 | `delivery.py` | the streams to a study's two shufflers |

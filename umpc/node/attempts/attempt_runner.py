@@ -213,7 +213,7 @@ class AttemptRunner:
         if self._makes_channels():
             self.material.hang_up(keep=self.ended_well)
         else:
-            self.close(refuses=self.ended_well and self._has_met and not self._is_parked)
+            self.close()
 
     def _makes_channels(self) -> bool:
         """Begin to make channels, if any are due; the run is closed when they are made."""
@@ -227,14 +227,12 @@ class AttemptRunner:
         self.ended_well = made
         if made:
             await self.links.finish()
-        self.close(refuses=not made)
+        self.close()
         await self.links.ended()
 
-    def close(self, *, refuses: bool = False) -> None:
-        """End this run, and not what waits prepared. Args: refuses: who waits for channels."""
+    def close(self) -> None:
+        """End this run, and not what waits prepared."""
         keep = self.ended_well
-        if refuses:
-            self.links.refuse(self.channels.waiting_for(self.side.mesh))
         self.material.close(keep=keep, keep_spool=self._is_parked)
         self.links.close(keep=keep)
         if self.links.made and not keep and self.site.channels is not None:

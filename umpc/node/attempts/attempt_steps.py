@@ -19,16 +19,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
 from fractions import Fraction
-from functools import partial
 
 from umpc.dp.events import Event
 from umpc.errors import CertificateError, PreparationLost, UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.coordinator_stream import PATIENCE_SECONDS, CoordinatorStream
-from umpc.node.attempts.looking import Looking
 from umpc.node.attempts.prepared_attempts import PreparedAttempt
 from umpc.node.attempts.questions import Questions
 from umpc.node.attempts.release import Ending
@@ -64,9 +61,6 @@ class AttemptSteps:
         self.site = site
         self.stream = stream
         self.runner = runner
-        self.looking = Looking(stream)
-        self._in_short = False
-        """The coordinator gave the members' root, and no list."""
         self.parked: PreparedAttempt | None = None
         """The attempt that waits for another run: this run ended, the study did not."""
 
@@ -92,14 +86,9 @@ class AttemptSteps:
             with waited_for():
                 side = await read_apart(self._join)
             await self.stream.send(m.Accepted(study.hash, side.accept()))
-            agree: m.Agree | m.AgreeInShort
-            agree = await self.stream.expect((m.Agree, m.AgreeInShort))
+            agree = await self.stream.expect(m.Agree)
             failpoint("agree")
-            if isinstance(agree, m.Agree):
-                opening = await self.runner.compute.for_nodes(side.agree, agree.members)
-            else:
-                self._in_short = True
-                opening = side.agree(agree.members)
+            opening = await self.runner.compute.for_nodes(side.agree, agree.members)
             await self.stream.send(m.Opened(opening, side.sign_members()))
             self.runner.material.dial(self.site, side)
             delta = await self._prepare(side, ahead)
@@ -107,10 +96,7 @@ class AttemptSteps:
                 await self._park(delta)
             else:
                 self.runner.work_ahead()
-                evaluate: m.Evaluate | m.EvaluateInShort
-                kind = m.EvaluateInShort if self._in_short else m.Evaluate
-                evaluate = await self.stream.expect(kind)
-                await self._finish(side, evaluate)
+                await self._finish(side, await self.stream.expect(m.Evaluate))
         finally:
             if self.parked is None:
                 ledger.cancel(charged_as)
@@ -199,26 +185,15 @@ class AttemptSteps:
 
     async def _prepare(self, side: NodeSide, ahead: bool) -> Fraction:
         """Everything before the data. Returns: the δ that is now reserved too."""
-        begin: m.Begin | m.BeginInShort
-        begin = await self.stream.expect(m.BeginInShort if self._in_short else m.Begin)
+        begin = await self.stream.expect(m.Begin)
         self.stream.step = "prepare"
         failpoint("before-prepare")
-        openings: tuple[bytes, ...] = ()
-        if isinstance(begin, m.Begin):
-            openings = begin.openings
-            await self.runner.compute.for_nodes(side.check_agreed, begin.signatures)
-        else:
-            await self.looking.look(side, begin)
-        attempt, delta, events = await self._begin_beside_dealer(side, openings)
-        if isinstance(begin, m.BeginInShort):
-            verify = self.site.credentials().verify
-            check = partial(self.looking.check, attempt=attempt.id, verify=verify)
-            coordinator = self.stream.coordinator
-            self.runner.material.fetch_from(coordinator, self.looking.attempt, check)
+        await self.runner.compute.for_nodes(side.check_agreed, begin.signatures)
+        attempt, delta, events = await self._begin_beside_dealer(side, begin.openings)
         # Not in a thread, as epsilon.
         self.site.ledger.reserve_delta(self.stream.study.whole.hash, delta, events)
         failpoint("after-reserve-delta")
-        await self.runner.ready(side, openings, ahead=ahead)
+        await self.runner.ready(side, begin.openings, ahead=ahead)
         failpoint("after-prepare")
         signature = side.sign_attempt()
         offline = self.runner.traffic.bytes_offline
@@ -287,7 +262,7 @@ class AttemptSteps:
     async def _finish(
         self,
         side: NodeSide,
-        evaluate: m.Evaluate | m.EvaluateInShort,
+        evaluate: m.Evaluate,
         patience: float | None = None,
     ) -> None:
         """The steps on the data: evaluate, release, and the protocol's questions.
@@ -297,11 +272,7 @@ class AttemptSteps:
         self.stream.step = "evaluate"
         failpoint("before-evaluate")
         runner, traffic = self.runner, self.runner.traffic
-        if isinstance(evaluate, m.Evaluate):
-            signatures: Sequence[bytes] = evaluate.signatures
-        else:
-            signatures = await self.looking.signed()
-        await runner.evaluate(signatures)
+        await runner.evaluate(evaluate.signatures)
         if side.aggregation is not None:
             await add_up(self.stream, runner, side.aggregation)
         failpoint("before-ready")

@@ -13,8 +13,7 @@ from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import Heard, Said
-from umpc.node.attempts.gathering import all_of
-from umpc.node.attempts.peers import PeerLink
+from umpc.node.attempts.peers import PeerLink, all_of
 from umpc.study.frames import frame_of, key_of
 
 

@@ -4,9 +4,6 @@ A thread that ends leaves memory behind: FLINT keeps caches for each thread, and
 when the thread ends. So threads are kept. There are as many as runs that ever computed at the same
 time, and at most MOST_THREADS: more runs share a thread, and each still computes one step at a
 time and in order.
-
-Where one process runs many nodes, those of one study share a thread. So the first one does the
-public work, and all others find its results (`umpc/study/remembered.py`).
 """
 
 from __future__ import annotations
@@ -25,26 +22,18 @@ class ComputeThreads:
         self._most = most
         self._free: list[ThreadPoolExecutor] = []
         self._runs: Counter[ThreadPoolExecutor] = Counter()
-        self._of_studies: dict[bytes, ThreadPoolExecutor] = {}
         self._lock = threading.Lock()
 
-    def take(self, study: bytes = b"") -> ThreadPoolExecutor:
-        """Return an executor with one thread, which few others use until it is given back.
-
-        Args: study: runs of the same study get the same thread; empty for a run of its own.
-        """
+    def take(self) -> ThreadPoolExecutor:
+        """Return an executor with one thread, which few others use until it is given back."""
         with self._lock:
-            if study in self._of_studies:
-                thread = self._of_studies[study]
-            elif self._free:
+            if self._free:
                 thread = self._free.pop()
             elif len(self._runs) < self._most:
                 thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="study")
             else:
                 thread = min(self._runs, key=self._runs.__getitem__)
             self._runs[thread] += 1
-            if study:
-                self._of_studies[study] = thread
             return thread
 
     def give_back(self, thread: ThreadPoolExecutor) -> None:
@@ -56,8 +45,6 @@ class ComputeThreads:
                 if not self._runs[thread]:
                     self._free.append(thread)
                     del self._runs[thread]
-                    kept = {study: t for study, t in self._of_studies.items() if t is not thread}
-                    self._of_studies = kept
 
         thread.submit(_nothing).add_done_callback(idle)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from umpc.failpoints import failpoint
-from umpc.proto import frame_codec, member_codec
+from umpc.proto import frame_codec, member_codec, pieces
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.study.frames import Frame
@@ -43,7 +43,8 @@ class ShufflerStream:
         """
         await self._stream.connect(identity, "shuffler", self._address, self._seconds)
         self._stream.begin(shuffler_stub(self._stream.channel).Deliver())
-        await self._stream.write(pb.ShuffleRequest(begin=begin))
+        for piece in pieces.cut(begin):
+            await self._stream.write(pb.ShuffleRequest(begin=piece))
         await self._reply("prepare", delivered=False)
         self._stream.step = "release"
 

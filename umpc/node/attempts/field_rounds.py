@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 from umpc.crypto.rounds import Message, check_reply
 from umpc.errors import EncodingError, RemoteProtocolError
-from umpc.node.attempts.gathering import all_of
-from umpc.node.attempts.peers import PeerLink
+from umpc.node.attempts.peers import PeerLink, all_of
 from umpc.protocols.base.node import MeshSide
 from umpc.study.frames import Frame, frame_of, key_of
 from umpc.transport.structured_concurrency import together

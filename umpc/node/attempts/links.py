@@ -1,6 +1,4 @@
-"""The making of links over streams: the earlier node of a pair dials, the later one waits.
-
-Two nodes at one hub need neither: both make their link by themselves (`agreed_links.py`).
+"""The making of links: the earlier node of a pair dials, the later one waits.
 
 A dialled node answers only when a run of its own is at the same attempt and wants this peer. It
 reads nothing before that. A process that shares no study with it can therefore neither send it
@@ -10,14 +8,16 @@ frames nor fill its memory.
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from umpc.errors import RemoteProtocolError, StepTimeout, UmpcError
 from umpc.node.attempts.next_channels import ChannelsOfKind
-from umpc.node.attempts.stream_link import StreamLink, peer_stream
+from umpc.node.attempts.peers import PeerLink, peer_stream
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.transport.authority import Identity
+from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.kept import KeptConnections
 from umpc.transport.patience import time_limit
 from umpc.transport.services import EOF, Context, Told, node_stub, read
@@ -48,13 +48,13 @@ class Meeting:
     channels: ChannelsOfKind | None = None
     """Where the run that wants the peer takes a channel of transfers, if it needs one."""
     wanted: asyncio.Event = field(default_factory=asyncio.Event)
-    link: asyncio.Future[StreamLink] = field(
+    link: asyncio.Future[PeerLink] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
 
 
 class Links:
-    """The links of this node over streams to other nodes: it serves their calls and dials them.
+    """The links of this node to other nodes: it serves their calls and dials them.
 
     Args: kept: the connections of ended runs.
     """
@@ -113,7 +113,7 @@ class Links:
     ) -> None:
         stream = peer_stream(caller)
         stream.accept(context)
-        link = StreamLink(stream)
+        link = PeerLink(stream)
         if hello.channel and meeting.channels is not None:
             link.channel = await meeting.channels.accept(caller, hello.channel)
         taken = hello.channel if link.channel is not None else b""
@@ -128,7 +128,7 @@ class Links:
 
     async def wait_for(
         self, study: Study, peer: int, meeting_id: bytes, channels: ChannelsOfKind | None = None
-    ) -> StreamLink:
+    ) -> PeerLink:
         """Return the link of a peer that comes earlier in the study, once it has dialled.
 
         Args: channels: has the channel that the peer may offer, if the run can use one.
@@ -154,7 +154,7 @@ class Links:
 
     async def dial(
         self, study: Study, peer: int, meeting_id: bytes, channels: ChannelsOfKind | None = None
-    ) -> StreamLink:
+    ) -> PeerLink:
         """Return a link to a peer that comes later in the study.
 
         Args: channels: has a channel that this node may offer, if the run can use one.
@@ -166,7 +166,8 @@ class Links:
         offered = await channels.offer(node.name) if channels is not None else None
         hello = pb.PeerHello(attempt=meeting_id, channel=offered.name if offered else b"")
         try:
-            async with self._dialling:
+            # a hub has no TLS handshakes for it, and takes many openings in one message
+            async with nullcontext() if is_behind_hub(node.address) else self._dialling:
                 patience = study.seconds_per_step
                 await stream.connect(self.identity, "node", node.address, patience, self.kept)
             stream.begin(node_stub(stream.channel).Peer())
@@ -177,7 +178,7 @@ class Links:
         except BaseException:
             stream.cancel()
             raise
-        link = StreamLink(stream)
+        link = PeerLink(stream)
         link.channel = offered if answer else None
         pump = asyncio.create_task(link.pump())
         self._pumps.add(pump)

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Never
+from collections.abc import Callable, Sequence
 
 from umpc.errors import MpcError, UmpcError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.proto import frame_codec, member_codec
+from umpc.proto import frame_codec, member_codec, pieces
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.study.frames import Frame
@@ -23,10 +21,8 @@ from umpc.study.sizes import Member
 from umpc.transport.authority import Identity
 from umpc.transport.kept import KeptConnections
 from umpc.transport.services import dealer_stub
-from umpc.transport.stream import RpcStream, as_received
+from umpc.transport.stream import RpcStream
 
-TELL_SECONDS = 600
-"""Seconds that the dealer may take to take a large request."""
 WINDOW_BYTES = 32 << 20
 """Material that a node reads ahead at most, for any number of edges.
 
@@ -40,10 +36,10 @@ class DealerLine:
         self._dealer = dealer
         self._patience = study.seconds_per_step
         # It reads on demand, so that the reader's window is all that this node holds.
-        self.stream: RpcStream[Never, list[Frame]] = RpcStream(
+        self.stream: RpcStream[pb.DealRequest, list[Frame]] = RpcStream(
             dealer.name,
             "prepare",
-            _decode,
+            frame_codec.decode_frames,
             ahead=0,
             early_end="ended before all material had come",
         )
@@ -63,46 +59,19 @@ class DealerLine:
         self.stream.cancel(keep=keep)
 
 
-Fetch = Callable[[], Awaitable[bytes]]
-"""Gets the bytes of the whole request, at a node that knows the attempt's id only."""
-
-
-@dataclass(frozen=True)
-class DealerRequest:
-    """The request for the material of one attempt. fetch: where this node lacks the whole of it."""
-
-    large: member_codec.LargeRequest
-    fetch: Fetch | None = None
-
-    async def whole(self) -> member_codec.LargeRequest:
-        """The request with its bytes. Raises: as `fetch`."""
-        if self.fetch is None:
-            return self.large
-        return replace(self.large, body=await self.fetch())
-
-
 def request_of(
     study: Study,
     members: Sequence[Member],
     openings: Sequence[bytes],
     signatures: Sequence[bytes],
-    attempt: bytes,
-    fetch: Fetch | None = None,
-) -> DealerRequest:
-    """The request for an attempt that all nodes have agreed to.
+) -> pb.DealRequest:
+    """The request for the material of an attempt that all nodes have agreed to.
 
     It needs all that the attempt's id follows from, and not E: the dealer may expand E meanwhile.
 
-    Args:
-        signatures: every node's, of all members.
-        attempt: its id, which is the request's name where members are in a hash tree.
-        fetch: where this node has the members' root only; openings and signatures are then empty.
+    Args: signatures: every node's, of all members.
     """
-    if fetch is not None:
-        return DealerRequest(member_codec.LargeRequest(member_codec.named_by(attempt)), fetch)
-    facts = study.encode(), tuple(members), tuple(openings), tuple(signatures)
-    name = attempt if study.members_checked else b""
-    return DealerRequest(member_codec.large_request(*facts, name))
+    return member_codec.deal_request(study.encode(), members, openings, signatures)
 
 
 class DealerCall:
@@ -111,31 +80,16 @@ class DealerCall:
     Args: line: to the study's dealer.
     """
 
-    def __init__(self, line: DealerLine, request: DealerRequest):
+    def __init__(self, line: DealerLine, request: pb.DealRequest):
         self.stream = line.stream
         self._line = line
         self._request = request
 
-    def ask(self) -> None:
+    async def ask(self) -> None:
         """Ask for the material, over a line that is connected."""
-        self.stream.begin(dealer_stub(self.stream.channel).Deal(self._request.large.first))
-
-    async def tell(self) -> None:
-        """Send the whole request, for which the dealer asks one node. Raises: as `open`."""
-        request = await self._request.whole()
-        if not request.body:
-            raise self.stream.violation("asked again for a request that it has")
-        stream: RpcStream[pb.DealPiece, pb.DealTold] = RpcStream(
-            self.stream.peer, "prepare", as_received, beats=False
-        )
-        stream.begin(dealer_stub(self.stream.channel).Tell())
-        try:
-            for piece in request.pieces():
-                await stream.send(piece, "prepare")
-            await stream.finish(TELL_SECONDS)
-            await stream.next("prepare", TELL_SECONDS)
-        finally:
-            stream.cancel()
+        self.stream.begin(dealer_stub(self.stream.channel).Deal())
+        for piece in pieces.cut(self._request):
+            await self.stream.write(piece)
 
     def close(self, *, keep: bool = False) -> None:
         """Hang up. Args: as of `DealerLine.close`."""
@@ -179,9 +133,6 @@ class MaterialReader:
 
     async def seed(self) -> bytes:
         """Return the node's seed, which is the first frame."""
-        self._read_frames.extend(await self._stream.next("prepare"))
-        if not self._read_frames:
-            await self._call.tell()
         frame = await self._read()
         if frame.step != "node_seed" or len(frame.payload) != 32:
             raise self._stream.violation("did not begin with the node's seed")
@@ -258,13 +209,6 @@ class MaterialReader:
         """The next frame of the stream, whose messages have one or more."""
         if not self._read_frames:
             self._read_frames.extend(await self._stream.next("prepare"))
-        if not self._read_frames:
-            raise self._stream.violation("asked for a request in the middle of its material")
         frame = self._read_frames.popleft()
         self.bytes_received += frame.wire_bytes
         return frame
-
-
-def _decode(frame: pb.Frame) -> list[Frame]:
-    """Return a message's frames; none of the empty one by which the dealer asks for the request."""
-    return frame_codec.decode_frames(frame) if frame.ByteSize() else []

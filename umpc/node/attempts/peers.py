@@ -1,24 +1,29 @@
 """Links between nodes: each frame is handed out once, and nothing waits for a peer that is gone.
 
-`PeerLink` is the link to one peer, over a stream of gRPC (`stream_link.py`) or a hub's session
-(`session_link.py`). `Mailbox` holds frames until they are asked for.
+`PeerLink` is the link to one peer, over a stream that either of the two has begun, directly or
+through a hub. `Mailbox` holds frames until they are asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from umpc.crypto.rounds import Message
-from umpc.errors import MpcError, RemoteProtocolError, UmpcError
+from umpc.errors import EncodingError, MpcError, RemoteProtocolError, UmpcError
 from umpc.node.attempts.next_channels import KeptChannel
-from umpc.study.frames import Frame, Key, round_of
+from umpc.proto import frame_codec
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study.frames import Frame, Key
+from umpc.transport.status import lost
+from umpc.transport.stream import RpcStream, as_received
+from umpc.transport.stream_reader import StreamReader
+
+PeerStream = RpcStream[pb.PeerMessage, pb.PeerMessage]
 
 MAX_WAITING = 96 << 20
 """Bytes that may wait in a mailbox before they are asked for. An honest peer stays far below."""
@@ -32,14 +37,6 @@ FINISH_SECONDS = 1.0
 """Seconds that a node waits, after a run that ended well, for its peer to end the link as well."""
 
 
-class Waiter(Protocol):
-    """The caller of one frame: a future, or a place among the frames that one caller gathers."""
-
-    def done(self) -> bool: ...
-    def set_result(self, frame: Frame, /) -> None: ...
-    def set_exception(self, error: UmpcError, /) -> None: ...
-
-
 class Mailbox:
     """Frames from one peer. `get` waits for a frame; `fail` ends all waiting, now and later.
 
@@ -51,7 +48,7 @@ class Mailbox:
     def __init__(self, peer: str):
         self.peer = peer
         self._waiting: dict[Key, Frame] = {}
-        self._wanted: dict[Key, Waiter] = {}
+        self._wanted: dict[Key, asyncio.Future[Frame]] = {}
         self._seen: dict[Key, tuple[bytes, bool, int, int]] = {}
         """The content of each frame, or the tag of a long one, with its count and width."""
         self._tags = AESGCM(os.urandom(16))
@@ -83,19 +80,17 @@ class Mailbox:
 
     async def get(self, key: Key) -> Frame:
         """Return the frame of that place. Raises: the error that `fail` was given."""
+        return await self.wanted(key)
+
+    def wanted(self, key: Key) -> asyncio.Future[Frame]:
+        """The frame of that place, as soon as it is there. Raises: as `get`, at once or later."""
         wanted: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
-        frame = self.tell(key, wanted)
-        return await wanted if frame is None else frame
-
-    def tell(self, key: Key, waiter: Waiter) -> Frame | None:
-        """The frame of that place; if it is not there, None, and the waiter is told.
-
-        Raises: as `get`, now or by the waiter.
-        """
         frame = self._taken(key)
         if frame is None:
-            self._wanted[key] = waiter
-        return frame
+            self._wanted[key] = wanted
+        else:
+            wanted.set_result(frame)
+        return wanted
 
     def _taken(self, key: Key) -> Frame | None:
         """The frame of that place, if it is there. Raises: the failure, if there was one."""
@@ -151,14 +146,23 @@ class Mailbox:
         )
 
 
-class PeerLink(ABC):
+def peer_stream(peer: str) -> PeerStream:
+    """Return a stream to a peer. It reads a message only when the link asks for one.
+
+    The coordinator hears the heartbeats of all nodes and tells every node whose has stopped: N
+    heartbeats in place of one for each of N² links.
+    """
+    return RpcStream(peer, "prepare", as_received, ahead=0, beats=False)
+
+
+class PeerLink:
     """The link to one peer: it sends frames, and its mailbox has those that came.
 
-    Args: peer: the peer's name.
+    `pump` ends with the stream. While it runs, each frame goes to the mailbox as it comes.
     """
 
-    def __init__(self, peer: str):
-        self.peer = peer
+    def __init__(self, stream: PeerStream):
+        peer = self.peer = stream.peer
         self.sent: Counter[tuple[str, int]] = Counter()
         """Bytes by (step, round)."""
         self.rounds_used: set[tuple[str, int]] = set()
@@ -167,37 +171,69 @@ class PeerLink(ABC):
         self.window: int | None = None
         """While so many bytes wait, nothing is read, unless a caller waits for a missing frame."""
         self._mailbox = Mailbox(peer)
+        self._stream = stream
+        self._reader: StreamReader[pb.PeerMessage] | None = None
         self._writing = 0
         self._alarm: Callable[[MpcError], None] | None = None
 
     @property
-    @abstractmethod
     def step(self) -> str:
         """The study's step, which failures name."""
+        return self._stream.step
 
     @step.setter
-    @abstractmethod
-    def step(self, step: str) -> None: ...
+    def step(self, step: str) -> None:
+        self._stream.step = step
 
-    @abstractmethod
     async def send(self, frame: Frame) -> None:
         """Send one message of a round. Raises: PeerLost."""
+        self.sent[frame.step, frame.round] += frame.wire_bytes
+        self.rounds_used.add(frame.round_of_study)
+        message = pb.PeerMessage()
+        frame_codec.put_frame(message.frame, frame)
+        self._writing += 1
+        try:
+            await self._stream.send(message, frame.step)
+        finally:
+            self._writing -= 1
 
-    @abstractmethod
     async def finish(self) -> None:
-        """Send no more, and let the last message leave, for FINISH_SECONDS at most."""
+        """Send no more, and wait until the peer has ended, too, for FINISH_SECONDS at most.
 
-    @abstractmethod
+        The side that has called would otherwise overtake its last message with the call's end.
+        """
+        await self._stream.finish(FINISH_SECONDS)
+
     def close(self, *, keep: bool = False) -> None:
-        """End the link. Args: keep: the run ended well, so its connection may serve another one."""
+        """End the link and its stream; the connection ends in the background.
 
-    @abstractmethod
+        Args: keep: the run ended well, so the node that dialled may keep the connection.
+        """
+        self._alarm = None
+        self.fail(lost(self.peer, self.step))
+        self._stream.cancel(keep=keep)
+
     async def ended(self) -> None:
         """Wait, after `close`, until the connection has ended or was given back."""
+        await self._stream.close()
 
-    @abstractmethod
-    def _read_on(self) -> None:
-        """Read what was held back, if there is room now."""
+    async def pump(self) -> None:
+        """Move frames to the mailbox until the stream ends; then callers that wait get the reason.
+
+        With a `window`, a message is read only once there is room: a faster peer has to wait.
+        """
+        reader = self._reader = self._stream.feed(self._put, self._takes)
+        try:
+            await reader.has_ended.wait()
+        finally:
+            self.fail(reader.failure or lost(self.peer, self.step))
+            self._sound_alarm()
+
+    def _put(self, message: pb.PeerMessage) -> None:
+        """Take one message of the peer. Raises: EncodingError, RemoteProtocolError."""
+        if message.WhichOneof("body") != "frame":
+            raise EncodingError("something that is no frame came")
+        self._mailbox.put(frame_codec.decode_frame(message.frame))
 
     def on_violation(self, alarm: Callable[[MpcError], None]) -> None:
         """Call `alarm` with the peer's violation, now or as soon as there is one.
@@ -209,22 +245,16 @@ class PeerLink(ABC):
 
     async def receive(self, key: Key) -> Message:
         """Return the peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
-        wanted: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
-        frame = self._ask(key, wanted)
-        frame = await wanted if frame is None else frame
+        frame = await self.wanted(key)
         self.rounds_used.add(frame.round_of_study)
         return frame.message
 
-    def tell(self, key: Key, waiter: Waiter) -> Frame | None:
-        """The peer's message of a round, or None, and the waiter is told. Raises: as `receive`."""
-        self.rounds_used.add(round_of(key[0], key[1]))
-        return self._ask(key, waiter)
-
-    def _ask(self, key: Key, waiter: Waiter) -> Frame | None:
-        frame = self._mailbox.tell(key, waiter)
-        if self.window is not None:
-            self._read_on()
-        return frame
+    def wanted(self, key: Key) -> asyncio.Future[Frame]:
+        """The peer's message of a round, as soon as it is there. Raises: as `receive`."""
+        wanted = self._mailbox.wanted(key)
+        if self.window is not None and self._reader is not None:
+            self._reader.want()  # what was held back, if there is room now
+        return wanted
 
     @property
     def bytes_sent(self) -> int:
@@ -245,3 +275,11 @@ class PeerLink(ABC):
 
     def _takes(self) -> bool:
         return self.window is None or self._mailbox.has_room(self.window)
+
+
+async def all_of(asked: Sequence[tuple[PeerLink, Key]]) -> list[Frame]:
+    """The messages of these places. Raises: the first failure, as soon as it is there."""
+    frames = await asyncio.gather(*[link.wanted(key) for link, key in asked])
+    for (link, _), frame in zip(asked, frames, strict=True):
+        link.rounds_used.add(frame.round_of_study)
+    return frames

@@ -94,15 +94,6 @@ class RunChannels:
         site.channels.make([each.link.peer for each in ended], making)
         return True
 
-    def waiting_for(self, mesh: MeshSide | None) -> list[int]:
-        """The peers that wait for this node if they make channels and it does not.
-
-        The later one of two nodes speaks first then.
-        """
-        if mesh is None or not isinstance(mesh, TakesChannels):
-            return []
-        return [peer for peer in mesh.channel_peers if peer < mesh.index]
-
     def ended(self, site: Site, mesh: MeshSide) -> list[EndedLink]:
         """The links over which this run makes channels."""
         place = mesh.index, site.name, mesh.attempt.id

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.node.attempts.compute_calls import ComputeCalls
 from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 
 Arguments = ParamSpec("Arguments")
@@ -26,12 +26,11 @@ class RunCompute:
     """The computation of one run. The thread is taken when it is first needed."""
 
     def __init__(self) -> None:
-        self.study = b""
-        """The study's hash, once it is proposed."""
         self.is_small = False
         """The attempt with other nodes has a size of at most SMALL_STUDY."""
         self._thread: ThreadPoolExecutor | None = None
-        self._calls: ComputeCalls | None = None
+        self._calls: list[Future[Any]] = []
+        """Those that wait or are computed, and some that have ended."""
         self._is_closed = False
 
     async def in_thread(
@@ -40,13 +39,18 @@ class RunCompute:
         *arguments: Arguments.args,
         **named: Arguments.kwargs,
     ) -> Result:
-        """Computation off the event loop, one at a time, in order."""
+        """Computation off the event loop, one at a time, in order.
+
+        A call that is cancelled before it begins is left out.
+        """
         if self._is_closed:
             raise LocalProtocolError("a run that has ended wanted to compute")
-        if self._calls is None:
-            self._thread = COMPUTE_THREADS.take(self.study)
-            self._calls = ComputeCalls(self._thread)
-        return await self._calls.run(partial(function, *arguments, **named))
+        if self._thread is None:
+            self._thread = COMPUTE_THREADS.take()
+        call = self._thread.submit(partial(function, *arguments, **named))
+        self._calls = [each for each in self._calls if not each.done()]
+        self._calls.append(call)
+        return await asyncio.wrap_future(call)
 
     async def briefly(
         self,
@@ -59,7 +63,7 @@ class RunCompute:
         A change of threads and back takes longer than a millisecond's work on a busy machine, and
         a small study has dozens. Never while another computation of this run goes on.
         """
-        is_computing = self._calls is not None and self._calls.is_busy
+        is_computing = any(not each.done() for each in self._calls)
         if self.is_small and not is_computing and not self._is_closed:
             return function(*arguments, **named)
         return await self.in_thread(function, *arguments, **named)
@@ -78,10 +82,11 @@ class RunCompute:
     def close(self) -> None:
         """Drop the calls that wait, and give the thread to other runs."""
         self._is_closed = True
-        if self._calls is not None and self._thread is not None:
-            self._calls.close()
+        for call in self._calls:
+            call.cancel()
+        if self._thread is not None:
             COMPUTE_THREADS.give_back(self._thread)
-            self._calls = self._thread = None
+            self._thread = None
 
 
 def is_small(attempt: SharedAttempt) -> bool:

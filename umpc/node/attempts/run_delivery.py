@@ -8,7 +8,7 @@ from umpc.errors import LocalProtocolError
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.run_compute import RunCompute
 from umpc.node.attempts.site import Site
-from umpc.protocols.ghazi_shuffle.node import frames_to
+from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.sizes import Member
@@ -52,7 +52,9 @@ class RunDelivery:
         node = study.index_of(site.name)
         places = range(len(study.shufflers))
         frames = await self._compute.in_thread(
-            lambda: [list(frames_to(place, node, study, kept)) for place in places]
+            lambda: [
+                list(protocol_of(study).delivered(place, node, study, kept)) for place in places
+            ]
         )
         return await self._streams.send(frames)
 

@@ -19,7 +19,6 @@ from umpc.node.attempts.material import (
     WINDOW_BYTES,
     DealerCall,
     DealerLine,
-    Fetch,
     MaterialReader,
     request_of,
 )
@@ -28,9 +27,6 @@ from umpc.node.attempts.run_compute import RunCompute
 from umpc.node.attempts.site import Site
 from umpc.node.attempts.spool import TAG_BYTES, Spool
 from umpc.protocols.base.node import AsksEarly, MeshSide, NodeSide
-
-Check = Callable[[bytes], Awaitable[None]]
-"""Checks a request before it is told. Raises: UmpcError."""
 
 
 class RunMaterial:
@@ -41,10 +37,6 @@ class RunMaterial:
         """The dealer's stream, once it is open."""
         self.spool: Spool | None = None
         """The material on disk, where it is fetched or made ahead of the data."""
-        self._fetch: Fetch | None = None
-        """Gets the whole request for the dealer, where this node has the members' root only."""
-        self._fetched_from = ""
-        """The coordinator, while the whole request comes from it."""
         self._compute = compute
         self._guard = guard
         self._line: DealerLine | None = None
@@ -56,23 +48,6 @@ class RunMaterial:
     def bytes_received(self) -> int:
         return self.reader.bytes_received if self.reader else 0
 
-    def fetch_from(self, coordinator: str, fetch: Fetch, check: Check) -> None:
-        """Get the whole request from the coordinator, if the dealer asks this node for it.
-
-        Args: check: what is done with it before the dealer is told it.
-        """
-
-        async def fetched() -> bytes:
-            self._fetched_from = coordinator
-            try:
-                told = await fetch()
-            finally:
-                self._fetched_from = ""
-            await check(told)
-            return told
-
-        self._fetch = fetched
-
     def dial(self, site: Site, side: NodeSide) -> None:
         """Begin to connect to the dealer, where a study surely needs one, once the members agree.
 
@@ -80,8 +55,6 @@ class RunMaterial:
         that cannot be reached is told of when it is asked.
         """
         dial, dealer, mesh = site.dial_dealer, side.study.dealer, side.mesh
-        if side.study.members_checked:
-            return  # it is asked by the attempt's id, which follows from what is shown later
         if dial is None or dealer is None or not isinstance(mesh, AsksEarly) or not mesh.asks_early:
             return
         self._line = DealerLine(dealer, side.study)
@@ -97,10 +70,10 @@ class RunMaterial:
         mesh = side.mesh
         if self._line is None or self._dialled is None or not isinstance(mesh, AsksEarly):
             return
-        facts = side.study, mesh.members, openings, side.signatures
-        call = DealerCall(self._line, request_of(*facts, b""))
+        request = request_of(side.study, mesh.members, openings, side.signatures)
+        call = DealerCall(self._line, request)
         await self._dialled
-        call.ask()
+        await call.ask()
         self._asked = call
 
     async def open(
@@ -116,7 +89,7 @@ class RunMaterial:
             self.hang_up(keep=False)
             return os.urandom(SEED_BYTES)
         facts = attempt, openings, signatures, chunks
-        self.reader = await site.open_material(*facts, self._asked, self._fetch)
+        self.reader = await site.open_material(*facts, self._asked)
         seed = await self.reader.seed()
         self.reader.on_violation(self._guard.note)
         self._pump = asyncio.create_task(self.reader.pump())
@@ -170,12 +143,7 @@ class RunMaterial:
             await self.spool.read_ahead(WINDOW_BYTES)
 
     def waited_for(self, step: str) -> list[str]:
-        """The dealer's name, if its material is missing or may be, as in the step *prepare*.
-
-        The coordinator's name, while the dealer waits for what this node gets from there.
-        """
-        if self._fetched_from:
-            return [self._fetched_from]
+        """The dealer's name, if its material is missing or may be, as in the step *prepare*."""
         if self.reader is not None and (self.reader.is_awaited or step == "prepare"):
             return [self.reader.dealer]
         return []

@@ -1,8 +1,7 @@
 """The chunks of one node on their way: which start when, in which batches, and computed where.
 
 Chunks start in the common order and continue as their peers' messages come in. All chunks of a wave
-end before another wave or a large chunk starts (`umpc/mpc/waves.py`). Full chunks of large cells
-are computed several at once, too (`umpc/mpc/masked/turns.py`).
+end before another wave or a large chunk starts (`umpc/mpc/waves.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Callable, Sequence
 from umpc.compute.executor import SMALLEST_TASK, GivenRounds, RoundsHere
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import Heard, OwnerBatch, OwnerTask, Said
-from umpc.mpc.masked.turns import chunks_together
 from umpc.mpc.waves import in_batches
 from umpc.node.attempts.batch_rounds import BatchRounds
 from umpc.node.attempts.field_rounds import blaming
@@ -32,10 +30,8 @@ async def evaluate_chunks(rounds: Rounds, chunks: Sequence[Chunk]) -> None:
     running = RunningChunks(rounds, len(chunks), attempt.program.chunks_in_flight)
     payloads = _PayloadsInOrder(chunks, rounds.material)
     wave = 0
-    takes_turns = rounds.workers is None or rounds.workers.takes_turns
-    together = chunks_together(attempt) if takes_turns else 1
     async with task_group() as group:
-        for batch in in_batches(chunks, attempt.plan, rounds.session.index, together):
+        for batch in in_batches(chunks, attempt.plan, rounds.session.index):
             if batch[0].wave != wave:
                 await running.end_of_wave()
                 wave = batch[0].wave
@@ -61,17 +57,10 @@ class RunningChunks:
         self, group: asyncio.TaskGroup, batch: Sequence[Chunk], payloads: Sequence[bytes]
     ) -> None:
         """Start the rounds of a batch. Args: payloads: the material of each chunk."""
-        in_turn = len(batch) > 1 and not batch[0].wave
-        if in_turn:
-            for _ in batch:
-                await self._room.acquire()
         begun = await self._batch(group, batch, payloads) if len(batch) > 1 else None
-        if begun is not None and not in_turn:
+        if begun is not None:
             self._wave.append(begun)
-        elif begun is None:
-            if in_turn:
-                for chunk in batch:
-                    self._leave(chunk)
+        else:
             for chunk, payload in zip(batch, payloads, strict=True):
                 await self._start_one(group, chunk, payload)
         before = self._begun
@@ -155,7 +144,6 @@ class RunningChunks:
             given.drop()
         for chunk, shares in zip(batch, results, strict=True):
             self._session.add(chunk, shares)
-            self._leave(chunk)
 
     def _leave(self, chunk: Chunk) -> None:
         if not chunk.wave:
@@ -186,7 +174,7 @@ class _PayloadsInOrder:
     """The material of chunks, which comes in the common order and is used batch by batch.
 
     A payload that comes before its batch waits here, beside the reader's window. There are at most
-    those of a wave or a turn, so no more than those of the chunks on their way.
+    those of a wave.
     """
 
     def __init__(self, chunks: Sequence[Chunk], material: MaterialReader | Spool | None):

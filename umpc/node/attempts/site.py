@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from umpc.compute.executor import Executor
 from umpc.crypto.signing import Credentials
-from umpc.node.attempts.agreed_links import AgreedLinks
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.material import DealerLine, MaterialReader
 from umpc.node.attempts.next_channels import NextChannels
@@ -30,7 +29,6 @@ class Site:
     load: the study's records, once its ε is reserved.
     permit: whether the rules still allow it, over so many records.
     permit_delta: whether the rules allow a release of so much δ.
-    agreed: makes the links to peers at one hub, if there may be some.
     dial: a link to a peer that comes later in the study.
     await_link: the link that an earlier peer dials. Both take the study, the peer's index, the
         meeting's name, and the `channels` of which the run may use one, or None.
@@ -66,4 +64,3 @@ class Site:
     workers: Executor | None = None
     channels: NextChannels | None = None
     dial_dealer: Callable[[DealerLine], Awaitable[None]] | None = None
-    agreed: AgreedLinks | None = None

@@ -132,7 +132,6 @@ class StudyRun(CoordinatorStream):
         self._runner.site = self.site
         if (due := whole.when()) is not None:
             whole.reschedule(due - before + self.site.ledger.hold_seconds)
-        self._runner.compute.study = study.hash
         attempt = self._attempt = AttemptSteps(self.site, self, self._runner)
         parked = self.site.parking.take(study.whole.hash)
         if parked is not None and not propose.ahead and parked.side.study.hash == study.hash:

@@ -19,7 +19,6 @@
 | `arrow_stream.py` | a query's rows, batch by batch, as numpy arrays |
 | `batch.py` | the study's fields of some rows, as every reader returns them |
 | `reading.py` | the query that reads the study's fields with DuckDB |
-| `warm_up.py` | a first reading at the start of a node, so that no study waits for it |
 | `survey.py` | a table's columns, rows and types, for its own administrator |
 | `spelling.py` | how a column's words would be numbers: a guess for its own administrator |
 | `units.py` | values as integers in units of the resolution, and the values that do not fit |

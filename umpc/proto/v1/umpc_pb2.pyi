@@ -104,7 +104,7 @@ class Contacted(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
 
 class CoordinatorMessage(_message.Message):
-    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort", "park", "ask", "drop", "part", "total_confirmed", "agree_in_short", "begin_in_short", "evaluate_in_short", "shown", "signed", "named", "piece")
+    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort", "park", "ask", "drop", "part", "total_confirmed", "piece")
     PROPOSE_FIELD_NUMBER: _ClassVar[int]
     AGREE_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -116,12 +116,6 @@ class CoordinatorMessage(_message.Message):
     DROP_FIELD_NUMBER: _ClassVar[int]
     PART_FIELD_NUMBER: _ClassVar[int]
     TOTAL_CONFIRMED_FIELD_NUMBER: _ClassVar[int]
-    AGREE_IN_SHORT_FIELD_NUMBER: _ClassVar[int]
-    BEGIN_IN_SHORT_FIELD_NUMBER: _ClassVar[int]
-    EVALUATE_IN_SHORT_FIELD_NUMBER: _ClassVar[int]
-    SHOWN_FIELD_NUMBER: _ClassVar[int]
-    SIGNED_FIELD_NUMBER: _ClassVar[int]
-    NAMED_FIELD_NUMBER: _ClassVar[int]
     PIECE_FIELD_NUMBER: _ClassVar[int]
     propose: Propose
     agree: Agree
@@ -134,28 +128,16 @@ class CoordinatorMessage(_message.Message):
     drop: Drop
     part: Frame
     total_confirmed: TotalConfirmed
-    agree_in_short: AgreeInShort
-    begin_in_short: BeginInShort
-    evaluate_in_short: EvaluateInShort
-    shown: Shown
-    signed: Signed
-    named: Named
-    piece: bytes
-    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., park: _Optional[_Union[Park, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., drop: _Optional[_Union[Drop, _Mapping]] = ..., part: _Optional[_Union[Frame, _Mapping]] = ..., total_confirmed: _Optional[_Union[TotalConfirmed, _Mapping]] = ..., agree_in_short: _Optional[_Union[AgreeInShort, _Mapping]] = ..., begin_in_short: _Optional[_Union[BeginInShort, _Mapping]] = ..., evaluate_in_short: _Optional[_Union[EvaluateInShort, _Mapping]] = ..., shown: _Optional[_Union[Shown, _Mapping]] = ..., signed: _Optional[_Union[Signed, _Mapping]] = ..., named: _Optional[_Union[Named, _Mapping]] = ..., piece: _Optional[bytes] = ...) -> None: ...
+    piece: Piece
+    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., park: _Optional[_Union[Park, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., drop: _Optional[_Union[Drop, _Mapping]] = ..., part: _Optional[_Union[Frame, _Mapping]] = ..., total_confirmed: _Optional[_Union[TotalConfirmed, _Mapping]] = ..., piece: _Optional[_Union[Piece, _Mapping]] = ...) -> None: ...
 
-class Named(_message.Message):
-    __slots__ = ("digest", "size")
-    DIGEST_FIELD_NUMBER: _ClassVar[int]
-    SIZE_FIELD_NUMBER: _ClassVar[int]
-    digest: bytes
-    size: int
-    def __init__(self, digest: _Optional[bytes] = ..., size: _Optional[int] = ...) -> None: ...
-
-class Want(_message.Message):
-    __slots__ = ("digest",)
-    DIGEST_FIELD_NUMBER: _ClassVar[int]
-    digest: bytes
-    def __init__(self, digest: _Optional[bytes] = ...) -> None: ...
+class Piece(_message.Message):
+    __slots__ = ("data", "left")
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    left: int
+    def __init__(self, data: _Optional[bytes] = ..., left: _Optional[int] = ...) -> None: ...
 
 class Propose(_message.Message):
     __slots__ = ("study", "ahead")
@@ -180,58 +162,6 @@ class Begin(_message.Message):
     def __init__(self, openings: _Optional[_Iterable[bytes]] = ..., signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Evaluate(_message.Message):
-    __slots__ = ("signatures",)
-    SIGNATURES_FIELD_NUMBER: _ClassVar[int]
-    signatures: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
-
-class AgreeInShort(_message.Message):
-    __slots__ = ("whole", "root", "first_class", "others")
-    WHOLE_FIELD_NUMBER: _ClassVar[int]
-    ROOT_FIELD_NUMBER: _ClassVar[int]
-    FIRST_CLASS_FIELD_NUMBER: _ClassVar[int]
-    OTHERS_FIELD_NUMBER: _ClassVar[int]
-    whole: Named
-    root: bytes
-    first_class: _containers.RepeatedScalarFieldContainer[int]
-    others: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, whole: _Optional[_Union[Named, _Mapping]] = ..., root: _Optional[bytes] = ..., first_class: _Optional[_Iterable[int]] = ..., others: _Optional[_Iterable[int]] = ...) -> None: ...
-
-class BeginInShort(_message.Message):
-    __slots__ = ("whole", "root")
-    WHOLE_FIELD_NUMBER: _ClassVar[int]
-    ROOT_FIELD_NUMBER: _ClassVar[int]
-    whole: Named
-    root: bytes
-    def __init__(self, whole: _Optional[_Union[Named, _Mapping]] = ..., root: _Optional[bytes] = ...) -> None: ...
-
-class EvaluateInShort(_message.Message):
-    __slots__ = ("whole",)
-    WHOLE_FIELD_NUMBER: _ClassVar[int]
-    whole: Named
-    def __init__(self, whole: _Optional[_Union[Named, _Mapping]] = ...) -> None: ...
-
-class Shown(_message.Message):
-    __slots__ = ("members",)
-    MEMBERS_FIELD_NUMBER: _ClassVar[int]
-    members: _containers.RepeatedCompositeFieldContainer[ShownMember]
-    def __init__(self, members: _Optional[_Iterable[_Union[ShownMember, _Mapping]]] = ...) -> None: ...
-
-class ShownMember(_message.Message):
-    __slots__ = ("member", "path", "opening", "opening_path", "signature")
-    MEMBER_FIELD_NUMBER: _ClassVar[int]
-    PATH_FIELD_NUMBER: _ClassVar[int]
-    OPENING_FIELD_NUMBER: _ClassVar[int]
-    OPENING_PATH_FIELD_NUMBER: _ClassVar[int]
-    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
-    member: Member
-    path: bytes
-    opening: bytes
-    opening_path: bytes
-    signature: bytes
-    def __init__(self, member: _Optional[_Union[Member, _Mapping]] = ..., path: _Optional[bytes] = ..., opening: _Optional[bytes] = ..., opening_path: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
-
-class Signed(_message.Message):
     __slots__ = ("signatures",)
     SIGNATURES_FIELD_NUMBER: _ClassVar[int]
     signatures: _containers.RepeatedScalarFieldContainer[bytes]
@@ -272,7 +202,7 @@ class Abort(_message.Message):
     def __init__(self, culprit: _Optional[str] = ..., reason: _Optional[str] = ..., keep: _Optional[bool] = ...) -> None: ...
 
 class NodeMessage(_message.Message):
-    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked", "answer", "held", "part", "total_signed", "look", "want_attempt", "want")
+    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked", "answer", "held", "part", "total_signed")
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
@@ -285,9 +215,6 @@ class NodeMessage(_message.Message):
     HELD_FIELD_NUMBER: _ClassVar[int]
     PART_FIELD_NUMBER: _ClassVar[int]
     TOTAL_SIGNED_FIELD_NUMBER: _ClassVar[int]
-    LOOK_FIELD_NUMBER: _ClassVar[int]
-    WANT_ATTEMPT_FIELD_NUMBER: _ClassVar[int]
-    WANT_FIELD_NUMBER: _ClassVar[int]
     accepted: Accepted
     opened: Opened
     prepared: Prepared
@@ -300,22 +227,7 @@ class NodeMessage(_message.Message):
     held: Held
     part: Frame
     total_signed: TotalSigned
-    look: Look
-    want_attempt: WantAttempt
-    want: Want
-    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ..., held: _Optional[_Union[Held, _Mapping]] = ..., part: _Optional[_Union[Frame, _Mapping]] = ..., total_signed: _Optional[_Union[TotalSigned, _Mapping]] = ..., look: _Optional[_Union[Look, _Mapping]] = ..., want_attempt: _Optional[_Union[WantAttempt, _Mapping]] = ..., want: _Optional[_Union[Want, _Mapping]] = ...) -> None: ...
-
-class Look(_message.Message):
-    __slots__ = ("places", "signed")
-    PLACES_FIELD_NUMBER: _ClassVar[int]
-    SIGNED_FIELD_NUMBER: _ClassVar[int]
-    places: _containers.RepeatedScalarFieldContainer[int]
-    signed: bool
-    def __init__(self, places: _Optional[_Iterable[int]] = ..., signed: _Optional[bool] = ...) -> None: ...
-
-class WantAttempt(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ..., held: _Optional[_Union[Held, _Mapping]] = ..., part: _Optional[_Union[Frame, _Mapping]] = ..., total_signed: _Optional[_Union[TotalSigned, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("name", "records", "commitment", "public_key", "first_class", "certificate", "signature")
@@ -482,34 +394,18 @@ class PeerHello(_message.Message):
     def __init__(self, attempt: _Optional[bytes] = ..., channel: _Optional[bytes] = ...) -> None: ...
 
 class DealRequest(_message.Message):
-    __slots__ = ("study", "members", "openings", "signatures", "digest", "attempt")
+    __slots__ = ("study", "members", "openings", "signatures", "piece")
     STUDY_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     OPENINGS_FIELD_NUMBER: _ClassVar[int]
     SIGNATURES_FIELD_NUMBER: _ClassVar[int]
-    DIGEST_FIELD_NUMBER: _ClassVar[int]
-    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    PIECE_FIELD_NUMBER: _ClassVar[int]
     study: bytes
     members: _containers.RepeatedCompositeFieldContainer[Member]
     openings: _containers.RepeatedScalarFieldContainer[bytes]
     signatures: _containers.RepeatedScalarFieldContainer[bytes]
-    digest: bytes
-    attempt: bytes
-    def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., signatures: _Optional[_Iterable[bytes]] = ..., digest: _Optional[bytes] = ..., attempt: _Optional[bytes] = ...) -> None: ...
-
-class DealPiece(_message.Message):
-    __slots__ = ("digest", "piece", "attempt")
-    DIGEST_FIELD_NUMBER: _ClassVar[int]
-    PIECE_FIELD_NUMBER: _ClassVar[int]
-    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
-    digest: bytes
-    piece: bytes
-    attempt: bytes
-    def __init__(self, digest: _Optional[bytes] = ..., piece: _Optional[bytes] = ..., attempt: _Optional[bytes] = ...) -> None: ...
-
-class DealTold(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    piece: Piece
+    def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., signatures: _Optional[_Iterable[bytes]] = ..., piece: _Optional[_Union[Piece, _Mapping]] = ...) -> None: ...
 
 class ShuffleRequest(_message.Message):
     __slots__ = ("begin", "frame")
@@ -602,18 +498,14 @@ class HubJoin(_message.Message):
     def __init__(self, instance: _Optional[bytes] = ..., listens: _Optional[bool] = ...) -> None: ...
 
 class HubWelcome(_message.Message):
-    __slots__ = ("grace_seconds", "expected")
+    __slots__ = ("grace_seconds",)
     GRACE_SECONDS_FIELD_NUMBER: _ClassVar[int]
-    EXPECTED_FIELD_NUMBER: _ClassVar[int]
     grace_seconds: int
-    expected: int
-    def __init__(self, grace_seconds: _Optional[int] = ..., expected: _Optional[int] = ...) -> None: ...
+    def __init__(self, grace_seconds: _Optional[int] = ...) -> None: ...
 
 class HubPulse(_message.Message):
-    __slots__ = ("expected",)
-    EXPECTED_FIELD_NUMBER: _ClassVar[int]
-    expected: int
-    def __init__(self, expected: _Optional[int] = ...) -> None: ...
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class HubLeave(_message.Message):
     __slots__ = ()
@@ -636,22 +528,20 @@ class HubMember(_message.Message):
     def __init__(self, role: _Optional[str] = ..., name: _Optional[str] = ..., instance: _Optional[bytes] = ...) -> None: ...
 
 class HubEnvelope(_message.Message):
-    __slots__ = ("source", "target", "session", "kind", "number", "body", "early")
+    __slots__ = ("source", "target", "session", "kind", "number", "body")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     BODY_FIELD_NUMBER: _ClassVar[int]
-    EARLY_FIELD_NUMBER: _ClassVar[int]
     source: HubMember
     target: HubMember
     session: bytes
     kind: HubKind
     number: int
     body: bytes
-    early: bool
-    def __init__(self, source: _Optional[_Union[HubMember, _Mapping]] = ..., target: _Optional[_Union[HubMember, _Mapping]] = ..., session: _Optional[bytes] = ..., kind: _Optional[_Union[HubKind, str]] = ..., number: _Optional[int] = ..., body: _Optional[bytes] = ..., early: _Optional[bool] = ...) -> None: ...
+    def __init__(self, source: _Optional[_Union[HubMember, _Mapping]] = ..., target: _Optional[_Union[HubMember, _Mapping]] = ..., session: _Optional[bytes] = ..., kind: _Optional[_Union[HubKind, str]] = ..., number: _Optional[int] = ..., body: _Optional[bytes] = ...) -> None: ...
 
 class HubHandshake(_message.Message):
     __slots__ = ("certificate", "key", "signature")

@@ -253,15 +253,10 @@ class DealerStub:
                 request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloRequest.SerializeToString,
                 response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloReply.FromString,
                 _registered_method=True)
-        self.Deal = channel.unary_stream(
+        self.Deal = channel.stream_stream(
                 '/umpc.v1.Dealer/Deal',
                 request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealRequest.SerializeToString,
                 response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.FromString,
-                _registered_method=True)
-        self.Tell = channel.stream_stream(
-                '/umpc.v1.Dealer/Tell',
-                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealPiece.SerializeToString,
-                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealTold.FromString,
                 _registered_method=True)
 
 
@@ -274,15 +269,8 @@ class DealerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Deal(self, request, context):
+    def Deal(self, request_iterator, context):
         """The material of one node for one attempt.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def Tell(self, request_iterator, context):
-        """A large request of a node that was asked for it: by an empty frame, before all others.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -296,15 +284,10 @@ def add_DealerServicer_to_server(servicer, server):
                     request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloRequest.FromString,
                     response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloReply.SerializeToString,
             ),
-            'Deal': grpc.unary_stream_rpc_method_handler(
+            'Deal': grpc.stream_stream_rpc_method_handler(
                     servicer.Deal,
                     request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealRequest.FromString,
                     response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.SerializeToString,
-            ),
-            'Tell': grpc.stream_stream_rpc_method_handler(
-                    servicer.Tell,
-                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealPiece.FromString,
-                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealTold.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -345,34 +328,7 @@ class Dealer:
             _registered_method=True)
 
     @staticmethod
-    def Deal(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_stream(
-            request,
-            target,
-            '/umpc.v1.Dealer/Deal',
-            umpc_dot_proto_dot_v1_dot_umpc__pb2.DealRequest.SerializeToString,
-            umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def Tell(request_iterator,
+    def Deal(request_iterator,
             target,
             options=(),
             channel_credentials=None,
@@ -385,9 +341,9 @@ class Dealer:
         return grpc.experimental.stream_stream(
             request_iterator,
             target,
-            '/umpc.v1.Dealer/Tell',
-            umpc_dot_proto_dot_v1_dot_umpc__pb2.DealPiece.SerializeToString,
-            umpc_dot_proto_dot_v1_dot_umpc__pb2.DealTold.FromString,
+            '/umpc.v1.Dealer/Deal',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.DealRequest.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.FromString,
             options,
             channel_credentials,
             insecure,

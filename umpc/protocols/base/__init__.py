@@ -8,6 +8,8 @@
 | `seed_agreement.py` | the steps by which a node joins an attempt |
 | `node.py` | `NodeSide`: one node's part of one attempt |
 | `coordinator.py` | `CoordinatorSide`: the coordinator's part of one study |
+| `quantisation.py` | records as cells, and the kernel as a matrix |
+| `cell_kernels.py` | the average and the midpoint of a kernel between two cells |
 | `aggregation.py` | masked vectors that the coordinator adds up for all nodes |
 | `one_message_protocol.py` | the protocol object of such a protocol |
 | `one_message.py` | the messages of protocols in which a node talks to no other node |

@@ -34,16 +34,10 @@ from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.frames import Frame
 from umpc.study.measured import Measured
-from umpc.study.member_tree import MOST_SHOWN, show
 from umpc.study.members import check_member, check_signatures
 from umpc.study.report import Report
 from umpc.study.sizes import ClassCounts, Member
-from umpc.study.statements import (
-    MembersRoot,
-    attempt_statement,
-    members_statement,
-    openings_tree,
-)
+from umpc.study.statements import attempt_statement, members_statement
 
 Finished = m.Released | m.Held
 """A node's answer to a proposal whose attempt it has finished: it has charged, or it holds it."""
@@ -89,7 +83,6 @@ class CoordinatorSide(ABC):
         self._verify = verify
         self._keys: list[bytes] = []
         self._signatures: tuple[bytes, ...] = ()
-        self._begun: m.Begin | None = None
         self.names = [node.name for node in study.nodes]
         self._members: tuple[Member, ...] | None = None
         self._attempt: Attempt | None = None
@@ -137,10 +130,8 @@ class CoordinatorSide(ABC):
             step="propose",
         )
 
-    def agree(self, answers: Sequence[Proposed]) -> m.Agree | m.AgreeInShort | None:
+    def agree(self, answers: Sequence[Proposed]) -> m.Agree | None:
         """Everybody's members to everybody; None where every node finished this study before.
-
-        In short where members are in a hash tree; `show` then answers what nodes ask for.
 
         Raises: TooFewRecords, StudyError, RangeError where it cannot run over so many records;
             RemoteProtocolError, CertificateError naming a node whose member is not its own; as
@@ -166,10 +157,7 @@ class CoordinatorSide(ABC):
         ]
         self.check_sizes(members)
         self._members = members
-        agree = m.Agree(members)
-        if self.study.members_checked:
-            return m.AgreeInShort(MembersRoot.of(self.study, members), agree)
-        return agree
+        return m.Agree(members)
 
     def resume(self, answers: Sequence[Proposed]) -> list[m.Prepared] | None:
         """Take up the attempt that every node has prepared, so that data may be used next.
@@ -200,7 +188,7 @@ class CoordinatorSide(ABC):
     def check_sizes(self, members: Sequence[Member]) -> None:
         """Whether the study can run over so many records. Raises: as `agree`."""
 
-    def begin(self, answers: Sequence[m.Opened]) -> m.Begin | m.BeginInShort:
+    def begin(self, answers: Sequence[m.Opened]) -> m.Begin:
         """Everybody's openings and signatures to everybody. Raises: RemoteProtocolError."""
         if self._members is None or self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
@@ -209,45 +197,7 @@ class CoordinatorSide(ABC):
         self._check_signed("all members", statement, signatures, "agree")
         openings = tuple(answer.opening for answer in answers)
         self._attempt = self._make_attempt(self._members, openings)
-        begin = self._begun = m.Begin(openings, signatures)
-        if self.study.members_checked:
-            return m.BeginInShort(openings_tree(openings).root, begin)
-        return begin
-
-    @property
-    def told(self) -> tuple[tuple[Member, ...], m.Begin]:
-        """All that a dealer is told of the attempt: members, openings and signatures."""
-        if self._members is None or self._begun is None:
-            raise LocalProtocolError("an attempt is told after begin")
-        return self._members, self._begun
-
-    def show(self, places: Sequence[int], node: str) -> m.Shown:
-        """The members at these places, which a node asked for.
-
-        Raises: RemoteProtocolError naming the node, for places that an honest one does not ask for.
-        """
-        self._check_asked(places, node, self._begun)
-        members, begun = self.told
-        return m.Shown(show(self.study, members, begun.openings, begun.signatures, places))
-
-    def show_signed(self, places: Sequence[int], node: str) -> m.Signed:
-        """The signatures of the attempt by the members at these places. Raises: as `show`."""
-        self._check_asked(places, node, self._signatures)
-        return m.Signed(tuple(self.evaluated[place] for place in places))
-
-    def tell(self, node: str) -> tuple[tuple[Member, ...], m.Begin]:
-        """The attempt for the dealer, which asked a node for it. Raises: as `show`."""
-        self._check_asked((), node, self._begun)
-        return self.told
-
-    def _check_asked(self, places: Sequence[int], node: str, exists: object) -> None:
-        """Args: exists: what is asked for, if it exists by now."""
-        count = len(self.names)
-        is_open = self.study.members_checked and exists and len(places) <= MOST_SHOWN
-        if not is_open or not all(0 <= place < count for place in places):
-            raise RemoteProtocolError(
-                f"{node} asked for members that the study does not show, or not yet", culprit=node
-            )
+        return m.Begin(openings, signatures)
 
     def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
         return Attempt(self.study, members, openings)
@@ -291,17 +241,11 @@ class CoordinatorSide(ABC):
         """Compute what the report takes from the attempt alone, while the nodes prepare it."""
         return
 
-    def evaluate(self) -> m.Evaluate | m.EvaluateInShort:
+    def evaluate(self) -> m.Evaluate:
         """The order to go on, once all nodes are prepared, with everybody's signatures."""
-        evaluate = m.Evaluate(self.evaluated)
-        return m.EvaluateInShort(evaluate) if self.study.members_checked else evaluate
-
-    @property
-    def evaluated(self) -> tuple[bytes, ...]:
-        """Everybody's signatures of the attempt."""
         if not self._signatures:
             raise LocalProtocolError("evaluate comes after prepare")
-        return self._signatures
+        return m.Evaluate(self._signatures)
 
     @property
     def asks(self) -> bool:

@@ -4,7 +4,6 @@
     opening = side.agree(members)      agree: the node's part of the joint seed
     side.sign_members()                … and its signature of all members
     side.check_agreed(signatures)      prepare: all nodes have signed the same members
-    side.look(root), side.take_shown(members)       … or those that this node must see have
     attempt = side.begin(openings)     noise is drawn before the records are looked at
     side.sign_attempt()                the node has prepared the attempt
     side.check_prepared(signatures)    evaluate: so has every other node
@@ -38,7 +37,6 @@ from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
-from umpc.study.member_tree import ShownMember
 from umpc.study.sizes import Member
 from umpc.study.statements import attempt_statement
 
@@ -54,10 +52,6 @@ class MeshSide(Protocol):
     @property
     def peers(self) -> tuple[int, ...]:
         """The nodes with which this node exchanges messages."""
-        ...
-
-    def secrets_with(self, peers: Sequence[int], meeting: bytes) -> dict[int, bytes]:
-        """A secret with each of these nodes for the links of a meeting, which comes once."""
         ...
 
     @property
@@ -191,22 +185,6 @@ class NodeSide(SeedAgreement, ABC):
         if self._attempt is None:
             raise LocalProtocolError("the attempt has not begun")
         return self._attempt
-
-    def look(self, openings: bytes) -> tuple[int, ...]:
-        """The members that this node must see, where it has the roots only.
-
-        It comes after `agree`, and before `begin`. Args: openings: the root over all openings.
-
-        Raises: LocalProtocolError in a protocol without `members_checked`.
-        """
-        raise LocalProtocolError("this protocol has no members in a hash tree")
-
-    def take_shown(self, shown: Sequence[ShownMember]) -> None:
-        """Check the members that the node asked for, in their order.
-
-        Raises: RemoteProtocolError where the coordinator changed one; CertificateError.
-        """
-        raise LocalProtocolError("this protocol has no members in a hash tree")
 
     @abstractmethod
     def begin(self, openings: Sequence[bytes]) -> Attempt:

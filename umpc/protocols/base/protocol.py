@@ -27,7 +27,7 @@ import numpy as np
 
 from umpc.crypto.signing import Credentials, Verify
 from umpc.dp.events import Event
-from umpc.errors import StudyError
+from umpc.errors import LocalProtocolError, StudyError
 from umpc.mpc.chunks import Chunk
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
@@ -40,6 +40,7 @@ from umpc.protocols.base.promise import (
 )
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import NOBODY, Trust
+from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.course import Course
@@ -86,6 +87,31 @@ class Dealing(Protocol):
 
     def deal_one(self, chunk: Chunk) -> Iterator[tuple[int, Frame]]:
         """The material of one chunk: (node, frame) for each owner, in the attempt's order."""
+        ...
+
+
+class HelperInbox(Protocol):
+    """A node's frames at one helper, until all are there."""
+
+    @property
+    def data(self) -> bytes: ...
+
+    def take(self, frame: Frame) -> None: ...
+
+
+class HelperSide(Protocol):
+    """One run of an attempt at a helper to which all nodes deliver, such as a shuffler."""
+
+    def inbox(self, node: int) -> HelperInbox:
+        """For a node's frames."""
+        ...
+
+    def deliver(self, node: int, message: bytes) -> None:
+        """A node's whole message. Raises: RemoteProtocolError."""
+        ...
+
+    def heap(self) -> Iterator[Frame]:
+        """The frames for the coordinator, once all nodes have delivered."""
         ...
 
 
@@ -167,7 +193,7 @@ class StudyProtocol(ABC):
             raise StudyError(
                 f"protocol = {self.name!r} makes no promise if nodes lie, and the study asks for "
                 f'adversary = "{study.adversary}"; take protocol = "u-mpc" with a statistic of '
-                f'comparisons such as kendall_tau, or "bell-ldp", or adversary = "{HONEST}"'
+                f'comparisons such as kendall_tau, or adversary = "{HONEST}"'
             )
 
     def check_sampling(self, study: Study) -> None:
@@ -214,6 +240,17 @@ class StudyProtocol(ABC):
     def questions_of(self, study: Study) -> int:
         """How many questions a node answers after its release of this study, each once."""
         return self.questions
+
+    def delivered(self, place: int, node: int, study: Study, kept: m.Delivery) -> Iterator[Frame]:
+        """The frames that helper `place` gets from a node of a study with helpers, at every call.
+
+        Args: node: its number. kept: what its ledger keeps.
+        """
+        raise LocalProtocolError(f"{self.name} has no helpers that nodes deliver to")
+
+    def helper(self, attempt: Attempt, name: str, seed: bytes) -> HelperSide:
+        """One run of an attempt at one helper. Args: seed: 32 bytes that all helpers share."""
+        raise LocalProtocolError(f"{self.name} has no helpers that nodes deliver to")
 
     def discloses(self, study: Study) -> tuple[str, ...]:
         """The fields whose raw values the coordinator is shown, of all records."""

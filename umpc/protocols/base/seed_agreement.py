@@ -7,27 +7,23 @@ side.check_agreed(signatures)         all nodes have agreed to the same members
 side.begin(openings)
 signature = side.sign_attempt()       this node has prepared this attempt
 side.check_prepared(signatures)       all nodes have; only now data may be used
-
-Where members are in a hash tree, `agree` may get their root only. `look` then says which members
-the node must see, and `take_shown` checks them in place of `check_agreed`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from umpc.crypto.prg import SEED_BYTES, Stream, derive
+from umpc.crypto.prg import SEED_BYTES
 from umpc.crypto.signing import Credentials
 from umpc.crypto.zero_shares import KeyAgreement
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.study.attempt import check_openings, commit
 from umpc.study.document import Study
-from umpc.study.member_tree import ShownMember, check_shown
 from umpc.study.members import check_members, check_signatures, sign_member
 from umpc.study.sizes import Member
-from umpc.study.statements import AgreedInShort, MembersRoot, members_statement
+from umpc.study.statements import members_statement
 from umpc.ustat.clear import Columns
 
 Entropy = Callable[[int], bytes]
@@ -62,11 +58,6 @@ class SeedAgreement:
         self._member = sign_member(study.hash, member, own)
         self._members: tuple[Member, ...] | None = None
         self._keys: tuple[bytes, ...] = ()
-        self._root: MembersRoot | None = None
-        """All members in short, where this node did not get the list."""
-        self._places: tuple[int, ...] = ()
-        """The members that it asked for, to which `_keys` belong."""
-        self._met: set[bytes] = set()
 
     def __repr__(self) -> str:
         study = self.study.hash.hex()[:8]
@@ -83,18 +74,15 @@ class SeedAgreement:
             raise LocalProtocolError("the members have not agreed")
         return self._members
 
-    def agree(self, members: Sequence[Member] | MembersRoot) -> bytes:
+    def agree(self, members: Sequence[Member]) -> bytes:
         """Take everybody's commitment and give one's own opening.
 
-        A node does so once, and only if its own entry is intact and all others are signed. In a
-        root it finds its own records only: what it is shown later must be under this root.
+        A node does so once, and only if its own entry is intact and all others are signed.
 
         Raises: RemoteProtocolError where the coordinator changed the members; CertificateError.
         """
         if self._members is not None:
             raise LocalProtocolError("the members were agreed on before")
-        if isinstance(members, MembersRoot):
-            return self._agree_in_short(members)
         names = [node.name for node in self.study.nodes]
         if [member.name for member in members] != names or members[self.index] != self._member:
             raise RemoteProtocolError(
@@ -107,52 +95,6 @@ class SeedAgreement:
         self._keys = check_members(self.study, members, self._own.verify, relay, "agree")
         self._members = tuple(members)
         return self._opening
-
-    def _agree_in_short(self, members: MembersRoot) -> bytes:
-        study, counts = self.study, members.counts
-        is_whole = len(counts) == len(study.nodes) and study.members_checked
-        if not is_whole or counts[self.index] != self._member.classes:
-            raise RemoteProtocolError(
-                "the coordinator passed on other nodes than the study's, or other records than "
-                "this node's own",
-                culprit=study.coordinator,
-                step="agree",
-            )
-        self._root = members
-        self._members = members.outlines(study)
-        return self._opening
-
-    def agreed_in_short(self, openings: bytes) -> AgreedInShort:
-        """All that this node knows of the attempt. Args: openings: the root over all openings."""
-        if self._root is None:
-            raise LocalProtocolError("this node has no root of the members")
-        return AgreedInShort(self._root, openings)
-
-    def _draw_places(self, met: Iterable[int]) -> tuple[int, ...]:
-        """The members that the node must see: itself, those that it meets, and some it draws."""
-        words = Stream(self._entropy(SEED_BYTES)).words(len(self.study.nodes))
-        drawn = np.argsort(words, kind="stable")[: self.study.members_checked]
-        self._places = tuple(sorted({self.index, *met, *map(int, drawn)}))
-        return self._places
-
-    def _take_shown(self, agreed: AgreedInShort, shown: Sequence[ShownMember]) -> None:
-        """Check the members that the node asked for, and know them from now on.
-
-        Raises: RemoteProtocolError where the coordinator changed one; CertificateError.
-        """
-        study = self.study
-        self._keys = check_shown(study, agreed, self._places, shown, self._own.verify)
-        members = list(self.members)
-        for place, each in zip(self._places, shown, strict=True):
-            members[place] = each.member
-            is_own = place == self.index
-            if is_own and (each.member != self._member or each.opening != self._opening):
-                raise RemoteProtocolError(
-                    "the coordinator changed this node's member or its opening",
-                    culprit=study.coordinator,
-                    step="prepare",
-                )
-        self._members = tuple(members)
 
     def check_members_now(self) -> None:
         """Check the members once more, with the dates and the list of revoked certificates of now.
@@ -167,10 +109,10 @@ class SeedAgreement:
         """The node's signature of all members, after `agree`."""
         if self._members is None:
             raise LocalProtocolError("members are signed after they were agreed on")
-        return self._own.sign(members_statement(self.study, self._root or self._members))
+        return self._own.sign(members_statement(self.study, self._members))
 
     def check_agreed(self, signatures: Sequence[bytes]) -> None:
-        """Check that all nodes signed the same members, where this node has the list.
+        """Check that all nodes signed the same members.
 
         Raises: RemoteProtocolError where the coordinator told two nodes different members.
         """
@@ -184,8 +126,6 @@ class SeedAgreement:
         self, what: str, statement: bytes, signatures: Sequence[bytes], step: str
     ) -> None:
         members = self._members or ()
-        if self._root is not None:
-            members = tuple(members[place] for place in self._places)
         relay = self.study.coordinator
         check_signatures(what, statement, members, self._keys, signatures, relay, step)
 
@@ -201,25 +141,6 @@ class SeedAgreement:
             )
         check_openings(self.study, self._members, openings, self.study.coordinator)
         return self._members
-
-    def secrets_with(self, peers: Sequence[int], meeting: bytes) -> dict[int, bytes]:
-        """A secret with each of these nodes, who derive the same one, for the links of a meeting.
-
-        A meeting comes once: two sessions with one secret would have the same keys and nonces.
-
-        Raises: LocalProtocolError for a meeting that came before; RemoteProtocolError naming a node
-            with an unusable key.
-        """
-        if meeting in self._met:
-            raise LocalProtocolError("the secrets of a meeting are given once")
-        self._met.add(meeting)
-        found = {}
-        for peer in peers:
-            member = self.members[peer]
-            agreed = self._key.seed_with(member.public_key, member.name)
-            places = min(self.index, peer), max(self.index, peer)
-            found[peer] = derive(agreed, "link", meeting, *places)
-        return found
 
     def _random_bits(self, count: int) -> int:
         drawn = int.from_bytes(self._entropy((count + 7) // 8), "little")

@@ -14,6 +14,7 @@ from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.protocol import Dealing, ExactKind, Line, StudyProtocol, Trial, Variant
+from umpc.protocols.base.quantisation import bias_of_bins, read_bins
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_attempt, grid_of, statistic_of_grid
@@ -23,8 +24,6 @@ from umpc.protocols.grid.cost import cost_of, work_seconds
 from umpc.protocols.grid.cross_terms import transfers_of
 from umpc.protocols.grid.settings import BACKEND, EDGES, GridSettings, check_grade, check_settings
 from umpc.protocols.grid.without_dealer import DealerlessAttempt
-from umpc.protocols.local.quantisation import bias_of_bins
-from umpc.protocols.local.settings import read_bins
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.study.attempt import Attempt

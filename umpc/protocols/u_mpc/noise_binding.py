@@ -32,7 +32,6 @@ from umpc.study.document import Study
 from umpc.study.grades import edge_change, edge_interval
 from umpc.study.several import changed_at_once
 from umpc.study.sizes import Member, Sizes
-from umpc.study.statements import AgreedInShort
 from umpc.ustat.sampling import pairings_of
 
 NodeNoise = DistributedLaplace | SkellamShare
@@ -160,7 +159,7 @@ def ring_for(sizes: Sizes, tails: Sequence[int]) -> Ring:
 
 
 def shared_attempt(
-    study: Study, members: Sequence[Member], openings: Sequence[bytes] | AgreedInShort
+    study: Study, members: Sequence[Member], openings: Sequence[bytes]
 ) -> SharedAttempt:
     """The attempt of these members and openings, with the committee's coins if it draws any.
 
@@ -183,7 +182,7 @@ _attempts: WeakValueDictionary[tuple[int, int, int], SharedAttempt] = WeakValueD
 
 
 def _new_attempt(
-    study: Study, members: Sequence[Member], openings: Sequence[bytes] | AgreedInShort
+    study: Study, members: Sequence[Member], openings: Sequence[bytes]
 ) -> SharedAttempt:
     sizes = Sizes.of(study, members)
     check_edges(sizes)

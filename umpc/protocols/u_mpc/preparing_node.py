@@ -1,6 +1,5 @@
 """A node's side of U-MPC until it is prepared: E, noise, seed, channels and coins.
 
-    side.look(root), side.take_shown(…)    where members are in a hash tree
     attempt = side.begin(openings)         E, plans, noise and zero share
     side.receive_seed(node_seed)           masks
     side.set_up(peer), or take_up(…)       oblivious transfers, where there are some
@@ -23,7 +22,7 @@ from umpc.crypto.prg import SEED_BYTES
 from umpc.crypto.rounds import Protocol
 from umpc.crypto.signing import Credentials
 from umpc.crypto.zero_shares import zero_shares
-from umpc.errors import LocalProtocolError, StudyError
+from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import Cells, backend_of, tosses_apart, transfers_of
 from umpc.mpc.garbled.cells import GarbledCells
@@ -38,8 +37,6 @@ from umpc.protocols.u_mpc.noise_binding import (
     shared_attempt,
 )
 from umpc.study.document import Study
-from umpc.study.member_tree import ShownMember
-from umpc.study.statements import AgreedInShort
 from umpc.ustat.clear import Columns
 
 
@@ -56,10 +53,6 @@ class PreparingNode(NodeSide):
         self._parts: list[Sequence[int]] = []
         self._toss_begun = False
         self._tossed = False
-        self._short: AgreedInShort | None = None
-        self._draft: SharedAttempt | None = None
-        """The attempt, before the members that this node must see are shown, and then with them."""
-        self._has_seen = False
 
     @property
     def attempt(self) -> SharedAttempt:
@@ -70,30 +63,6 @@ class PreparingNode(NodeSide):
     @property
     def delta(self) -> Fraction:
         return delta_of_sums(self.attempt.sizes)
-
-    def look(self, openings: bytes) -> tuple[int, ...]:
-        """The members that this node must see: those that it meets, itself, and some that it draws.
-
-        Raises: as `begin`; StudyError where the attempt needs no dealer, who checks all members.
-        """
-        if self._short is not None:
-            raise LocalProtocolError("look comes once, after agree")
-        agreed = self._short = self.agreed_in_short(openings)
-        attempt = self._draft = shared_attempt(self.study, self.members, agreed)
-        if not attempt.needs_dealer:
-            raise StudyError(
-                f"no two nodes share an edge of the study {self.study.name!r}, so no dealer checks "
-                f"its members; leave members_checked out"
-            )
-        met = {*attempt.peers(self.index), *attempt.zero_share_peers(self.index)}
-        return self._draw_places(met)
-
-    def take_shown(self, shown: Sequence[ShownMember]) -> None:
-        if self._short is None or self._draft is None:
-            raise LocalProtocolError("members are shown after look")
-        self._take_shown(self._short, shown)
-        self._draft.fill_in(self.members)
-        self._has_seen = True
 
     def begin(self, openings: Sequence[bytes]) -> SharedAttempt:
         """Expand everything that follows from the joint seed; draw noise before any data.
@@ -131,10 +100,6 @@ class PreparingNode(NodeSide):
         return attempt
 
     def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
-        if self._draft is not None:
-            if not self._has_seen:
-                raise LocalProtocolError("begin comes after the members are shown")
-            return self._draft
         return shared_attempt(self.study, self._agreed(openings), openings)
 
     def _own_noise(self, attempt: SharedAttempt) -> list[int]:

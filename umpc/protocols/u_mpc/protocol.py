@@ -12,7 +12,7 @@ import numpy as np
 from umpc.crypto.signing import Credentials, Verify
 from umpc.dp.composition import concentrated_rho
 from umpc.dp.events import ConcentratedEvent, Event
-from umpc.errors import LocalProtocolError, StudyError
+from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cost import predict
 from umpc.planning.reference_table import PredictedError, ReferenceTable
@@ -110,11 +110,10 @@ class UMpc(StudyProtocol):
                 f'epsilon; sites allow little of it by default: take noise = "distributed", or '
                 f"have them raise delta under [budget]",
             )
-        if study.members_checked:
+        if study.settings_as(UMpcSettings).members_checked:
             yield (
-                "members",
-                f"in a hash tree: the dealer checks all, each node {study.members_checked} that it "
-                f"draws, itself and those that it meets",
+                "members_checked",
+                "without effect: every node checks all members; leave it out of a new study",
             )
 
     def describe_noise(self, noise: str) -> str:
@@ -130,12 +129,7 @@ class UMpc(StudyProtocol):
         return COINS_IN_WORDS[coins]
 
     def check_ahead(self, study: Study) -> None:
-        """Everything before the data can be prepared ahead, where all members are listed."""
-        if study.members_checked:
-            raise StudyError(
-                "a study with members_checked is not prepared ahead; run it, or leave "
-                "members_checked out"
-            )
+        """Everything before the data can be prepared ahead."""
 
     def trusted(self, terms: PromiseTerms) -> Trust:
         # Records that meet no others need no material, and coins only where they are dealt.

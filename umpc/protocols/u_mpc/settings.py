@@ -32,8 +32,8 @@ INSTEAD = (
     "Take a statistic that compares values: kendall_tau or goodman_kruskal_gamma in place of "
     "covariance or spearman_rho, mann_whitney_u or auc in place of ranking_hinge, "
     "wilcoxon_signed_rank, rand_index, renyi_entropy; `umpc kernels` marks all. A mean of single "
-    'records is allowed too, and so is any kernel of pairs with protocol = "bell-ldp" or '
-    '"ghazi-ldp"'
+    "records is allowed too, and so is a protocol that randomises each record at its site, which "
+    "`umpc plan --protocols` lists"
 )
 """The advice where lying nodes have no bound."""
 LIES = {
@@ -41,8 +41,6 @@ LIES = {
     "triples": "a node that tests bits of another node's transfers",
 }
 """The lies of owners without a dealer."""
-MOST_CHECKED = 4096
-"""Most members that a study has each node draw. A larger number asks for the whole list."""
 SHOWN = 80
 """Characters of a kernel's text that a refusal shows."""
 USUAL_COMMITTEE = 64
@@ -77,8 +75,8 @@ class UMpcSettings(
         or "garbled", by the two owners alone; or "triples", by all owners alone.
     preprocessing: "dealer"; or "none", and then there is no dealer.
     transfers: "checked", where evaluators of garbled edges prove their choices; or "unchecked".
-    members_checked: how many members a node draws and checks, beside itself and those that it
-        meets, where members are in a hash tree and the dealer checks all; 0: every node checks all.
+    members_checked: without effect. Every node checks all members; a study that was released with
+        another number than 0 has its identity by it.
     """
 
     edges: Annotated[
@@ -139,10 +137,8 @@ class UMpcSettings(
     members_checked: Annotated[
         int,
         describe(
-            "For studies of a thousand nodes and more: how many members each node draws and "
-            "checks, beside itself and those that it meets. It then gets the root of a hash tree "
-            "in place of the lists of all members, openings and signatures, and the dealer checks "
-            "all of them. Such as 64. With 0 every node checks all."
+            "Without effect: every node checks all members. Leave it out of a new study. A study "
+            "that was released with it needs it to be shown again at no cost."
         ),
     ] = 0
 
@@ -206,7 +202,6 @@ def check_settings(study: Study) -> None:
             f"leave transfers out"
         )
     _check_dealer(study, settings)
-    _check_members_checked(study, settings)
     if study.adversary == LYING_NODES:
         check_against_liars(study, settings)
     _check_coins(settings)
@@ -242,30 +237,6 @@ def _check_coins(settings: UMpcSettings) -> None:
         raise StudyError(
             f'coins = "dealt" takes a dealer, and preprocessing = {settings.preprocessing!r} has '
             f'none; take coins = "transfers"'
-        )
-
-
-def _check_members_checked(study: Study, settings: UMpcSettings) -> None:
-    """A dealer must check all members of the attempt that the nodes release."""
-    drawn = settings.members_checked
-    if not 0 <= drawn <= MOST_CHECKED:
-        raise StudyError(f"members_checked is a number from 0 to {MOST_CHECKED}, got {drawn}")
-    if not drawn:
-        return
-    if settings.preprocessing != "dealer" or study.degree < 2 or len(study.nodes) < 2:
-        raise StudyError(
-            f"members_checked = {drawn} takes a dealer that checks all members: at least two "
-            f"nodes, a statistic over at least two records, and "
-            f'preprocessing = "dealer"; leave members_checked out'
-        )
-    if settings.coins == "dealt":
-        raise StudyError(
-            f'members_checked = {drawn} goes with coins = "transfers"; leave coins out'
-        )
-    if study.most_missing:
-        raise StudyError(
-            f"members_checked = {drawn} goes with no may_miss: a coordinator could claim that it "
-            f"lost the node which found it out; leave one of the two out"
         )
 
 

@@ -11,20 +11,14 @@ have the methods of gRPC's calls, so the sessions above are the same as over dir
 | `address.py` | the address of a process behind a hub |
 | `sealing.py` | the keys of a session, and its sealed envelopes |
 | `numbering.py` | numbered, acknowledged records: what is sent again, and what is refused |
-| `sealed_end.py` | one end of a session: sealed and numbered, it outlives its connection |
-| `agreed.py` | sessions that two nodes of a study make by themselves |
-| `early.py` | the sessions of which an envelope came before they were made |
-| `session.py` | sessions that a handshake opens |
-| `session_call.py` | the one call that a session carries at a time |
-| `resting.py` | sessions that rest between two calls, which need no new handshake |
+| `sealed_end.py` | one end of a session: opened by a handshake, sealed, numbered, resumed |
+| `session.py` | a session with the one call that it carries |
 | `connection.py` | this process's connection to a hub, which it dials again when it breaks |
-| `crowd.py` | how much longer silence may be at a hub of many processes |
-| `link.py` | the sessions of this process at one hub: opened, made, and their turns to send |
+| `link.py` | the sessions of this process at one hub, and their turns to send |
 | `arrivals.py` | what comes from a hub, and the session that takes it |
 | `link_errors.py` | the errors of sessions that were redirected or refused |
 | `routes.py` | the hubs at which this process is, and the way to another process |
 | `batches.py` | several frames in one message |
-| `inside.py` | sessions between members of one process, which need no hub |
 | `calls.py` | the client's end of one call |
 | `channel.py` | a channel with its calls, for the generated stubs |
 | `asking.py` | the question who is connected |

@@ -4,7 +4,7 @@
 |---|---|
 | an envelope of a session | the session |
 | an opening | the listener; it is answered, or refused |
-| an envelope of an unknown session | remembered if it may be early, else refused |
+| an envelope of an unknown session | nobody; it is refused |
 | a notice that a peer cannot be reached | all sessions with that peer |
 """
 
@@ -18,9 +18,7 @@ from typing import Protocol
 
 from umpc.errors import PeerLost, PeerUnavailable, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub.early import EarlySessions, Place
 from umpc.transport.hub.link_errors import redirected, refusal
-from umpc.transport.hub.sealed_end import SealedEnd
 from umpc.transport.hub.session import Session
 
 log = logging.getLogger("umpc.hub")
@@ -32,6 +30,8 @@ MOST_REFUSED = 256
 """Openings of one member that are refused in this time. Further ones are not looked at."""
 
 SEALED = (pb.HUB_SEALED, pb.HUB_RESUME)
+Place = tuple[str, str, bytes]
+"""(role and name of the other side, session)"""
 
 
 class Listener(Protocol):
@@ -79,7 +79,7 @@ class Arrivals:
 
     Args:
         hub: its name.
-        sessions, early: those of the link, which adds to them.
+        sessions: those of the link, which adds to them.
         listener: as of `HubLink`.
         refuse: sends an envelope that is neither sealed nor repeated.
     """
@@ -87,14 +87,12 @@ class Arrivals:
     def __init__(
         self,
         hub: str,
-        sessions: dict[Place, SealedEnd],
-        early: EarlySessions,
+        sessions: dict[Place, Session],
         listener: Listener | None,
         refuse: Callable[[pb.HubEnvelope], None],
     ):
         self._hub = hub
         self._sessions = sessions
-        self._early = early
         self._listener = listener
         self._refuse = refuse
         self._refusals = Refusals()
@@ -117,8 +115,7 @@ class Arrivals:
         elif session is None:
             self._unknown(envelope)
         elif envelope.kind == pb.HUB_ACCEPT:
-            if isinstance(session, Session):
-                session.accepted(envelope)
+            session.accepted(envelope)
         elif envelope.kind == pb.HUB_REFUSE:
             session.fail(refusal(session, envelope.body), tell=False)
         else:
@@ -127,18 +124,13 @@ class Arrivals:
     def _unknown(self, envelope: pb.HubEnvelope) -> None:
         """Take an envelope of a session that is not with its sender.
 
-        It is over, or was redirected, or this process does not know of it yet.
+        It is over, or was redirected.
         """
-        source = envelope.source
         for session in list(self._sessions.values()):
             if session.parties.session == envelope.session:
                 session.fail(redirected(session, envelope), tell=False)
                 return
-        if envelope.kind == pb.HUB_REFUSE:
-            return
-        if envelope.early:
-            self._early.add((source.role, source.name, envelope.session))
-        else:
+        if envelope.kind != pb.HUB_REFUSE:
             self._answer(envelope, pb.HUB_REFUSE, b"")
 
     def _open(self, envelope: pb.HubEnvelope) -> None:
@@ -173,7 +165,7 @@ class Arrivals:
                 continue
             self._cannot_reach(session, notice.kind)
 
-    def _cannot_reach(self, session: SealedEnd, kind: int) -> None:
+    def _cannot_reach(self, session: Session, kind: int) -> None:
         peer, hub = session.other, self._hub
         if kind == pb.HubNotice.CONGESTED and not session.is_open:
             return  # the peer is connected, and the opening is sent again

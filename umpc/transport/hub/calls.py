@@ -9,13 +9,11 @@ from typing import Any, Protocol
 
 from umpc.errors import UmpcError
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.inside import InsideSession
 from umpc.transport.hub.session import Session
 from umpc.transport.services import EOF, Told
 from umpc.transport.status import LocalFailure
 from umpc.transport.tls import grpc
 
-AnySession = Session | InsideSession
 Encode = Callable[[Any], bytes]
 Decode = Callable[[bytes], Any]
 CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
@@ -29,14 +27,11 @@ def same(value: Any) -> Any:
 class Sessions(Protocol):
     """The part of a `HubChannel` that its calls use."""
 
-    def first_session(self) -> AnySession | None:
+    def first_session(self) -> Session | None:
         """Return an open session, if there is one."""
 
-    async def session(self) -> AnySession:
+    async def session(self) -> Session:
         """Return a session for one call."""
-
-    def rest(self, session: AnySession) -> bool:
-        """Keep the session of a call that ended well."""
 
     def ended(self, call: HubCall) -> None:
         """Forget a call that has left."""
@@ -58,40 +53,28 @@ class HubCall(Told):
         self._encode = encode
         self._decode = decode
         self._timeout = timeout
-        self.lasts = False
-        """The session may stay after the call: `cancel` or `rest` must end it."""
-        self._session: AnySession | None = None
-        self._has_rested = False
+        self._session: Session | None = None
         self._is_done = False
-        self._begun: asyncio.Task[AnySession] | None = None
-        self._has_begun = False
-        self._number = 0
+        self._begun: asyncio.Task[Session] | None = None
         self._tells: Callable[[], None] | None = None
 
     def begin(self, requests: list[bytes] | None) -> None:
-        """Begin the call. Args: requests: all there are, or None if `write` brings them.
-
-        With an open session it begins at the first use, or a moment later: `lasts` is not set yet.
-        """
+        """Begin the call. Args: requests: all there are, or None if `write` brings them."""
         first = self._channel.first_session() if requests is None else None
         if first is not None:
-            self._session = first
-            asyncio.get_running_loop().call_soon(self._begin_now, first)
+            self._begin_over(first)
             return
         self._begun = asyncio.create_task(self._begin(requests))
         self._begun.add_done_callback(self._note)
 
-    def _begin_now(self, session: AnySession) -> None:
-        if not self._has_begun and not self._is_done:
-            self._has_begun = True
-            self._number = session.call
-            session.begin_call(self._method, lasts=self.lasts)
-            session.tell(self._tells)
-
-    async def _begin(self, requests: list[bytes] | None) -> AnySession:
-        session = await self._channel.session()
+    def _begin_over(self, session: Session) -> None:
         self._session = session
-        self._begin_now(session)
+        session.begin_call(self._method)
+        session.tell(self._tells)
+
+    async def _begin(self, requests: list[bytes] | None) -> Session:
+        session = await self._channel.session()
+        self._begin_over(session)
         if requests is not None:
             with suppress(EOFError):  # the call has ended already, and `read` says how
                 for request in requests:
@@ -99,39 +82,36 @@ class HubCall(Told):
             session.send(n.HALF_CLOSE)
         return session
 
-    def _note(self, task: asyncio.Task[AnySession]) -> None:
+    def _note(self, task: asyncio.Task[Session]) -> None:
         """Take note of a failed beginning; `read` and `write` raise it."""
         with suppress(asyncio.CancelledError):
             task.exception()
         if self._tells is not None:
             self._tells()
 
-    async def _open(self) -> AnySession:
+    async def _open(self) -> Session:
         if self._begun is not None:
             return await asyncio.shield(self._begun)
         if self._session is None:
             raise asyncio.InvalidStateError("the call was used before it began")
-        self._begin_now(self._session)
         return self._session
 
     def tell(self, changed: Callable[[], None] | None, /) -> None:
         """Call this whenever `poll` may have something new."""
         self._tells = changed
-        if self._has_begun and self._session is not None and not self._has_rested:
+        if self._session is not None:
             self._session.tell(changed)
 
     def poll(self) -> Any:
         """Return the next reply, EOF at the end, or None. Raises: AioRpcError."""
-        if self._has_rested:
-            raise _cancelled()
         session = self._session
-        if session is None or not self._has_begun:
+        if session is None:
             self._raise_not_begun()
             return None
         message = session.poll()
         if message is not None:
             return self._decode(message)
-        if session.has_ended(self._number):
+        if session.has_ended:
             return self._ended(session)
         if session.failure is not None:
             self._is_done = True
@@ -151,15 +131,12 @@ class HubCall(Told):
     def write_now(self, request: Any, /) -> bool:
         """Write one request if nothing has to be waited for. Returns: whether it was written."""
         session = self._session
-        if self._has_rested or self._begun is not None or session is None:
+        if self._begun is not None or session is None:
             return False
-        self._begin_now(session)
-        return self._has_begun and session.write_now(self._encode(request))
+        return session.write_now(self._encode(request))
 
     async def read(self) -> Any:
         """Return the next reply, or EOF at the end. Raises: AioRpcError."""
-        if self._has_rested:
-            raise _cancelled()
         try:
             session = await self._open()
             message = await session.read()
@@ -174,11 +151,10 @@ class HubCall(Told):
             return self._decode(message)
         return self._ended(session)
 
-    def _ended(self, session: AnySession) -> object:
+    def _ended(self, session: Session) -> object:
         """Return EOF for a call that ended well. Raises: AioRpcError."""
         self._is_done = True
-        if not self.lasts:
-            self._leave()
+        self._leave()
         end = session.end
         if end is not None and end.code != 0:
             words = tuple((word.key, word.text) for word in end.words)
@@ -188,8 +164,6 @@ class HubCall(Told):
 
     async def write(self, request: Any, /) -> None:
         """Write one request. Raises: InvalidStateError after the call's end, AioRpcError."""
-        if self._has_rested:
-            raise asyncio.InvalidStateError("the call has ended")
         try:
             session = await self._open()
             await session.write(self._encode(request))
@@ -204,28 +178,16 @@ class HubCall(Told):
 
     async def done_writing(self) -> None:
         """Say that no request follows."""
-        if self._has_rested:
-            return
         try:
             (await self._open()).send(n.HALF_CLOSE)
         except UmpcError as error:
             raise LocalFailure(error) from error
 
-    def rest(self) -> None:
-        """End a call that did all it had to do, and keep its session for another one."""
-        session = self._session
-        if not self.lasts or session is None or not self._channel.rest(session):
-            self.cancel()
-            return
-        session.tell(None)
-        self.lasts, self._is_done, self._has_rested = False, True, True
-        self._channel.ended(self)
-
     def cancel(self) -> bool:
         """End the call now."""
-        if self._is_done and not self.lasts:
+        if self._is_done:
             return False
-        self.lasts, self._is_done = False, True
+        self._is_done = True
         if self._session is not None:
             self._session.cancel()
         elif self._begun is not None:

@@ -10,8 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from umpc.transport.hub.calls import AnySession, Decode, Encode, HubCall, same
-from umpc.transport.hub.inside import WayInside
+from umpc.transport.hub.calls import Decode, Encode, HubCall, same
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.session import Session
 
@@ -26,31 +25,21 @@ class HubChannel:
         channel is closed.
     """
 
-    def __init__(
-        self,
-        link: HubLink | WayInside,
-        first: AnySession,
-        closed: Callable[[], Awaitable[None]] | None,
-    ):
-        self._closed = closed
+    def __init__(self, link: HubLink, first: Session, closed: Callable[[], Awaitable[None]]):
+        self._closed: Callable[[], Awaitable[None]] | None = closed
         self._link = link
-        self._first: AnySession | None = first
+        self._first: Session | None = first
         self._peer = first.other
         self._calls: set[HubCall] = set()
 
-    def first_session(self) -> AnySession | None:
+    def first_session(self) -> Session | None:
         """Return the session that `connect` opened, once, if it is still good."""
         first, self._first = self._first, None
         return first if first is not None and first.failure is None else None
 
-    async def session(self) -> AnySession:
+    async def session(self) -> Session:
         """Return a session for one call."""
         return self.first_session() or await self._link.open_session(*self._peer)
-
-    def rest(self, session: AnySession) -> bool:
-        """Keep the session of a call that ended well. Returns: False if it cannot stay."""
-        link = self._link
-        return isinstance(link, HubLink) and isinstance(session, Session) and link.rest(session)
 
     async def close(self, grace: float | None = None) -> None:
         """End all calls, and let their last records leave."""

@@ -28,7 +28,6 @@ from umpc.transport.call_end import CallEnd
 from umpc.transport.channels import LATE_SECONDS, connect
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.batches import gathered, scattered
-from umpc.transport.hub.crowd import MOST_GRACE, patience_for
 from umpc.transport.hub.sealing import SESSION_BYTES
 from umpc.transport.identity import Identity
 from umpc.transport.patience import processor_share, time_limit
@@ -39,6 +38,8 @@ log = logging.getLogger("umpc.hub")
 
 GRACE_SECONDS = 30
 """Seconds that a lost connection may take to come back, until the hub names its own number."""
+MOST_GRACE = 600
+"""Seconds that nobody who is away is waited for beyond, whatever a hub says."""
 TICK_SECONDS = 1.0
 PULSE_TICKS = 5
 """Ticks in which nothing was sent, after which a sign of life goes to the hub."""
@@ -83,9 +84,8 @@ class HubConnection:
     ):
         self.identity = identity
         self.hub = hub
-        self._grace: float = GRACE_SECONDS
-        self.patience = 1.0
-        """By how many times silence and absence may be longer, since the hub has many members."""
+        self.grace: float = GRACE_SECONDS
+        """Seconds that a lost connection may take to come back."""
         self.is_up = False
         self.down = 0.0
         """Seconds since the connection broke."""
@@ -106,11 +106,6 @@ class HubConnection:
         self._is_leaving = False
         self._has_told = False
         self._tasks = [asyncio.create_task(self._stay()), asyncio.create_task(self._tick())]
-
-    @property
-    def grace(self) -> float:
-        """Seconds that a lost connection may take to come back."""
-        return min(self._grace * self.patience, MOST_GRACE)
 
     # ---- the member's side -------------------------------------------------------------------
 
@@ -226,7 +221,7 @@ class HubConnection:
         writer: asyncio.Task[None] | None = None
         try:
             # A hub that greets all its members at once after a restart is late, and not gone.
-            async with time_limit(SILENT_SECONDS * self.patience):
+            async with time_limit(SILENT_SECONDS):
                 await self._join(call, end)
             writer = asyncio.create_task(self._write(call))
             reader = asyncio.create_task(self._read(end))
@@ -261,8 +256,7 @@ class HubConnection:
             raise RemoteProtocolError(
                 f"hub {self.hub.name!r} did not answer the greeting", culprit=self.hub.name
             )
-        self._grace = max(1, first.welcome.grace_seconds)
-        self._hear_of(first.welcome.expected)
+        self.grace = min(MOST_GRACE, max(1, first.welcome.grace_seconds))
         if self._call is not None:
             self.returned = asyncio.get_running_loop().time()
         self._silent = self.down = 0.0
@@ -271,10 +265,6 @@ class HubConnection:
         self.is_up = True
         self._joined.set()
         self._member.came_up()
-
-    def _hear_of(self, expected: int) -> None:
-        """Take note of the hub's processes. It counts few after a restart: the most ones count."""
-        self.patience = max(self.patience, patience_for(expected))
 
     async def _write(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
         """Send a control frame and an envelope by turns, and one of each session in turn."""
@@ -304,8 +294,6 @@ class HubConnection:
         while (message := await read(end)) is not None:
             self._silent = 0.0
             for frame in scattered(message):
-                if frame.WhichOneof("body") == "pulse":
-                    self._hear_of(frame.pulse.expected)
                 self._member.take(frame)
 
     # ---- time --------------------------------------------------------------------------------
@@ -328,5 +316,5 @@ class HubConnection:
                 self._quiet_ticks = 0
                 self._control.append(pb.HubFrame(pulse=pb.HubPulse()))
                 self._wanted.set()
-            if self._silent > SILENT_SECONDS * self.patience and self._call is not None:
+            if self._silent > SILENT_SECONDS and self._call is not None:
                 self._call.cancel()

@@ -10,22 +10,19 @@ from typing import Any, NoReturn
 from umpc.errors import UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.inside import InsideSession
 from umpc.transport.hub.session import Session
 from umpc.transport.services import EOF, Told
 from umpc.transport.status import LocalFailure
 from umpc.transport.tls import grpc
 
 Metadata = Sequence[tuple[str, str]]
-AnySession = Session | InsideSession
 
 
 class HubContext(Told):
     """The server's end of one call, with the methods of `services.Context`."""
 
-    def __init__(self, session: AnySession):
+    def __init__(self, session: Session):
         self._session = session
-        self._call = session.call
         self._has_ended = self._has_left = False
         self.decode: Callable[[bytes], Any] = _same
         self.encode: Callable[[Any], bytes] = _same
@@ -33,7 +30,7 @@ class HubContext(Told):
     async def read(self) -> Any:
         """Return the next request, or EOF after the last one. Raises: AioRpcError."""
         if self._has_ended:
-            return EOF  # the session may have another call
+            return EOF
         try:
             message = await self._session.read()
         except UmpcError as error:
@@ -53,7 +50,7 @@ class HubContext(Told):
         message = session.poll()
         if message is not None:
             return self.decode(message)
-        if session.has_ended(self._call):
+        if session.has_ended:
             return EOF
         if session.failure is not None:
             raise LocalFailure(session.failure)
@@ -89,6 +86,8 @@ class HubContext(Told):
         if self._has_ended:
             return
         self._has_ended = True
+        if self._session.was_cancelled:
+            return  # the caller has left, and reads no status
         words = [pb.HubWord(key=key, text=text) for key, text in metadata]
         end = pb.HubEnd(code=code.value[0], details=details, words=words)
         with suppress(UmpcError):

@@ -12,18 +12,14 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
-from umpc.errors import LocalProtocolError, PeerUnavailable, UmpcError
+from umpc.errors import PeerUnavailable, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.credentials import credentials_of, credentials_of_now
+from umpc.transport.credentials import credentials_of
 from umpc.transport.hub.address import HubAddress
-from umpc.transport.hub.agreed import AgreedSession, SessionUser
-from umpc.transport.hub.arrivals import Arrivals, Listener
+from umpc.transport.hub.arrivals import Arrivals, Listener, Place
 from umpc.transport.hub.connection import FAREWELL_SECONDS, HubConnection
-from umpc.transport.hub.early import EarlySessions, Place
-from umpc.transport.hub.link_errors import opened_too
-from umpc.transport.hub.resting import RestingSessions
 from umpc.transport.hub.sealed_end import SealedEnd
-from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties, agree
+from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
 
@@ -39,12 +35,10 @@ class HubLink:
     def __init__(self, identity: Identity, hub: HubAddress, listener: Listener | None = None):
         self.identity = identity
         self.hub = hub
-        self.sessions: dict[Place, SealedEnd] = {}
+        self.sessions: dict[Place, Session] = {}
         self._listener = listener
-        self._resting = RestingSessions()
         self._ready: dict[SealedEnd, None] = {}
-        self._early = EarlySessions()
-        self._arrivals = Arrivals(hub.name, self.sessions, self._early, listener, self.refuse)
+        self._arrivals = Arrivals(hub.name, self.sessions, listener, self.refuse)
         self._absent: dict[tuple[str, str], UmpcError] = {}
         self.connection = HubConnection(identity, hub, self, listens=listener is not None)
         self.idle: Callable[[], None] | None = None
@@ -66,11 +60,6 @@ class HubLink:
         """Seconds that a lost connection may take to come back."""
         return self.connection.grace
 
-    @property
-    def patience(self) -> float:
-        """By how many times silence may be longer here (`crowd.py`)."""
-        return self.connection.patience
-
     # ---- the owner's side --------------------------------------------------------------------
 
     async def joined(self, seconds: float) -> None:
@@ -82,9 +71,6 @@ class HubLink:
 
         Raises: CertificateError, or the responder's own refusal. It has no limit of time.
         """
-        resting = self.resting_session(role, name)
-        if resting is not None:
-            return resting
         try:
             while True:
                 session = await self._tried_session(End(role, name))
@@ -103,12 +89,6 @@ class HubLink:
     def _is_fresh(self) -> bool:
         """Return whether the hub was lost a moment ago: it may have been started again."""
         return asyncio.get_running_loop().time() < self.connection.returned + self.grace
-
-    def resting_session(self, role: str, name: str) -> Session | None:
-        """Return the session of a former call to a process, if it may have another one."""
-        if not self.is_up or not self._resting:
-            return None
-        return self._resting.take(role, name, credentials_of_now(self.identity))
 
     async def _tried_session(self, peer: End) -> Session:
         """Return a session that is open, or that has failed."""
@@ -134,47 +114,9 @@ class HubLink:
     def _new_session(self, peer: End) -> Session:
         own = End(self.identity.role, self.identity.name)
         parties = Parties(os.urandom(SESSION_BYTES), own, peer, self.hub.name)
-        credentials = credentials_of(self.identity)
-        opening = Opening(parties, credentials)
+        opening = Opening(parties, credentials_of(self.identity))
         target = pb.HubMember(role=peer.role, name=peer.name)
-        session = Session(self, parties, target, opening=opening)
-        session.own_certificate = credentials.certificate
-        session.begun = asyncio.get_running_loop().time()
-        return session
-
-    def agree(
-        self, earlier: str, later: str, meeting: bytes, secret: bytes, user: SessionUser
-    ) -> AgreedSession:
-        """Make this end of a session with another node, which makes the other end.
-
-        Nothing is sent for it.
-
-        Args:
-            earlier, later: the two nodes, in the study's order.
-            secret: that both know, for this meeting alone.
-
-        Raises: RemoteProtocolError if the other node has opened a session of this number.
-        """
-        role, name = self.identity.role, self.identity.name
-        ends = End(role, earlier), End(role, later)
-        made = agree(secret, meeting, ends, self.hub.name, initiates=earlier == name)
-        session = AgreedSession(self, made, user)
-        former = self.sessions.get(session.key)
-        if isinstance(former, AgreedSession):
-            raise LocalProtocolError(f"there is a session with {session.other} for this meeting")
-        if former is not None:  # the other node signed a handshake with this session's number
-            raise opened_too(session)
-        self.sessions[session.key] = session
-        if self._early.forget(session.key):
-            session.ask()
-        return session
-
-    def rest(self, session: Session) -> bool:
-        """Keep the session of a call that ended well. Returns: False if it cannot stay.
-
-        A process that only calls leaves the hub after its last call, so it keeps none.
-        """
-        return self._listener is not None and self.is_up and self._resting.add(session)
+        return Session(self, parties, target, opening=opening)
 
     def lacks(self, role: str, name: str) -> bool:
         """Return whether the hub is gone for good, or said that a process is not connected."""
@@ -193,7 +135,6 @@ class HubLink:
     async def close(self, seconds: float = 1.0) -> None:
         """Leave the hub, after the sessions have sent what they had to send."""
         self.connection.leave()
-        self._resting.close()
         sessions = list(self.sessions.values())
         await asyncio.gather(*(session.settled(seconds) for session in sessions))
         await self.connection.close(seconds and FAREWELL_SECONDS)
@@ -208,8 +149,6 @@ class HubLink:
     def forget(self, session: SealedEnd) -> None:
         """Drop a session that has ended."""
         self._ready.pop(session, None)
-        if type(session) is Session:  # far faster than isinstance for an abstract class
-            self._resting.forget(session)
         if self.sessions.get(session.key) is session:
             del self.sessions[session.key]
         if not self.sessions and self.idle is not None:
@@ -245,7 +184,6 @@ class HubLink:
 
     def passed(self, seconds: float, counted: float) -> None:
         """Let the sessions' time pass."""
-        self._resting.expire()
         for session in list(self.sessions.values()):
             session.tick(seconds, counted)
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from umpc.errors import (
-    CertificateError,
-    PeerLost,
-    PeerUnavailable,
-    RemoteProtocolError,
-    UmpcError,
-)
+from umpc.errors import CertificateError, PeerLost, PeerUnavailable, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub.sealed_end import SealedEnd
+from umpc.transport.hub.session import Session
 
 
-def redirected(session: SealedEnd, envelope: pb.HubEnvelope) -> CertificateError:
+def redirected(session: Session, envelope: pb.HubEnvelope) -> CertificateError:
     """Return the error for an opening that the hub took to another process."""
     hub, source = session.parties.hub, envelope.source
     return CertificateError(
@@ -23,16 +17,7 @@ def redirected(session: SealedEnd, envelope: pb.HubEnvelope) -> CertificateError
     )
 
 
-def opened_too(session: SealedEnd) -> RemoteProtocolError:
-    """Return the error for a handshake with the number of a session that both ends make."""
-    name = session.other.name
-    return RemoteProtocolError(
-        f"{name} broke the protocol: it opened a session that both nodes make by themselves",
-        culprit=name,
-    )
-
-
-def refusal(session: SealedEnd, body: bytes) -> UmpcError:
+def refusal(session: Session, body: bytes) -> UmpcError:
     """Return the error for a session that the other side refused, or has forgotten.
 
     Nobody signed a refusal, so its words are shown and no more than a loss is concluded from them.

@@ -17,8 +17,7 @@ back. A record counts RECORD_BYTES more than it has, for the memory that an empt
 
 After a connection broke anywhere, records may be missing. The end that knows of it asks to resume,
 and holds its records until the answer comes. A gap is legal only while a question is open. Any
-other gap is a record that the hub dropped. An end that *begins late* has a right to one more: the
-other one may have written before this one was there, so its first gap is a reason to ask.
+other gap is a record that the hub dropped.
 
 This file has no clock and no connection. `session.py` drives it.
 """
@@ -46,12 +45,7 @@ CALL, PART, MESSAGE, HALF_CLOSE, END, CANCEL = range(1, 7)
 """Kinds of records. A message is any number of PARTs and one MESSAGE."""
 ACK, PROBE, RESUME = range(7, 10)
 """Kinds of envelopes without a record."""
-LASTING, REST = range(10, 12)
-"""Two more kinds of records: CALL in a session that may stay after the call, and the caller's word
-that the call is over and the session stays."""
-GREETING = 12
-"""A record of a session without a call: a short word before all messages (`agreed.py`)."""
-RECORDS = frozenset({CALL, PART, MESSAGE, HALF_CLOSE, END, CANCEL, LASTING, REST, GREETING})
+RECORDS = frozenset({CALL, PART, MESSAGE, HALF_CLOSE, END, CANCEL})
 SIZED = (PART, MESSAGE)
 HEADER = struct.Struct(">BQQQ")  # kind, record's number, records received, bytes taken
 TOKENS = struct.Struct(">QQ")  # a question, and the question that this answers; 0 for none
@@ -71,7 +65,6 @@ class Numbering:
         peer: the other end, for messages.
         token: draws the number of a question, 64 bits and not 0.
         dropped: makes the error for a record that the hub dropped.
-        begins_late: the other end may have written before this one was there.
     """
 
     def __init__(
@@ -79,10 +72,7 @@ class Numbering:
         peer: str,
         token: Callable[[], int],
         dropped: Callable[[], RemoteProtocolError],
-        *,
-        begins_late: bool = False,
     ):
-        self._begins_late = begins_late
         self._peer = peer
         self._token = token
         self._dropped = dropped
@@ -120,16 +110,6 @@ class Numbering:
     def is_settled(self) -> bool:
         """Everything that was written has been received."""
         return not self._kept
-
-    @property
-    def is_quiet(self) -> bool:
-        """Neither end owes the other anything: nothing is under way, asked, or unacknowledged."""
-        return not (self._kept or self._question or self.owes_any)
-
-    @property
-    def has_left(self) -> bool:
-        """Everything that was written is on the line, as far as this end knows."""
-        return self._pointer == self._next
 
     @property
     def is_asking(self) -> bool:
@@ -205,7 +185,7 @@ class Numbering:
         if kind == PROBE:
             self._acks = True
             if number > self._received and not self._question:
-                self._missed()
+                raise self._dropped()
         elif kind == RESUME:
             self._resume(received, payload)
         elif kind != ACK:
@@ -238,9 +218,8 @@ class Numbering:
             return None
         if number > self._received:
             if not self._question:
-                self._missed()
+                raise self._dropped()
             return None
-        self._begins_late = False
         self._received += 1
         if kind in SIZED:
             self._received_bytes += len(payload) + RECORD_BYTES
@@ -248,13 +227,6 @@ class Numbering:
             if under_way > WINDOW and under_way != len(payload) + RECORD_BYTES:
                 raise self._violation("sent more than was taken of it")
         return HubRecord(kind, payload)
-
-    def _missed(self) -> None:
-        """Take note of a gap. Raises: RemoteProtocolError where it can only be the hub's doing."""
-        if not self._begins_late:
-            raise self._dropped()
-        self._begins_late = False
-        self.ask()
 
     def _resume(self, received: int, payload: bytes) -> None:
         if len(payload) != TOKENS.size:

@@ -11,10 +11,8 @@ import asyncio
 from typing import cast
 from weakref import WeakKeyDictionary
 
-from umpc.errors import PeerUnavailable
-from umpc.transport.hub.address import is_behind_hub, parse_hub
+from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.channel import HubChannel
-from umpc.transport.hub.inside import Hosted, WayInside
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
@@ -25,8 +23,6 @@ LOOK_SECONDS = 1.0
 Place = tuple[str, str, str]
 """(our role, our name, the hub's name)"""
 _links: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, HubLink]] = WeakKeyDictionary()
-_hosted: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, Hosted]] = WeakKeyDictionary()
-
 _leaving: set[asyncio.Task[None]] = set()
 
 
@@ -49,59 +45,6 @@ def unregister(link: HubLink) -> None:
         del _here()[_place(link)]
 
 
-def host(server: Hosted) -> None:
-    """Let the hosted servers of this process reach this one without the hub."""
-    _hosts()[_served(server)] = server
-
-
-def unhost(server: Hosted) -> None:
-    """Take back `host`."""
-    if _hosts().get(_served(server)) is server:
-        del _hosts()[_served(server)]
-
-
-def _hosts() -> dict[Place, Hosted]:
-    return _hosted.setdefault(asyncio.get_running_loop(), {})
-
-
-def _served(server: Hosted) -> Place:
-    return server.identity.role, server.identity.name, server.hub.name
-
-
-async def _connect_inside(identity: Identity, name: str, role: str, hub: str) -> Channel | None:
-    """Return a channel inside this process, or None unless it hosts both ends."""
-    server = _hosts().get((role, name, hub))
-    if server is None or (identity.role, identity.name, hub) not in _hosts():
-        return None
-    way = WayInside(identity, server)
-    return cast(Channel, HubChannel(way, await way.open_session(role, name), None))
-
-
-def common_link(identity: Identity, own: str, name: str, address: str) -> HubLink | None:
-    """Return this process's link to the hub that it shares with another one of its role.
-
-    Args: own, address: of this process and of the other one, as the study has them.
-
-    Returns: None where one of them is not behind a hub, or both are in this process.
-    Raises: PeerUnavailable if this process is not at the hub of its own address.
-    """
-    if not (is_behind_hub(own) and is_behind_hub(address)):
-        return None
-    hub, role = parse_hub(own).name, identity.role
-    if parse_hub(address).name != hub:
-        return None
-    if (role, name, hub) in _hosts() and (role, identity.name, hub) in _hosts():
-        return None
-    link = _here().get((role, identity.name, hub))
-    if link is None or not link.listens:
-        raise PeerUnavailable(
-            f"the study has {identity.name} behind hub {hub!r}, and {identity.name} listens "
-            "elsewhere; correct the study's addresses",
-            culprit=identity.name,
-        )
-    return link
-
-
 async def connect_through(
     identity: Identity, name: str, role: str, address: str, timeout: float, patience: float
 ) -> Channel:
@@ -109,9 +52,6 @@ async def connect_through(
 
     Raises: as `channels.connect`.
     """
-    inside = await _connect_inside(identity, name, role, parse_hub(address).name)
-    if inside is not None:
-        return inside
     link = _link_to(identity, address)
     link.users += 1
 
@@ -121,10 +61,8 @@ async def connect_through(
             await asyncio.shield(_leave(link))
 
     try:
-        session = link.resting_session(role, name)
-        if session is None:
-            await link.joined(timeout)
-            session = await _open(link, role, name, timeout, patience)
+        await link.joined(timeout)
+        session = await _open(link, role, name, timeout, patience)
     except BaseException:
         await closed()
         raise

@@ -1,12 +1,12 @@
-"""One end of a session: its sealed and numbered envelopes, its questions, and its time.
+"""One end of a session: its handshake, its sealed and numbered envelopes, and its questions.
 
 An end outlives the connection to the hub. `link.py` gives it the envelopes that come, asks it for
-the next one to send, and lets its time pass. It is the common part of sessions that a handshake
-opened (`session.py`) and of those that both ends made by themselves (`agreed.py`).
+the next one to send, and lets its time pass. `session.py` adds the call that a session carries.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 import secrets
 from abc import ABC, abstractmethod
@@ -15,8 +15,15 @@ from typing import Protocol
 from umpc.errors import LocalProtocolError, PeerLost, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.sealing import End, Parties, Seal
+from umpc.transport.hub.sealing import End, Opening, Parties, Seal
 
+OPEN_SECONDS = 10.0
+"""Seconds until an opening without an answer is sent again, in case its envelope was dropped."""
+PROBE_SECONDS = 5.0
+"""Seconds that a record may lack its acknowledgement before the sender asks for it."""
+ACK_SECONDS = 3.0
+"""Seconds after which an end acknowledges that has sent nothing since: every envelope costs the hub
+as much as a message. It is less than PROBE_SECONDS."""
 ASK_SECONDS = 1.0
 MOST_ASK_SECONDS = 8.0
 """Seconds until a question to resume is repeated, the first time and at most.
@@ -34,9 +41,6 @@ class Connection(Protocol):
     @property
     def grace(self) -> float: ...
 
-    @property
-    def patience(self) -> float: ...
-
     def ready(self, session: SealedEnd) -> None: ...
 
     def forget(self, session: SealedEnd) -> None: ...
@@ -48,24 +52,22 @@ class SealedEnd(ABC):
     """One end of a session.
 
     Args:
-        peer: the other end as the hub addresses it; before its first word it names no instance.
-        seal: None until a handshake is complete.
-        begins_late: as of `Numbering`.
+        peer: the other end as the hub addresses it; an opening names no instance yet.
+        seal: of the responder, whose handshake is complete.
+        opening: of the initiator, until the answer is there.
     """
 
     may_return = False
     """The other side was connected a moment ago, so another opening may reach it."""
-    is_early = False
-    """The other end may not have made its session yet."""
 
     def __init__(
         self,
         link: Connection,
         parties: Parties,
         peer: pb.HubMember,
-        seal: Seal | None,
         *,
-        begins_late: bool = False,
+        seal: Seal | None = None,
+        opening: Opening | None = None,
     ):
         self.parties = parties
         self.other = End(peer.role, peer.name)
@@ -73,11 +75,17 @@ class SealedEnd(ABC):
         self.peer = peer
         self.failure: UmpcError | None = None
         self.is_absent = False
+        self.certificate = b""
+        """The other side's, in DER."""
+        self.opened = asyncio.Event()
+        """Both ends have the keys, as far as this one knows; or the opening has failed."""
         self._link = link
+        self._opening = opening
+        self._opens = opening is not None
         self._seal = seal
-        self._numbering = n.Numbering(
-            str(self.other), _token, self._dropped, begins_late=begins_late
-        )
+        if seal is not None:
+            self.opened.set()
+        self._numbering = n.Numbering(str(self.other), _token, self._dropped)
         self._waited = 0.0
         self._repeats = 0
         """Repetitions of an opening, question or probe without any answer."""
@@ -92,9 +100,8 @@ class SealedEnd(ABC):
         return *self.other, self.parties.session
 
     @property
-    @abstractmethod
     def is_open(self) -> bool:
-        """Both ends have the keys, as far as this one knows."""
+        return self.opened.is_set()
 
     @abstractmethod
     def fail(self, error: UmpcError, *, tell: bool = True) -> None:
@@ -123,6 +130,33 @@ class SealedEnd(ABC):
     def _note_change(self) -> None:
         """Wake those who wait for this end, after an envelope came."""
 
+    @abstractmethod
+    def _all_sent(self) -> None:
+        """Take note that nothing is due any more."""
+
+    # ---- the handshake -----------------------------------------------------------------------
+
+    def accepted(self, envelope: pb.HubEnvelope) -> None:
+        """Take the responder's answer to the opening. A second copy changes nothing."""
+        if self._opening is None:
+            return
+        try:
+            self._seal, self.certificate = self._opening.finish(envelope.body)
+        except UmpcError as error:
+            self.fail(error)
+            return
+        self._opening = None
+        self.peer = envelope.source
+        self._waited, self._repeats = 0.0, 0
+        self.opened.set()
+        self._ready()
+
+    def _open_again(self, seconds: float) -> None:
+        """Send the opening again when it is due, in case its envelope was dropped."""
+        if self._is_due(seconds, OPEN_SECONDS):
+            self._opens = self._opening is not None
+            self._ready()
+
     def _dropped(self) -> RemoteProtocolError:
         if self._seal is None:
             raise LocalProtocolError("a record came before the handshake")
@@ -137,10 +171,16 @@ class SealedEnd(ABC):
 
     def next_frame(self) -> pb.HubFrame | None:
         """Return the next envelope to send in its frame, or None if none is due."""
-        if self.failure is not None or self._seal is None:
+        if self.failure is not None:
+            return None
+        if self._opens and self._opening is not None:
+            self._opens = False
+            return self._framed(pb.HUB_OPEN, self._opening.message, 0)
+        if self._seal is None:
             return None
         due = self._numbering.pull()
         if due is None:
+            self._all_sent()
             return None
         kind = pb.HUB_RESUME if due[0] == n.RESUME else pb.HUB_SEALED
         number, body = self._seal.close(kind, due[1])
@@ -160,8 +200,6 @@ class SealedEnd(ABC):
         envelope.kind = kind
         envelope.number = number
         envelope.body = body
-        if self.is_early:
-            envelope.early = True
         return frame
 
     def _ready(self) -> None:
@@ -201,6 +239,7 @@ class SealedEnd(ABC):
 
     def connection_back(self) -> None:
         """Go on where the connection broke."""
+        self._opens = self._opening is not None
         self._waited, self._repeats = 0.0, 0
         self._ready()
 
@@ -211,13 +250,10 @@ class SealedEnd(ABC):
             self._numbering.ask()
             self._ready()
 
-    def _await(
-        self, seconds: float, absent: float | None, *, probe: float, limit: float, counts: bool
-    ) -> None:
+    def _await(self, seconds: float, absent: float | None, *, limit: float, counts: bool) -> None:
         """Let time pass for an end that waits for the other one.
 
-        Args: absent: as of `tick`. probe: seconds that a record may lack its acknowledgement before
-            its sender asks for it. limit: seconds that the other end may be away. counts: they
+        Args: absent: as of `tick`. limit: seconds that the other end may be away. counts: they
             count also while it is connected.
         """
         # A peer that is connected may be slow. The hub says which one is not, at each question.
@@ -225,24 +261,21 @@ class SealedEnd(ABC):
             self._quiet += seconds if absent is None else absent
             self.away += seconds
         if self._numbering.is_asking:
-            self._ask_again(seconds)
-        elif self._is_due(seconds, probe):
+            # Nothing else leaves before the answer to a question.
+            if self._is_due(seconds, ASK_SECONDS, MOST_ASK_SECONDS):
+                self.is_absent = False
+                self._numbering.ask()
+                self._ready()
+        elif self._is_due(seconds, PROBE_SECONDS):
             self._numbering.probe()
             self._ready()
         if self._quiet > limit:
             self.fail(self.lost())
 
-    def _ask_again(self, seconds: float) -> None:
-        """Repeat the question to resume when it is due. Nothing else leaves before its answer."""
-        if self._is_due(seconds, ASK_SECONDS, MOST_ASK_SECONDS):
-            self.is_absent = False
-            self._numbering.ask()
-            self._ready()
-
-    def _acknowledge(self, seconds: float, after: float, *, owes: bool) -> None:
-        """Acknowledge what came a while ago. Args: owes: something is to be acknowledged."""
-        self._owing = self._owing + seconds if owes else 0.0
-        if self._owing >= after:
+    def _acknowledge(self, seconds: float) -> None:
+        """Acknowledge what came a while ago."""
+        self._owing = self._owing + seconds if self._numbering.owes_any else 0.0
+        if self._owing >= ACK_SECONDS:
             self._owing = 0.0
             self._numbering.settle()
             self._ready()

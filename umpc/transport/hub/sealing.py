@@ -9,15 +9,9 @@ with the key of its certificate (signed Diffie-Hellman, as ISO/IEC 9798-3 has it
 HKDF-SHA256 turns the shared secret and both messages into one AES-256-GCM key per direction. The
 keys are forgotten with the session, so a certificate's key that leaks later opens nothing.
 
-A session carries one call at a time, and none an hour after its handshake (`resting.py`).
-
-Two nodes that meet in a study need no handshake (`agreed.py`). Their secret comes from the X25519
-keys that they signed as members, and one HKDF with the meeting and both names makes the two keys
-and the session's bytes of it. So a secret serves one meeting of one pair.
-
-The associated data of an envelope are its kind, its
-session, its sender and its receiver; its number is the nonce. A number is used once and must grow,
-so an envelope that was altered, repeated, reordered or put into another session does not open.
+The associated data of an envelope are its kind, its session, its sender and its receiver, and its
+number is the nonce. A number is used once and must grow, so an envelope that was altered, repeated,
+reordered or put into another session does not open.
 """
 
 from __future__ import annotations
@@ -37,7 +31,6 @@ from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
 
 LABEL = b"umpc hub session 1"
-AGREED = b"umpc hub session of a meeting 1"
 KEY_BYTES = 32
 SESSION_BYTES = 16
 MOST_HANDSHAKE_BYTES = 16_384
@@ -81,7 +74,7 @@ class Opening:
         parties = self._parties
         shown = _checked(answer, self._credentials, parties, parties.responder, self.message)
         keys = _keys(self._secret, shown.key, parties, self.message, answer)
-        return Seal(parties, keys, _abouts(parties), initiates=True), shown.certificate
+        return Seal(parties, keys, initiates=True), shown.certificate
 
 
 def answer(parties: Parties, credentials: Credentials, opening: bytes) -> tuple[bytes, Seal, bytes]:
@@ -94,52 +87,17 @@ def answer(parties: Parties, credentials: Credentials, opening: bytes) -> tuple[
     key = secret.public_key().public_bytes_raw()
     message = _signed(credentials, key, _statement(b"accept", parties, key, opening))
     keys = _keys(secret, shown.key, parties, opening, message)
-    seal = Seal(parties, keys, _abouts(parties), initiates=False)
-    return message, seal, shown.certificate
-
-
-@dataclass(frozen=True)
-class Agreed:
-    """The session of two nodes in a meeting, as both make it by themselves."""
-
-    parties: Parties
-    seal: Seal
-
-
-def agree(
-    secret: bytes, meeting: bytes, ends: tuple[End, End], hub: str, *, initiates: bool
-) -> Agreed:
-    """Make a session from a secret. The hub sees its 16 bytes, and nobody else can tell them.
-
-    Args:
-        secret: of this pair and this meeting alone; a second session of it would use nonces again.
-        ends: the initiator, which comes earlier in the study, and the responder.
-        initiates: this end is the initiator.
-    """
-    names = _framed(AGREED, *ends[0], *ends[1])
-    size = 2 * KEY_BYTES + SESSION_BYTES
-    derived = HKDF(hashes.SHA256(), size, meeting, names).derive(secret)
-    keys = derived[:KEY_BYTES], derived[KEY_BYTES : 2 * KEY_BYTES]
-    parties = Parties(derived[2 * KEY_BYTES :], *ends, hub)
-    about = names + parties.session
-    seal = Seal(parties, keys, (about + b"there", about + b"back"), initiates=initiates)
-    return Agreed(parties, seal)
+    return message, Seal(parties, keys, initiates=False), shown.certificate
 
 
 class Seal:
     """Seals what this side sends, and opens what the other side sealed.
 
-    Args: keys, abouts: the key and the associated data of each direction, from the initiator first.
+    Args: keys: of each direction, that from the initiator first.
     """
 
-    def __init__(
-        self,
-        parties: Parties,
-        keys: tuple[bytes, bytes],
-        abouts: tuple[bytes, bytes],
-        *,
-        initiates: bool,
-    ):
+    def __init__(self, parties: Parties, keys: tuple[bytes, bytes], *, initiates: bool):
+        abouts = _abouts(parties)
         there, back = AESGCM(keys[0]), AESGCM(keys[1])
         self._out, self._in = (there, back) if initiates else (back, there)
         self._about_out, self._about_in = abouts if initiates else abouts[::-1]
@@ -196,7 +154,7 @@ def _framed(*parts: bytes | str) -> bytes:
 
 
 def _abouts(parties: Parties) -> tuple[bytes, bytes]:
-    """The associated data of each direction of a session that a handshake opened."""
+    """The associated data of each direction."""
     session, one, two = parties.session, parties.initiator, parties.responder
     return _framed(LABEL, session, *one, *two), _framed(LABEL, session, *two, *one)
 

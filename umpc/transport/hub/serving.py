@@ -21,10 +21,9 @@ from umpc.transport.channels import MAX_STREAMS
 from umpc.transport.credentials import credentials_of
 from umpc.transport.heartbeat import Calls
 from umpc.transport.hub.address import HubAddress
-from umpc.transport.hub.context import AnySession, HubContext
-from umpc.transport.hub.inside import InsideSession
+from umpc.transport.hub.context import HubContext
 from umpc.transport.hub.link import HubLink
-from umpc.transport.hub.routes import host, register, unhost, unregister
+from umpc.transport.hub.routes import register, unregister
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties, answer
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
@@ -54,18 +53,11 @@ class Details:
 
 
 class ServerBehindHub:
-    """A server behind a hub.
+    """A server behind a hub. Args: allowed: as for `channels.make_server`."""
 
-    Args: allowed: as for `channels.make_server`. inside: servers of this process that also have
-        it reach this one, and are reached, without the hub.
-    """
-
-    def __init__(
-        self, identity: Identity, allowed: Allowed, hub: HubAddress, *, inside: bool = False
-    ):
+    def __init__(self, identity: Identity, allowed: Allowed, hub: HubAddress):
         self.identity = identity
         self.hub = hub
-        self.inside = inside
         self._guard = RoleGuard(identity, allowed, Calls())
         self._handlers: list[Handlers] = []
         self._guarded: dict[str, Any] = {}
@@ -88,8 +80,6 @@ class ServerBehindHub:
         """
         self._link = HubLink(self.identity, self.hub, self)
         register(self._link)
-        if self.inside:
-            host(self)
         while not self._link.is_up:
             try:
                 await self._link.joined(WAIT_SECONDS)
@@ -99,7 +89,6 @@ class ServerBehindHub:
 
     async def stop(self, grace: float | None = None) -> None:
         """End all calls and leave the hub."""
-        unhost(self)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -118,11 +107,9 @@ class ServerBehindHub:
         key = (source.role, source.name, session_id)
         if link is None or len(session_id) != SESSION_BYTES:
             return None
-        if key in link.sessions and key in self._answers:
-            opening, accepted = self._answers[key]
-            return accepted if opening == envelope.body else None
         if key in link.sessions:
-            return None  # the session of a meeting, which has no opening
+            opening, accepted = self._answers.get(key, (b"", b""))
+            return accepted if opening == envelope.body else None
         if key in self._former:
             raise RemoteProtocolError(
                 f"hub {self.hub.name!r} repeated an opening of {source.role} {source.name!r}",
@@ -137,7 +124,6 @@ class ServerBehindHub:
         message, seal, certificate = answer(parties, credentials_of(self.identity), envelope.body)
         session = Session(link, parties, source, seal=seal)
         session.certificate = certificate
-        session.opened.set()
         session.called = lambda method: self._begin(session, method)
         link.sessions[key] = session
         self._answers[key] = (envelope.body, message)
@@ -147,16 +133,12 @@ class ServerBehindHub:
             self._former.popitem(last=False)
         return message
 
-    def take_inside(self, session: InsideSession) -> None:
-        """Take a session of another server of this process, which was checked already."""
-        session.called = lambda method: self._begin(session, method)
-
     def _forget_ended(self, link: HubLink) -> None:
         if len(self._answers) > 2 * len(link.sessions):
             for key in [key for key in self._answers if key not in link.sessions]:
                 del self._answers[key]
 
-    def _begin(self, session: AnySession, method: str) -> None:
+    def _begin(self, session: Session, method: str) -> None:
         context = HubContext(session)
         task = asyncio.create_task(self._serve(session, context, Details(method)))
         self._tasks.add(task)
@@ -178,7 +160,7 @@ class ServerBehindHub:
 
     # ---- calls -------------------------------------------------------------------------------
 
-    async def _serve(self, session: AnySession, context: HubContext, details: Details) -> None:
+    async def _serve(self, session: Session, context: HubContext, details: Details) -> None:
         """Answer one call, and send its status."""
         try:
             handler = await self._handler(details)

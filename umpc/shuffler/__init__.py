@@ -1,7 +1,0 @@
-"""The shuffler process: it permutes the messages of all nodes, and sees uniform numbers only.
-
-| file | what it is |
-|---|---|
-| `run.py` | one run of an attempt: its participants, the order, and its end |
-| `server.py` | the gRPC server |
-"""

@@ -1,0 +1,149 @@
+"""`bell-2pc`: the protocol object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from math import hypot
+from typing import Any
+
+import numpy as np
+
+from umpc.crypto.signing import Credentials, Verify
+from umpc.dp.events import Event
+from umpc.planning.reference_table import ReferenceTable
+from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.promise import PromiseTerms, to_sites_alone
+from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.u_mpc.protocol import UMpc
+from umpc.protocols.u_mpc.sums import Law
+from umpc.study.attempt import Attempt
+from umpc.study.document import Study
+from umpc.study.grades import HONEST
+from umpc.study.settings import Settings, read_settings
+from umpc.study.sizes import Member, Sizes
+from umpc_papers.bell_2pc.coordinator import BellCoordinator
+from umpc_papers.bell_2pc.drawn_alone import DrawnAlone
+from umpc_papers.bell_2pc.group_node import GroupNode
+from umpc_papers.bell_2pc.node import BellNode
+from umpc_papers.bell_2pc.noise_binding import (
+    check_released,
+    delta_of_pairs,
+    noise_of_pairs,
+    pairs_attempt,
+)
+from umpc_papers.bell_2pc.settings import (
+    GROUPS,
+    NOISES,
+    BellTwoPcSettings,
+    check_settings,
+    complete,
+)
+from umpc_papers.bell_2pc.tuning import best_pairings
+
+NOISE_IN_WORDS = {
+    "pair_laplace": "discrete Laplace on each pair, inside its circuit",
+    GROUPS: "discrete Laplace of both nodes on each group of pairs; an upper bound",
+    "randomised_response": "randomised response of each pair; an upper bound",
+}
+
+
+class BellTwoPc(UMpc):
+    """A noisy value of every pair, garbled between its two nodes."""
+
+    settings: type[Settings] = BellTwoPcSettings
+    samplings = StudyProtocol.samplings
+    adversaries = (HONEST,)
+    protects_people = False
+    estimates_variance = False
+
+    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
+        return read_settings(self.settings, entries)
+
+    def complete(self, study: Study) -> Study:
+        return complete(study)
+
+    def check(self, study: Study) -> None:
+        check_settings(study)
+
+    def released(self, terms: PromiseTerms) -> str:
+        of = "group of sampled pairs" if terms.noise == GROUPS else "sampled pair of records"
+        return f"a noisy value of every {of}"
+
+    def promise_to_sites(self, terms: PromiseTerms) -> str:
+        own = "if everybody follows the protocol, neither owner of a pair knows its noise"
+        if terms.noise == GROUPS:
+            own = "if everybody follows the protocol, each owner of a group adds all of its noise"
+        return to_sites_alone(terms, own)
+
+    def describe_noise(self, noise: str) -> str:
+        return NOISE_IN_WORDS[noise]
+
+    def noise(self, sizes: Sizes) -> Sequence[Law]:
+        return noise_of_pairs(sizes)
+
+    def delta(self, sizes: Sizes) -> Fraction:
+        return delta_of_pairs(sizes)
+
+    def events(self, sizes: Sizes) -> tuple[Event, ...]:
+        return ()
+
+    def attempt(
+        self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
+    ) -> Attempt:
+        return pairs_attempt(study, members, openings)
+
+    def node(
+        self,
+        own: Credentials,
+        study: Study,
+        columns: Mapping[str, np.ndarray],
+        records: int,
+        entropy: Entropy,
+    ) -> NodeSide:
+        kind = GroupNode if study.noise == GROUPS else BellNode
+        return kind(own, study, columns, records, entropy)
+
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        return BellCoordinator(study, verify)
+
+    def trial_over_edges(self, study: Study) -> Study:
+        """The study's own rule, as the pairs of a record share its ε."""
+        relative = study.edges[-1:] in ("n", "p")
+        rule = study.edges if relative else "1p"
+        return study.replaced(edges=rule, delta="", max_colluding=0)
+
+    def byte_seconds(self, study: Study) -> float | None:
+        return 100e-9
+
+    def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
+        def predict(study: Study) -> float:
+            other = attempt.with_study(study)
+            check_released(other.sizes)
+            return self.error(other, table).mse
+
+        return best_pairings(attempt.study, attempt.sizes, predict)
+
+    def describe_tuned(self, attempt: Attempt, table: ReferenceTable) -> Iterator[Line]:
+        study = attempt.study
+        if study.two_sample or study.estimator != "mean" or attempt.sizes.records < 4:
+            return
+        alone = DrawnAlone(attempt.sizes.records, 1)
+        width = float(study.parsed_kernels[0].interval.width)
+        noise = alone.noise_std(width, float(study.exact_epsilon))
+        error = hypot(noise, alone.sampling_std(table.moments))
+        yield (
+            "partners drawn alone",
+            f"error {error:.3g}, if every record picked one partner by itself and was in at most "
+            f"{alone.degree} pairs",
+        )
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        for noise in NOISES:
+            yield Variant(f"{self.name}, {noise}", {"noise": noise})
+        yield Variant(f"{self.name}, best pairings", {"noise": NOISES[0]}, is_tuned=True)
+
+    def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+        return {}

@@ -1,0 +1,59 @@
+"""`ghazi-rounds`: the protocol object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from umpc.crypto.signing import Credentials, Verify
+from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.one_message_protocol import describe_sets
+from umpc.protocols.base.protocol import Line
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.study.attempt import Attempt
+from umpc.study.cost import Cost
+from umpc.study.document import Study
+from umpc.study.settings import Settings
+from umpc_papers.ghazi_rounds.coordinator import RoundsCoordinator, cost_of_rounds
+from umpc_papers.ghazi_rounds.mechanism import GhaziRounds
+from umpc_papers.ghazi_rounds.messages import RoundsMessages
+from umpc_papers.ghazi_rounds.node import RoundsNode
+from umpc_papers.ghazi_rounds.settings import GhaziRoundsSettings
+from umpc_papers.local.ghazi_ldp import GhaziLdp
+from umpc_papers.local.protocol import CellProtocol
+from umpc_papers.local.settings import quantiser_of
+
+
+class GhaziRoundsProtocol(CellProtocol):
+    """Some records answer a question that follows from the answers of the others."""
+
+    settings: type[Settings] = GhaziRoundsSettings
+    questions = 1
+
+    def messages(self, study: Study) -> RoundsMessages:
+        return RoundsMessages(GhaziRounds(GhaziLdp(study.exact_epsilon, quantiser_of(study))))
+
+    def node(
+        self,
+        own: Credentials,
+        study: Study,
+        columns: Mapping[str, np.ndarray],
+        records: int,
+        entropy: Entropy,
+    ) -> NodeSide:
+        return RoundsNode(own, study, columns, records, entropy, self.messages(study))
+
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        return RoundsCoordinator(study, verify, self.messages(study))
+
+    def cost(self, attempt: Attempt) -> Cost:
+        return cost_of_rounds(self.messages(attempt.study), attempt.counts)
+
+    def describe_run(self, attempt: Attempt) -> Iterator[Line]:
+        cost = self.cost(attempt)
+        yield from describe_sets(attempt)
+        yield "noise", f"standard deviation {self._noise_beforehand(attempt):.4g}{self._if_uniform}"
+        yield "rounds", f"{cost.rounds}: one message of every node, a question, and an answer"
+        yield "bytes", f"{cost.bytes_online:,} to and from the coordinator"

@@ -1,0 +1,215 @@
+"""The first round of adaptive bins: one bit of each record, from which cut points follow.
+
+Bell et al. 2020 leave bins that follow the data to future work (remark 4: "this might be addressed
+by a multi-round protocol"). Here a record answers twice:
+
+1. With a share of epsilon it answers one question about one field: its first l bits among nested
+   halves of the field's range, through the Hadamard frequency oracle (`hadamard.py`). The
+   coordinator estimates the share of the records in each part (as `bell_auc.py` does), and takes
+   quantiles as cut points (`quantile_cuts.py`).
+2. With the rest of epsilon it answers as in `bell_ldp.py`, with bins between these cut points.
+
+Which field, which level and which index a record is asked is public, from a seed at the head of the
+node's message. It depends on no data.
+
+Reveals: one bit of each record, epsilon-DP for each record, whoever colludes.
+Cost: one bit for each record, and a seed of 32 bytes for each message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from umpc.crypto.packing import pack, packed_bytes, split_seed, unpack
+from umpc.dp.checks import check_epsilon
+from umpc.dp.exact_sampling import SEED_BYTES, ShakeStream, draw_seed, truth_threshold
+from umpc.dp.random_bits import RandomBits
+from umpc.errors import OutOfBounds
+from umpc.protocols.arrays import Floats, Integers, Words
+from umpc.ustat.clear import Columns
+from umpc.ustat.schema import FieldSchema
+from umpc_papers.local.hadamard import tally, tell, transform
+from umpc_papers.local.quantile_cuts import consistent, measure_of_values, quantile_cuts
+
+MOST_SEARCHED = 10
+"""Levels of nested halves: the finest part is a thousandth of the range."""
+
+Asked = tuple[Integers, "SearchedField", int, Words]
+"""One question: (records that are asked, the field, the level, (records,) their indices)."""
+Shares = dict[str, list[Floats]]
+"""Field → the shares of the records: (2^l,) float64 for each level l from 1."""
+Masses = dict[str, Floats]
+"""Field → numbers of its leaves, or of its values."""
+
+
+@dataclass(frozen=True)
+class SearchedField:
+    """A field whose cut points are searched. bins: at least 2, at most its number of values."""
+
+    field: FieldSchema
+    bins: int
+
+    @property
+    def values(self) -> int:
+        """The number of values between the bounds."""
+        return self.field.upper_units - self.field.lower_units + 1
+
+    @property
+    def levels(self) -> int:
+        """L: the leaves are 2^L parts, or single values where there are fewer."""
+        return min(MOST_SEARCHED, (self.values - 1).bit_length())
+
+    @property
+    def width(self) -> int:
+        """How many values a leaf has."""
+        return -(-self.values >> self.levels)
+
+    def leaves(self, columns: Columns) -> Integers:
+        """Each record's leaf: (records,) int64. Raises: OutOfBounds."""
+        field, column = self.field, columns[self.field.name]
+        if len(column) and (column.min() < field.lower_units or column.max() > field.upper_units):
+            raise OutOfBounds(
+                f"a value of the field {field.name!r} lies outside its bounds; "
+                "widen the bounds or clip the data"
+            )
+        return (column - field.lower_units) // self.width
+
+
+@dataclass(frozen=True)
+class BinSearch:
+    """The search for cut points, epsilon-DP for each record in the local model.
+
+    Args:
+        epsilon: > 0, exact; of the first answer alone.
+        fields: at least one.
+
+    Raises:
+        InvalidEpsilon: epsilon is not exact, or so small that no record would tell the truth.
+    """
+
+    epsilon: Fraction
+    fields: tuple[SearchedField, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        _ = self.threshold
+
+    @cached_property
+    def threshold(self) -> int:
+        """A record's bit is the truth with probability threshold/2^64, else a fair coin."""
+        return truth_threshold(self.epsilon, 2)
+
+    @property
+    def truth(self) -> float:
+        """g, the gain of a bit."""
+        return self.threshold / 2.0**64
+
+    # --- the node ------------------------------------------------------------------------------
+
+    def randomise(self, columns: Columns, bits: RandomBits) -> bytes:
+        """A node's message: a public seed, then one bit of each record.
+
+        Args: columns: field → (records,) int64, in steps of the field's resolution.
+        """
+        leaves = {each.field.name: each.leaves(columns) for each in self.fields}
+        count = len(next(iter(leaves.values())))
+        public = draw_seed(bits)
+        stream = ShakeStream(draw_seed(bits), "bin search private")
+        answers = np.zeros(count, dtype=np.int64)
+        for records, searched, level, index in self.questions(public, count):
+            # The first `level` bits of the record's place.
+            part = leaves[searched.field.name][records] >> (searched.levels - level)
+            answers[records] = tell(index, part, self.threshold, stream)
+        return public + pack(answers, 1)
+
+    def questions(self, public: bytes, count: int) -> list[Asked]:
+        """Which records are asked about which field and level, and with which index.
+
+        Every record is asked once. The fields and levels have equally many records, or nearly.
+        """
+        stream = ShakeStream(public, "bin search public")
+        topics = [(each, level) for each in self.fields for level in range(1, each.levels + 1)]
+        order = np.argsort(stream.words(count), kind="stable")
+        start = int(stream.below(len(topics), 1)[0])
+        asked = []
+        for number, (searched, level) in enumerate(topics):
+            records = order[(start + number) % len(topics) :: len(topics)]
+            index = stream.words(len(records)) >> np.uint64(64 - level)
+            asked.append((records, searched, level, index))
+        return asked
+
+    # --- the coordinator -----------------------------------------------------------------------
+
+    def check(self, message: bytes, count: int) -> None:
+        """Raises: EncodingError where the message of `count` records does not decode."""
+        _, body = split_seed(message)
+        unpack(body, count, 1)
+
+    def shares(self, messages: Sequence[bytes], counts: Sequence[int]) -> Shares:
+        """The estimated shares of the records: by field, (2^l,) float64 for each level l from 1.
+
+        Raises: EncodingError where a message does not decode.
+        """
+        sums = {each.field.name: _zeros(each) for each in self.fields}
+        heard = {each.field.name: np.zeros(each.levels) for each in self.fields}
+        for message, count in zip(messages, counts, strict=True):
+            public, body = split_seed(message)
+            told = unpack(body, count, 1).astype(np.int64)
+            for records, searched, level, index in self.questions(public, count):
+                name = searched.field.name
+                sums[name][level - 1] += tally(index, told[records], 1 << level)
+                heard[name][level - 1] += len(records)
+        return {
+            name: [
+                transform(tallies) / (self.truth * max(asked, 1.0))
+                for tallies, asked in zip(of, heard[name], strict=True)
+            ]
+            for name, of in sums.items()
+        }
+
+    def masses(self, shares: Shares, records: int = 0) -> Masses:
+        """The mass of each leaf, by field.
+
+        Args: shares: of `shares`, or exact ones. records: that gave noisy shares; 0 for exact ones.
+        """
+        topics = sum(each.levels for each in self.fields)
+        variance = topics / (self.truth**2 * records) if records else 0.0
+        return {name: consistent(levels, variance) for name, levels in shares.items()}
+
+    def cuts(self, masses: Masses) -> list[tuple[int, ...]]:
+        """Each field's cut points at quantiles, in steps above its lower bound."""
+        return [
+            quantile_cuts(masses[each.field.name], each.bins, each.width, each.values)
+            for each in self.fields
+        ]
+
+    def measures(self, masses: Masses) -> Masses:
+        """λ of each value, by field: (values,) float64."""
+        return {
+            each.field.name: measure_of_values(masses[each.field.name], each.width, each.values)
+            for each in self.fields
+        }
+
+    def exact_shares(self, columns: Columns) -> Shares:
+        """The shares of these records without noise, as `shares`."""
+        found = {}
+        for each in self.fields:
+            leaf = each.leaves(columns)
+            found[each.field.name] = [
+                np.bincount(leaf >> (each.levels - level), minlength=1 << level) / max(len(leaf), 1)
+                for level in range(1, each.levels + 1)
+            ]
+        return found
+
+    def message_bytes(self, records: int) -> int:
+        """Bytes of the first message of a node with this many records."""
+        return SEED_BYTES + packed_bytes(records, 1)
+
+
+def _zeros(searched: SearchedField) -> list[Floats]:
+    return [np.zeros(1 << level) for level in range(1, searched.levels + 1)]
