@@ -15,7 +15,7 @@ EMULATION_PACKAGES := qemu-user gcc libc6-dev gcc-aarch64-linux-gnu libc6-dev-ar
 # Debian's packages of R that `make test-r` needs.
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
-.PHONY: help demo test test-r long cluster-demo test-cluster compose-test netns-test upgrade-test \
+.PHONY: help demo test contract test-r long cluster-demo test-cluster compose-test netns-test upgrade-test \
         test-sql test-objects test-pages audit crash bench peers pictures figures profile native \
         native-emulated oracles requirements sbom test-wheel lint docs tutorial architecture settings proto \
         install clean
@@ -65,6 +65,12 @@ test: $(VENV)/.dev  ## run the tests on all cores, without those of `make long`
 
 long: $(VENV)/.dev  ## run the tests that take too long for `make test`: about half an hour on two cores
 	UMPC_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# What a change of walls must keep: processes, attacks, audits, papers, pages, vectors and specification.
+CONTRACT := tests/system tests/attacks tests/audit tests/papers tests/docs tests/vectors tests/spec
+
+contract: $(VENV)/.dev  ## run the contract: what a change of the code's walls must keep
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(CONTRACT)
 
 test-r: $(VENV)/.demo  ## check the R package in clients/r; install R's Debian packages if one is missing
 	@command -v R > /dev/null && Rscript -e 'need <- c("jsonlite", "testthat", "survival")' \
