@@ -18,11 +18,11 @@ BYTES = b"\xff\xff\xff\xff"
 CALLS = 30
 METHODS = {
     "coordinator": ("Node/Hello", "Node/Contact", "Node/Study", "Shuffler/Collect", "Hub/Status"),
-    "node-2": ("Node/Peer", "Dealer/Deal", "Dealer/Tell", "Shuffler/Deliver", "Hub/Join"),
+    "node-2": ("Node/Peer", "Dealer/Deal", "Shuffler/Deliver", "Hub/Join"),
     "shuffler-1": ("Shuffler/Order",),
 }
 SERVERS = {"Node": "node-1", "Dealer": "dealer", "Shuffler": "shuffler-2", "Hub": "hub"}
-STREAMS = ("Join", "Study", "Peer", "Tell", "Deliver")
+STREAMS = ("Join", "Study", "Peer", "Deal", "Deliver")
 
 
 async def ended(here: Lab, caller: str, server: str, method: str, calls: int) -> set[tuple]:

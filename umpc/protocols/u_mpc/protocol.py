@@ -110,7 +110,7 @@ class UMpc(StudyProtocol):
                 f'epsilon; sites allow little of it by default: take noise = "distributed", or '
                 f"have them raise delta under [budget]",
             )
-        if study.settings_as(UMpcSettings).members_checked:
+        if getattr(study.settings, "members_checked", 0):
             yield (
                 "members_checked",
                 "without effect: every node checks all members; leave it out of a new study",
