@@ -32,7 +32,7 @@ def test_a_server_interrupted_while_it_opens_ends_as_after_it(monkeypatch, capsy
         return SimpleNamespace(stop=stop), SimpleNamespace(ending=nothing), "127.0.0.1:7100"
 
     monkeypatch.setattr(run_server, "open_server", opened)
-    monkeypatch.setattr(run_server, "begin_end", lambda: None)  # of this process, which goes on
+    monkeypatch.setattr("umpc.transport.own_end.begin_end", lambda: None)  # this process goes on
     monkeypatch.setattr("umpc.transport.expiry.keep_watch", nothing)
     identity = cast(Identity, SimpleNamespace(role="hub", name="relay"))
     monitor = cast(Monitor, SimpleNamespace(served=contextlib.nullcontext))
