@@ -17,6 +17,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev \
 COPY pyproject.toml README.md ./
 COPY native native
 COPY umpc umpc
+COPY umpc_papers umpc_papers
 RUN UMPC_BUILD_NATIVE=1 python -m pip wheel --quiet --no-deps --wheel-dir /wheel . \
  && python -m pip --python /opt/umpc/bin/python install --no-compile --no-deps /wheel/*.whl \
 # Nothing runs the libraries' own tests, and no compiler reads their headers.

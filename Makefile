@@ -196,7 +196,7 @@ proto: $(VENV)/.dev  ## generate Python from umpc/proto/v1/umpc.proto
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. umpc/proto/v1/umpc.proto
 
 install: $(VENV)/.demo  ## link the command `umpc` into PREFIX/bin, with completion and manual page (default ~/.local, or /usr/local)
-	@$(BIN)/python -m compileall -q umpc  # who starts umpc may have no right to write bytecode here
+	@$(BIN)/python -m compileall -q umpc umpc_papers  # who starts umpc may have no right to write bytecode here
 	@mkdir -p "$(PREFIX)/bin" && ln -sf "$$PWD/$(BIN)/umpc" "$(PREFIX)/bin/umpc"
 	@mkdir -p "$(PREFIX)/share/man/man1" "$(PREFIX)/share/bash-completion/completions" \
 	  "$(PREFIX)/share/zsh/site-functions" "$(PREFIX)/share/fish/vendor_completions.d"
