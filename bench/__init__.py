@@ -34,7 +34,6 @@
 | `guessing.py` | how well an event is guessed from times |
 | `ranking.py` | a ranking that a trusted curator learns by DP-SGD |
 | `reading.py` | how a node reads a table of 10^7 rows, next to DuckDB alone |
-| `proposal.py` | a node's steps from a proposal to its acceptance |
 | `profile.py` | `make profile`: where the time of a job goes |
 | `steps.py` | `make profile`: the milliseconds of each step of a small job |
 | `clocked.py` | `umpc` with clocks in it, for `profile.py` |

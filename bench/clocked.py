@@ -77,7 +77,6 @@ CATEGORIES = {
         "node.attempts.peers:Mailbox.put",
     ),
     "records, ledger": (
-        "node.record_cache:RecordCache.load",
         "node.records:load_records",
         "node.budget.ledger:Ledger.reserve",
         "node.budget.ledger:Ledger.reserve_delta",

@@ -52,8 +52,7 @@ def folder(tmp_path_factory) -> Path:
 def metrics(folder) -> Metrics:
     made = Metrics(load_identity(folder / "north"))
     deltas = dict.fromkeys(AMOUNTS, 0.0)
-    reads = {"file": 2.0, "memory": 7.0}
-    made.add_site(lambda: AMOUNTS, lambda: deltas, lambda: 3, tables=lambda: reads)
+    made.add_site(lambda: AMOUNTS, lambda: deltas, lambda: 3)
     return made
 
 
@@ -82,7 +81,6 @@ def test_a_scrape_tells_what_a_node_has_and_did(metrics, folder):
     assert found["umpc_studies_ended_total", "PolicyRefused"] == 1
     assert {s: found["umpc_budget_epsilon", s] for s in AMOUNTS} == AMOUNTS
     assert found["umpc_approvals_pending",] == 3
-    assert (found["umpc_table_reads", "file"], found["umpc_table_reads", "memory"]) == (2, 7)
     identity = load_identity(folder / "north")
     assert found["umpc_certificate_end_seconds",] == identity.not_after.timestamp()
     due = datetime.fromtimestamp(found["umpc_revoked_list_due_seconds",], UTC)

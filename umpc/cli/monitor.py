@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -51,9 +51,8 @@ class Monitor:
         config: NodeConfig,
         ledger: Ledger,
         dataset: str = "",
-        tables: Callable[[], Mapping[str, float]] | None = None,
     ) -> None:
-        """Add the budget and the approvals of a data set, and how often its table was read.
+        """Add the budget and the approvals of a data set.
 
         Args: dataset: its name, where the node has several.
         """
@@ -74,7 +73,6 @@ class Monitor:
                 lambda: _amounts(ledger.delta()),
                 pending,
                 dataset,
-                tables,
             )
 
     def watch(self) -> RunWatch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from umpc.cli.run_server import Finished, Server
     from umpc.transport.authority import Identity
     from umpc.transport.hub.address import HubAddress
+
+log = logging.getLogger("umpc.node")
 
 
 @click.group()
@@ -158,8 +161,9 @@ def _start_one(
         ending.callback(monitor.close)
         for dataset in site.datasets:
             label = dataset.name if len(found) > 1 else ""
-            counts = dataset.admission.cache.counts
-            monitor.watch_site(dataset.config, dataset.ledger, label, counts)
+            monitor.watch_site(dataset.config, dataset.ledger, label)
+            for key in dataset.config.without_effect:
+                log.warning("%s has no effect any more; remove it from %s", key, config)
         asyncio.run(serve(identity, site.place, ALLOWED, add, studies, leash, monitor))
 
 

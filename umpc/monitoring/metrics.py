@@ -67,14 +67,12 @@ class Metrics:
         delta: Callable[[], Amounts],
         pending: Callable[[], int],
         dataset: str = "",
-        tables: Callable[[], Amounts] | None = None,
     ) -> None:
         """Add what a node has: its budget by state, and the studies that wait for a person.
 
         Args:
             dataset: a name for the label `dataset`, where the node has several data sets. All of
                 them have one then.
-            tables: how often a table was read, by where from.
         """
         amounts = {
             "umpc_budget_epsilon": ("The epsilon of this site's data, by state.", "state", epsilon),
@@ -85,9 +83,6 @@ class Metrics:
                 lambda: {"": float(pending())},
             ),
         }
-        if tables is not None:
-            text = "How often records came from the file, or from memory, since the start."
-            amounts["umpc_table_reads"] = (text, "source", tables)
         for name, (text, label, read) in amounts.items():
             if name not in self._of_site:
                 self._of_site[name] = _OfSite(name, text, label)

@@ -12,8 +12,6 @@
 | `records.py` | the site's records: the study's columns of its table, as integers |
 | `told_order.py` | the order of the records in a file, for the demo that started the node |
 | `reading_progress.py` | how far a long reading of the table is |
-| `record_cache.py` | records of former studies in memory, while the file has the same bytes |
-| `cache_watch.py` | the thread that reads a changed file before the next study |
 | `table/` | a table's file: its text, its columns, its numbers |
 | `config.py` | the site's configuration file |
 | `config_section.py` | one table of that file, checked value by value |

@@ -17,12 +17,10 @@ import numpy as np
 
 from umpc.node.approvals import Approvals
 from umpc.node.audit.study_rows import Record, nothing, of_rules
-from umpc.node.cache_watch import WATCH
 from umpc.node.config import NodeConfig, choose_dataset, load_datasets
 from umpc.node.field_sets import FieldSets, field_sets_beside
 from umpc.node.policy import Policy
 from umpc.node.reading_progress import reading_beside
-from umpc.node.record_cache import RecordCache, RecordRequest
 from umpc.node.records import Records, load_records
 from umpc.node.told_order import is_told, tell_order
 from umpc.protocols.registry import protocol_of
@@ -56,7 +54,6 @@ class Admission:
         name: the node's name.
         read: reads the configuration again, by default as `reload_config`.
         record: appends to the audit trail.
-        charged: the number of studies that the ledger has charged; by default no records are kept.
     """
 
     def __init__(
@@ -66,7 +63,6 @@ class Admission:
         approvals: Approvals,
         read: Callable[[Path], NodeConfig] | None = None,
         record: Record = nothing,
-        charged: Callable[[], int] | None = None,
     ):
         self.config = config
         self.name = name
@@ -78,9 +74,6 @@ class Admission:
         """The file's content at the last reading, from which the present rules follow."""
         self._record = record
         self._read = config
-        # a database cannot prove that its table has not changed
-        most = config.cache_bytes if charged and config.source.is_local else 0
-        self.cache = RecordCache(config.source, self._parse, most, charged or int, WATCH)
 
     def admit(self, study: Study) -> None:
         """Check all rules of the site that need no data, and the approval.
@@ -98,7 +91,14 @@ class Admission:
         Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
         """
         self.field_sets.count(study, self.name)
-        records = self.cache.load(RecordRequest.of(study))
+        records = load_records(
+            self.config.source,
+            tuple(each.schema() for each in study.fields),
+            node=self.name,
+            where=study.condition,
+            person=study.people,
+            progress=reading_beside(self.config.ledger),
+        )
         self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)
@@ -115,17 +115,6 @@ class Admission:
         if is_told():
             tell_order(np.arange(records.count))
         return records
-
-    def _parse(self, request: RecordRequest) -> Records:
-        """Read the table. Raises: as `load_records`."""
-        return load_records(
-            self.config.source,
-            request.fields,
-            node=self.name,
-            where=request.where,
-            person=request.person,
-            progress=reading_beside(self.config.ledger),
-        )
 
     def permit(self, study: Study, records: int) -> None:
         """Check the rules once more, for a study whose records were read before.

@@ -53,9 +53,8 @@ LISTABLE = sorted(
 LISTABLE_ONLY = (
     "; one with a parameter that has no default can be allowed by its kernel's hash only"
 )
-MEGABYTE = 1_000_000
-DEFAULT_CACHE_BYTES = 256 * MEGABYTE
-"""The most memory for records of former studies, for each data set."""
+WITHOUT_EFFECT = ("cache_megabytes",)
+"""Keys under [data] that an older umpc had: each study reads the table."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,8 @@ class NodeConfig:
     `anchor` of None means a file beside the ledger. At most `most_prepared` studies may wait that
     were prepared ahead, each for `prepared_seconds`. A run, and then its finished attempt, may
     reserve budget for `hold_seconds`. `hook` is the command that runs when a study waits. With a
-    `hub`, the node dials it and does not listen. `place` is where it computes. Records of former
-    studies take at most `cache_bytes` of memory.
+    `hub`, the node dials it and does not listen. `place` is where it computes. `without_effect`
+    are keys that an older umpc had.
     """
 
     file: Path
@@ -88,7 +87,7 @@ class NodeConfig:
     hub: HubAddress | None = None
     hook: tuple[str, ...] = ()
     place: ComputePlace = THIS_MACHINE
-    cache_bytes: int = DEFAULT_CACHE_BYTES
+    without_effect: tuple[str, ...] = ()
 
     def needs_restart(self, now: NodeConfig) -> list[str]:
         """Return the keys, other than the policy's, that a later reading changed."""
@@ -105,7 +104,6 @@ SECTIONS |= {
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
-SECTIONS["cache_bytes"] = "data.cache_megabytes"
 SECTIONS["composition"] = "budget.composition or composition_delta"
 SECTIONS |= {"hold_seconds": "budget.hold_hours", "hook": "notify.command"}
 SECTIONS["place"] = "cores, compute or compute_tls"
@@ -224,7 +222,7 @@ def _of_dataset(
         hold_seconds=budget.hours("hold_hours", NodeConfig.hold_seconds),
         hook=notify.command(),
         place=top.place(),
-        cache_bytes=MEGABYTE * data.count("cache_megabytes", DEFAULT_CACHE_BYTES // MEGABYTE),
+        without_effect=tuple(key for key in WITHOUT_EFFECT if key in data.values),
     )
 
 

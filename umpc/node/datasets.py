@@ -96,7 +96,6 @@ def open_dataset(config: NodeConfig, ledger: Ledger) -> Dataset:
             config.name,
             approvals,
             record=audit.append,
-            charged=lambda: ledger.releases,
         ),
         parking=PreparedAttempts(
             ledger,

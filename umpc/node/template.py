@@ -109,8 +109,6 @@ path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; t
 # decimal = ","                    # the decimal mark of its numbers; default: "."
 # thousands = "."                  # their thousands separator; default: none, so that 1.234,5 is
 #                                  # no number
-# cache_megabytes = 256            # memory for the records of former studies: an unchanged file is
-#                                  # then parsed once; 0 keeps none (docs/operations.md)
 # name = "data"                    # the data set's name in the ledger; default: the file's name
 
 # A site with several tables has sections [[datasets]], [datasets.budget] and [datasets.policy] in

@@ -12,7 +12,6 @@ from tests.support.site_tables import AGE, columns
 from umpc.errors import ConfigError, DataError
 from umpc.node.dataset_files import is_same_table
 from umpc.node.records import load_records
-from umpc.node.table.file_state import FileState
 from umpc.node.table.source import TableSource
 from umpc.ustat.schema import FieldSchema
 
@@ -55,22 +54,6 @@ def test_files_with_other_types_are_refused_instead_of_rounded(visits):
     write(visits.root / "year=2/b.parquet", "SELECT 1.5::double AS age")
     with pytest.raises(DataError, match="same columns with the same"):
         load_records(visits, [AGE], node="a")
-
-
-@pytest.mark.parametrize("change", ["content", "added", "removed", "renamed"])
-def test_every_change_of_the_files_changes_the_state(visits, change):
-    before = FileState.of(visits.files())
-    assert FileState.of(visits.files()) == before
-    first = visits.files()[0]
-    if change == "content":
-        write(first, "SELECT 11::int AS age")
-    elif change == "added":
-        write(first.with_name("b.parquet"), "SELECT 11::int AS age")
-    elif change == "removed":
-        first.unlink()
-    else:
-        first.rename(first.with_name("b.parquet"))
-    assert FileState.of(visits.files()).content != before.content
 
 
 def test_csv_files_are_one_table_if_their_headers_are_one(tmp_path):

@@ -3,7 +3,6 @@
 | file | what it holds |
 |---|---|
 | `source.py` | the file and its format; errors that name the node and show no value |
-| `file_state.py` | a file's identity on the disk, and a hash of its content |
 | `sql_source.py` | the address and the query of a table in a database |
 | `object_source.py` | the address of objects of a store with the S3 API, and its keys |
 | `object_store.py` | objects, read from their store into memory |
