@@ -47,8 +47,8 @@ of the one that garbled edges use: the same Δ under a hash of another key, with
 
 Semi-honest, but for the check of numbers. A member that deviates can flip bits that it opens, or an
 input of any AND, which is as if it gave a product with another bit than its own. Coins then have
-other odds, and nobody notices. They stay unknown to it: the other members' bits are in them, and
-nothing that is opened depends on these. docs/privacy.md says what that costs.
+other odds, and nobody notices. Some coins of odds below 1/4 become almost constant in this way, and
+are then known to it. docs/privacy.md says what that costs.
 
 Papers: Goldreich, Micali & Wigderson 1987; Beaver 1991 (triples); Dwork et al. 2006, section 4
 (coins).
