@@ -24,10 +24,10 @@ member's bit b then counts 1 − 2·e instead of 1 or −1, and stands in high b
 of the number: the liar reads it there. Two such numbers cannot be compared with each other: a liar
 that scales both in the same way passes. So each number is compared with what a bit can be.
 
-The risk of a changed number. Let h be a member that follows the protocol. In a conversion to h, only
-the liar's own bit, or the turned bit with a share that is shifted by one, gives a bit for both values
-of h's bit, which the liar does not know when it commits to its shares. The second only turns the
-coin. So any other number that is opened passes with probability 1/2 at most. The challenge is
+The risk of a changed number. Let h be a member that follows the protocol. In a conversion to h,
+only the liar's own bit, or the turned bit with a share that is shifted by one, gives a bit for both
+values of h's bit, which the liar does not know when it commits to its shares. The second only turns
+the coin. So any other number that is opened passes with probability 1/2 at most. The challenge is
 uniform, and unknown until all honest members have their corrections. A liar that changes t of 8·n
 numbers for n coins has u of them in coins, unnoticed, with probability at most
 
@@ -43,10 +43,10 @@ Reveals: the opened numbers' shares, which serve nothing else. Shares of honest 
 but for their lowest bits and their sum, because the pads of each transfer between them are unknown
 to all others. With one honest member its share follows from its bit and what the others know. The
 pads of opened transfers become known; they are hashes under Δ and their number, and say nothing of
-others. A member that chose inconsistently in a transfer tests bits of its peer's Δ. If the number is
-opened, the check fails, unless the member had guessed these bits, and Δ serves nothing after a run
-that failed. With one in FACTOR it is not opened, and then the released total tells about these bits
-(docs/privacy.md).
+others. A member that chose inconsistently in a transfer tests bits of its peer's Δ. If the number
+is opened, the check fails, unless the member had guessed these bits, and Δ serves nothing after a
+run that failed. With one in FACTOR it is not opened, and then the released total tells about these
+bits (docs/privacy.md).
 
 No message depends on data, and the check ends before any does. A failed check says that a member
 deviated, and no more.
