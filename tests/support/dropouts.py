@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import threading
@@ -14,6 +13,7 @@ import numpy as np
 from tests.support.node_ledgers import beside, start_again
 from tests.support.studies import clear_sums, graph_of
 from tests.system.conftest import TABLE, Lab
+from umpc.api.event_loop import run_now
 from umpc.coordinator import client
 from umpc.coordinator.studyfile import load_study_file
 from umpc.study.document import Study
@@ -147,7 +147,7 @@ def lead(
     entries = load_study_file(lab.study_file(**{**ALL, **changes}))
     identity = load_identity(entries.identity, "coordinator")
     study = entries.study(identity.name)
-    return study, asyncio.run(client.run_study(study, identity, tell, returning=returning))
+    return study, run_now(client.run_study(study, identity, tell, returning=returning))
 
 
 def _kill(lab: Lab, name: str) -> None:

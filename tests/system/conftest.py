@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -19,6 +18,7 @@ import pytest
 from tests.support import tables
 from tests.support.ports import reserved_address
 from tests.system.forked import Forked
+from umpc.api.event_loop import run_now
 from umpc.coordinator.studyfile import load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.deployment.processes import UMPC, Deployment, Served, stop
@@ -220,7 +220,7 @@ class Lab:
         """Lead a study with the coordinator in this process: a start takes longer than a study."""
         entries = load_study_file(self.study_file(**changes))
         identity = load_identity(entries.identity, "coordinator")
-        return asyncio.run(job(entries.study(identity.name), identity))
+        return run_now(job(entries.study(identity.name), identity))
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()

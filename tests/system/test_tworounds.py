@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 from tests.support.node_ledgers import beside, settled, share_of, start_again
 from tests.system.conftest import SURVIVE_SECONDS, Lab
 from tests.system.test_demo import result
+from umpc.api.event_loop import run_now
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
 from umpc.dp.events import PureEvent
@@ -60,7 +60,7 @@ def rows_of(lab: Lab, name: str, study: str) -> list[str]:
 def lead(lab: Lab, **changes):
     """Run a study whose coordinator is this process."""
     study = load_study_file(lab.study_file(**STUDY, **changes)).study("coordinator")
-    return asyncio.run(run_study(study, load_identity(lab.folder / "coordinator", "coordinator")))
+    return run_now(run_study(study, load_identity(lab.folder / "coordinator", "coordinator")))
 
 
 def test_a_demo_is_near_the_records_own_value_at_the_predicted_cost(bank):
