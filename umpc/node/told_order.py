@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # a light node reads `describe` before it loads numpy
+if TYPE_CHECKING:  # `describe` is read at a start, before numpy is needed
     from umpc.mpc.arrays import IndexArray, IntArray
 
 VARIABLE = "UMPC_ORDER_FILE"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -14,9 +15,10 @@ from scipy import stats
 
 from bench.coins import odds_of_reading
 from tests.support.mpc_studies import ALPHA
-from tests.support.tossing import CHECKS, Tossed, altered_part, seats
+from tests.support.tossing import CHECKS, Tossed, altered_mesh, altered_part, seats
 from umpc.crypto.mesh import Mesh, run_mesh
 from umpc.crypto.ring import RINGS
+from umpc.crypto.rounds import Message
 from umpc.errors import FailedCheck, RemoteProtocolError
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers.checked_bits import as_numbers, check_opened, chosen
@@ -39,19 +41,12 @@ def converted(label: str, members: int, liar: int, lie) -> np.ndarray:
 
 def changed_corrections(party: Mesh, lie) -> Mesh:
     """A member that changes the words of all its corrections."""
-    came = None
-    while True:
-        try:
-            messages = party.send(came)
-        except StopIteration as stop:
-            return stop.value
-        for to, said in messages.items():
-            if said.step == "ot_multiples":
-                words = np.frombuffer(said.payload, dtype="<u8") + lie
-                messages[to] = type(said)(
-                    said.step, words.astype("<u8").tobytes(), said.count, said.width, said.round
-                )
-        came = yield messages
+
+    def add(said: Message) -> Message:
+        words = np.frombuffer(said.payload, dtype="<u8") + lie
+        return replace(said, payload=words.astype("<u8").tobytes())
+
+    return altered_mesh(party, "ot_multiples", add)
 
 
 @pytest.mark.parametrize("members", [2, 3, 4])
