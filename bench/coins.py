@@ -64,7 +64,7 @@ def main() -> None:
     columns = ("noise", "coins", "rounds", "bytes", "a node", "ratio", "s a node", "ratio")
     show(f"Noise drawn by a committee, {RECORDS} records a node, |E| = 2n, ε = 1", columns, rows)
     odds = [
-        (f"{coins}", f"{read}", f"{float(odds_of_reading(coins, read)):.2g}")
+        (f"{coins}", f"{read}", f"{float(odds_of_reading(coins, read)):.3g}")
         for coins in (2, 18, 200)
         for read in sorted({1, 2, 3, coins})
         if read <= coins

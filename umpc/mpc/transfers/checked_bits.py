@@ -33,11 +33,11 @@ numbers for n coins has u of them in coins, unnoticed, with probability at most
 
     C(t, u)·C(8n − t, n − u)/C(8n, n)·2^(u−t)
 
-which is 1/8 for one coin, 0.022 for two, 0.004 for three, and 10^−18 for all of 18 coins, whatever
-t is (`python -m bench coins`). A member that chooses by different bits towards two others makes a
-sum that nobody knows, and passes with 2^(1−w). So does one that gives two others different random
-bytes, for they open different numbers. `tests/mpc/transfers/test_checked_bits.py` and
-`tests/attacks/test_scaled_coins.py` show each lie.
+Whatever t is, a liar reads one of 18 coins with odds of 1/8 at most, two with 0.0215, and three
+with 0.00376. It reads all with 10^−18. `python -m bench coins` prints these odds. A member that
+chooses by different bits towards two others makes a sum that nobody knows, and passes with 2^(1−w).
+So does one that gives two others different random bytes, for they open different numbers.
+`tests/mpc/transfers/test_checked_bits.py` and `tests/attacks/test_scaled_coins.py` show each lie.
 
 Reveals: the opened numbers' shares, which serve nothing else. Shares of honest members are uniform
 but for their lowest bits and their sum, because the pads of each transfer between them are unknown
