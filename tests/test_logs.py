@@ -8,6 +8,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -125,3 +126,17 @@ def test_the_servers_take_level_and_format_also_from_the_environment():
         assert "--log-level" in told and "UMPC_LOG_FORMAT" in told
     wrong = run(umpc, ["dealer", "start", "--identity", "x"], env={"UMPC_LOG_LEVEL": "loud"})
     assert wrong.exit_code != 0 and "loud" in wrong.output
+
+
+def test_every_log_of_both_packages_is_below_umpc():
+    """Whatever is outside counts as another library's, of which only warnings are written."""
+    named = re.compile(r"^log = logging\.getLogger\((.*)\)$", re.MULTILINE)
+    root = Path(logs.__file__).parents[1]
+    names = [
+        name
+        for package in ("umpc", "umpc_papers")
+        for path in (root / package).rglob("*.py")
+        for name in named.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert len(names) > 20
+    assert [name for name in names if not name.startswith('"umpc.')] == []

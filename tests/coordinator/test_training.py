@@ -76,7 +76,11 @@ def test_a_training_in_memory_learns_and_ends_where_noise_hides_the_gradient(tmp
         model.write(tmp_path / f"{loss}.json")
         stored = json.loads((tmp_path / f"{loss}.json").read_text())
         assert stored["weights"] == model.weights and stored["auc_on"] == "4 public records"
-    quiet = load_train_file(write(tmp_path / "q.toml", **{"= 1000": '= "1/100"\npatience = 1'}))
+    quiet = load_train_file(
+        write(
+            tmp_path / "q.toml", **{"= 1000": '= "1/100"\npatience = 1', "steps = 2": "steps = 9"}
+        )
+    )
     model = asyncio.run(train(quiet, "coordinator", run, told.append))
     over = load_train_file(write(tmp_path / "o.toml", **{"= 1000": '= "1/100"\npatience = 2'}))
     ended = asyncio.run(train(over, "coordinator", run, told.append))

@@ -18,7 +18,7 @@ from umpc.simulation import Simulated, simulate
 
 SET_UP = {"ot_offer", "ot_choice", "ot_trees"}
 STEPS = SET_UP | {"ot_open_bits", "ot_multiples", "toss"}
-"""The steps of the transfers that toss coins. Two members send no correction alone."""
+"""The steps of the transfers that toss coins."""
 SPLITS = {
     "two": [5, 4],
     "one has no records": [4, 0, 3],
@@ -26,6 +26,11 @@ SPLITS = {
     "all records at one": [6, 0, 0],
 }
 """Records of each node."""
+
+
+def steps_of(members: int) -> set[str]:
+    """The steps that a committee's messages show: two members send no correction alone."""
+    return STEPS - {"ot_multiples"} if members == 2 else STEPS
 
 
 def noise_in_the_clear(run: Simulated) -> list[int]:

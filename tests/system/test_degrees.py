@@ -20,13 +20,14 @@ FIELDS = (
     FieldText("x", "0", "20", whole=True),
     FieldText("y", "-5", "5", "0.5"),
     FieldText("label", "0", "2", whole=True),
+    FieldText("answer", "0", "1", whole=True),
     CLASS,
 )
 NOISELESS = "1e12"
 STATISTICS = {
     "mean": ["x"],
     "kendall_tau_b": ["x", "y"],
-    "auc_private": ["x", "label"],
+    "auc_private": ["x", "answer"],
     "auc": ["y"],
     "spearman_rho": ["x", "y"],
     "spearman_rho_b": ["x", "y"],
@@ -41,10 +42,10 @@ def table(node: int, records: int) -> str:
     rng = np.random.default_rng(node)
     rows = (
         f"{rng.integers(0, 21)},{rng.integers(-10, 11) / 2},"
-        f"{rng.integers(0, 3)},{rng.choice(['case', 'control'])}"
+        f"{rng.integers(0, 3)},{rng.integers(0, 2)},{rng.choice(['case', 'control'])}"
         for _ in range(records)
     )
-    return "\n".join(["x,y,label,class", *rows]) + "\n"
+    return "\n".join(["x,y,label,answer,class", *rows]) + "\n"
 
 
 @pytest.fixture(scope="module")

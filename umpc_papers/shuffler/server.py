@@ -46,7 +46,7 @@ from umpc.transport.tls import grpc, peer_of
 from umpc_papers.ghazi_shuffle.shuffler import Seen, ShufflerSession, place_of, run_id
 from umpc_papers.shuffler.run import Run
 
-log = logging.getLogger("umpc_papers.shuffler")
+log = logging.getLogger("umpc.shuffler")
 
 ALLOWED = {
     "/umpc.v1.Shuffler/Hello": {"coordinator", "node", "shuffler"},

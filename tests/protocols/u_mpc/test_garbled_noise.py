@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.committee_noise import SPLITS, STEPS, check
+from tests.support.committee_noise import SPLITS, check, steps_of
 from tests.support.garbled import garbled_study, without_points
 from tests.support.limits import committee_of_two
 from tests.support.studies import (
@@ -44,7 +44,7 @@ def test_the_noise_is_what_the_coins_make(counts, edges):
     everybody = set(range(len(counts)))
     assert run.attempt.committee == tuple(everybody)
     assert all(set(node.peers) == everybody - {number} for number, node in enumerate(run.nodes))
-    assert {frame.step for *_, frame in run.transcript.offline} == STEPS
+    assert {frame.step for *_, frame in run.transcript.offline} == steps_of(len(counts))
     assert not run.attempt.needs_dealer and run.attempt.noise_chunks == ()
 
 

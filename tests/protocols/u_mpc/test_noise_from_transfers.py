@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.bell import without_transfers
-from tests.support.committee_noise import SPLITS, STEPS, check, noise_in_the_clear
+from tests.support.committee_noise import SPLITS, STEPS, check, noise_in_the_clear, steps_of
 from tests.support.garbled import without_points
 from tests.support.limits import committee_of_two
 from tests.support.sessions import Run
@@ -62,8 +62,7 @@ def test_the_noise_is_what_the_coins_make(counts, edges):
     assert run.attempt.committee == tuple(everybody) and run.attempt.noise_chunks == ()
     assert all(set(node.peers) == everybody - {number} for number, node in enumerate(run.nodes))
     offline = {frame.step for *_, frame in run.transcript.offline}
-    never_alone = {"ot_multiples"} if len(counts) == 2 else set()
-    assert offline - {"node_seed", "material"} == STEPS - never_alone
+    assert offline - {"node_seed", "material"} == steps_of(len(counts))
 
 
 @pytest.mark.parametrize(
