@@ -17,10 +17,10 @@ import numpy as np
 
 from bench.limits import aes_blocks_per_second
 from bench.table import show
-from umpc.crypto.ring import RINGS
+from umpc.crypto.ring import RINGS, Ring
 from umpc.mpc.garbled.circuits import Circuit
-from umpc.mpc.garbled.garbling import active_labels, aes_blocks, evaluate, garble, garbled_bits
-from umpc.mpc.garbled.gates import GateHash
+from umpc.mpc.garbled.garbling import active_labels, evaluate, garble, garbled_bits
+from umpc.mpc.garbled.gates import GateHash, pad_hashes
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.mpc.garbled.outputs import outputs_of
 from umpc.ustat.expression import Field, Less
@@ -87,6 +87,13 @@ def comparison() -> Circuit:
     schema = Schema([FieldSchema("x", Fraction(0), Fraction((1 << 40) - 1), Fraction(1))])
     less = Less(Field(0, "x"), Field(1, "x"))
     return circuit_of_all([less], schema, [Fraction(1)])
+
+
+def aes_blocks(circuit: Circuit, ring: Ring) -> tuple[int, int]:
+    """AES blocks an edge: of the garbler, and of the evaluator, in batches of one gate."""
+    outputs = outputs_of(circuit)
+    pads = sum(1 + pad_hashes(len(numbers), ring) for _, numbers in outputs.wires)
+    return 8 * outputs.and_count + 2 * pads, 4 * outputs.and_count + pads
 
 
 @dataclass(frozen=True)

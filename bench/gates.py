@@ -23,8 +23,8 @@ from bench.table import show
 from umpc.cli.memory import tune_memory
 from umpc.crypto.prg import FixedKeyHash
 from umpc.mpc.masked import native
-from umpc.mpc.masked.dcf import aes_blocks, key_bytes
-from umpc.mpc.masked.dcf_tree import evaluate_batches, generate_batches
+from umpc.mpc.masked.dcf import key_bytes
+from umpc.mpc.masked.dcf_tree import evaluate_batches, generate_batches, levels
 from umpc.mpc.masked.plan import MATERIAL_BYTES
 
 GATES = 1 << 16
@@ -94,6 +94,11 @@ def main() -> None:
         columns,
         rows,
     )
+
+
+def aes_blocks(width: int) -> int:
+    """AES blocks that one party spends on one gate."""
+    return levels(width) + 1
 
 
 def ways() -> Iterator[Way]:

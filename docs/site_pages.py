@@ -29,6 +29,8 @@ PAGES = {
     "bench/README.md": "bench.md",
     "native/README.md": "native.md",
     "clients/r/README.md": "r.md",
+    "umpc_papers/docs/protocol.md": "papers/protocol.md",
+    "umpc_papers/docs/privacy.md": "papers/privacy.md",
 }
 """File of the repository, and the page that it becomes."""
 
@@ -48,15 +50,15 @@ PACKAGES = (
     "node",
     "coordinator",
     "dealer",
-    "shuffler",
     "transport",
     "proto",
     "cli",
+    "umpc_papers",
 )
-"""Packages of umpc with a page of the reference each."""
+"""Packages with a page of the reference each: those of umpc, and that of the papers' protocols."""
 
-SHOWN = {"proto": "umpc.proto.codec"}
-"""The module that a package's page shows in its place: generated code has no docstrings."""
+SHOWN = {"proto": "umpc.proto.codec", "umpc_papers": "umpc_papers"}
+"""The module that a page shows: of `proto` another one, as generated code has no docstrings."""
 
 LINK = re.compile(r"(?P<open>\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 
@@ -89,8 +91,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             text = f"# License\n\n```text\n{text}\n```\n"
         files.append(File.generated(config, page, content=text))
     for name in PACKAGES:
-        shown = SHOWN.get(name, f"umpc.{name}")
-        text = f"---\ntitle: umpc.{name}\n---\n\n::: {shown}\n"
+        text = f"---\ntitle: {_package(name)}\n---\n\n::: {SHOWN.get(name, _package(name))}\n"
         files.append(File.generated(config, f"api/{name}.md", content=text))
     files.append(File.generated(config, "api/index.md", content=_reference()))
     files.append(File.generated(config, "tutorial.md", content=_tutorial()))
@@ -103,7 +104,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def _reference() -> str:
     """The page that lists the packages of the reference."""
-    rows = "\n".join(f"| [umpc.{name}]({name}.md) | {_first_line(name)} |" for name in PACKAGES)
+    rows = "\n".join(
+        f"| [{_package(name)}]({name}.md) | {_first_line(name)} |" for name in PACKAGES
+    )
     return (
         "# Reference\n\nThese pages are made from the docstrings of the code.\n\n"
         f"| package | what it is |\n|---|---|\n{rows}\n"
@@ -135,9 +138,15 @@ def _cell(cell: dict[str, Any]) -> Iterator[str]:
             yield f"```text\n{shown['text/plain'].rstrip()}\n```"
 
 
-def _first_line(package: str) -> str:
+def _package(name: str) -> str:
+    """The name by which a package of `PACKAGES` is imported."""
+    return name if name == "umpc_papers" else f"umpc.{name}"
+
+
+def _first_line(name: str) -> str:
     """The first line of a package's docstring."""
-    text = (ROOT / "umpc" / package / "__init__.py").read_text(encoding="utf-8")
+    folder = ROOT / _package(name).replace(".", "/")
+    text = (folder / "__init__.py").read_text(encoding="utf-8")
     return text.split('"""')[1].strip().splitlines()[0]
 
 
@@ -179,6 +188,8 @@ def _page_of(file: str) -> str | None:
     if file.startswith("bench/pictures/"):
         return file
     parts = file.split("/")
+    if parts[0] == "umpc_papers":
+        return "api/umpc_papers.md"
     if parts[0] == "umpc":
         return f"api/{parts[1]}.md" if parts[1:] and parts[1] in PACKAGES else "api/index.md"
     return None

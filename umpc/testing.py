@@ -29,8 +29,8 @@ LEDGER = "umpc.node.budget.ledger:Ledger"
 BASE_OT = "umpc.mpc.transfers.base_ot"
 
 CHECKS: dict[str, tuple[str, ...]] = {
-    "packed length": ("bits take", "umpc.crypto.packing:unpack"),
-    "packed padding": ("the padding after", "umpc.crypto.packing:unpack"),
+    "packed length": ("bits take", "umpc.crypto.ring:unpack"),
+    "packed padding": ("the padding after", "umpc.crypto.ring:unpack"),
     "members are the study's": ("or another entry than", AGREE),
     "the own member is intact": ("or another entry than", AGREE),
     "a member is signed": ("does not fit its member", "umpc.study.members:check_member"),

@@ -35,10 +35,10 @@ from bench.baselines.events import (
     SkellamEvent,
 )
 from bench.baselines.losses import loss_epsilon
-from umpc.dp.accounting import advanced_composition
 from umpc.dp.events import PureEvent
 from umpc.dp.renyi import Curve, gaussian_curve, renyi_epsilon, skellam_curve
 from umpc.errors import InvalidEpsilon
+from umpc_papers.bell_2pc.pair_mechanisms import advanced_composition
 
 
 def compose(events: Sequence[Event], delta: Fraction = Fraction(0)) -> Fraction:

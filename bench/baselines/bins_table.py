@@ -15,15 +15,14 @@ from statistics import fmean
 import numpy as np
 
 from bench.baselines.error_tables import Printed
-from umpc.protocols.base.one_message import by_classes
-from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc_papers.local.adaptive_messages import AdaptiveMessages, Cuts
 from umpc_papers.local.bell_ldp_classes import BellLdpClasses
 from umpc_papers.local.bin_search import BinSearch, Masses, SearchedField
-from umpc_papers.local.messages import CellClassMessages
+from umpc_papers.local.messages import CellClassMessages, by_classes
+from umpc_papers.local.quantisation import Bins, Quantiser
 
 FIELD = FieldSchema("score", Fraction(0), Fraction(100_000), Fraction(1))
 AUC = Kernel.from_text("(sign(a.score - b.score) + 1) * (1/2)", Schema([FIELD]), symmetric=False)

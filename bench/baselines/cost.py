@@ -24,10 +24,10 @@ from math import comb
 
 from bench.baselines.dpsgd import PairwiseSgd
 from bench.baselines.gopa import Gopa
-from umpc.dp.mechanisms import grid_sensitivity
 from umpc.errors import StudyError
 from umpc_papers.central.central_mechanisms import Choice
 from umpc_papers.central.columns import fields_of, message_bytes
+from umpc_papers.central.laplace import grid_sensitivity
 from umpc_papers.central.median import MedianOfMeans
 from umpc_papers.local.estimate import LocalCost
 

@@ -19,9 +19,14 @@ from numpy.typing import NDArray
 
 from bench.baselines.dpsgd import PairwiseSgd, calibrate_noise, pairwise_risk
 from bench.baselines.gopa import Edges, Gopa, calibrate_gopa
-from bench.baselines.textbook import exponential, gaussian, local_mean, randomised_response
+from bench.baselines.textbook import (
+    calibrate_gaussian,
+    exponential,
+    gaussian,
+    local_mean,
+    randomised_response,
+)
 from bench.baselines.triangles import TriangleDensity, triangle_terms
-from umpc.dp.gaussian import calibrate_gaussian
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc_papers.central.global_sensitivity import GlobalSensitivity

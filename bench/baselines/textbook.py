@@ -9,7 +9,7 @@
 | `exponential` | epsilon | P(o) ~ exp(epsilon u_o/(2 s)) |
 
 The relation is replace-one. Inputs are exact, and only integers and fractions are used. A real
-value is rounded to a public grid first, as in `umpc/dp/mechanisms.py`.
+value is rounded to a public grid first, as in `umpc_papers/central/laplace.py`.
 
 Paper: Bellet 2021 (slides; the list); Canonne, Kamath, Steinke 2020 (discrete Gaussian); Warner
 1965 and Kairouz, Bonawitz, Ramage 2016 (k-ary randomised response); McSherry, Talwar 2007
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from bench.baselines.coins import (
     MOST_TRIES,
@@ -27,11 +28,12 @@ from bench.baselines.coins import (
     sample_discrete_laplace,
     uniform_below,
 )
-from umpc.dp.checks import check_epsilon, is_integer
-from umpc.dp.gaussian import calibrate_gaussian
-from umpc.dp.mechanisms import check_exact, grid_sensitivity, on_grid
+from umpc.dp.checks import check_delta, check_epsilon, check_sensitivity, is_integer
+from umpc.dp.gaussian import DiscreteGaussian
 from umpc.dp.random_bits import RandomBits
+from umpc.dp.renyi import gaussian_curve, least_scale, satisfies
 from umpc.errors import LocalProtocolError, StudyError
+from umpc_papers.central.laplace import check_exact, grid_sensitivity, on_grid
 
 
 def local_mean(
@@ -165,4 +167,38 @@ def exponential(
     raise LocalProtocolError(
         "expected the exponential mechanism to accept a proposal, but it did not; "
         "a working source of randomness never does that: check the source, then start again"
+    )
+
+
+def calibrate_gaussian(
+    epsilon: Fraction, delta: Fraction, sensitivities: tuple[int, ...]
+) -> tuple[DiscreteGaussian, ...]:
+    """Noise that makes several integers (epsilon, delta)-DP together, in proportion to s_i.
+
+    Parameter v_i = k s_i^2 gives rho = (number of sums of sensitivity > 0)/(2k). k is the least, to
+    one part in 2^16 above, for which some integer order proves (epsilon, delta).
+
+    The standard deviation is less than a quarter above the least that the exact delta allows on one
+    sum, because the step from Rényi to delta loses a little (`tests/dp/test_gaussian.py` prints how
+    much).
+
+    Raises:
+        InvalidEpsilon: epsilon or delta is not exact or not in its range.
+        StudyError: a sensitivity is not an integer, 0 or more.
+    """
+    epsilon = check_epsilon(epsilon)
+    delta = check_delta(delta)
+    squares = [check_sensitivity(s) ** 2 for s in sensitivities]
+    noisy = sum(square > 0 for square in squares)
+    if not noisy:
+        return tuple(DiscreteGaussian(Fraction(0)) for _ in squares)
+    k = _parameter_per_square(epsilon, delta, noisy)
+    return tuple(DiscreteGaussian(k * square) for square in squares)
+
+
+@lru_cache(maxsize=64)
+def _parameter_per_square(epsilon: Fraction, delta: Fraction, sums: int) -> Fraction:
+    """k, remembered, because every release with the same budget needs it again."""
+    return least_scale(
+        lambda k: satisfies(gaussian_curve(sums / (2 * k)), epsilon, delta), Fraction(sums)
     )

@@ -29,11 +29,11 @@ from numpy.typing import NDArray
 
 from umpc.dp.checks import check_epsilon, is_exact
 from umpc.dp.events import PureEvent
-from umpc.dp.heavy_tail import GRID
-from umpc.dp.mechanisms import discrete_laplace
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError, TooFewRecords
 from umpc_papers.central.hajek import bernstein_concentration, private_mean, tuning_of
+from umpc_papers.central.heavy_tail import GRID
+from umpc_papers.central.laplace import discrete_laplace
 from umpc_papers.central.terms import CompleteFamily, Terms
 
 

@@ -14,7 +14,17 @@ import numpy as np
 import umpc
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = ("umpc", "bench/figures/*.py", "bench/figures/*/*.py", "bench/simulated.py", "native")
+CODE = (
+    "umpc",
+    "umpc_papers",
+    "native",
+    "bench/figures",
+    "bench/baselines",
+    "bench/harness.py",
+    "bench/simulated.py",
+    "bench/simulated_study.py",
+    "bench/work.py",
+)
 """The files that a number can depend on."""
 
 
@@ -30,7 +40,8 @@ def code_version() -> str:
             "ls-files", "--others", "--exclude-standard", "--", *CODE
         )
     except (OSError, subprocess.CalledProcessError):
-        files = sorted((ROOT / "umpc").rglob("*.py")) + sorted((ROOT / "bench").rglob("*.py"))
+        folders = ("umpc", "umpc_papers", "bench")
+        files = [file for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
         commit, changed = "no git", "".join(file.read_text(encoding="utf-8") for file in files)
     suffix = f"+{hashlib.sha256(changed.encode()).hexdigest()[:8]}" if changed else ""
     return f"umpc {umpc.__version__}, {commit}{suffix}"

@@ -222,6 +222,8 @@ SANS_IO = (
     "umpc/study/",
     "umpc/protocols/",
     *(f"umpc_papers/{name}/" for name in PAPERS),
+    "umpc_papers/asking.py",
+    "umpc_papers/exact_sampling.py",
     "umpc/inference/",
     "umpc/dealer/session.py",
 )

@@ -17,7 +17,6 @@ from umpc.crypto.zero_shares import zero_shares
 from umpc.dealer.session import DealerSession
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
-from umpc.dp.exact_sampling import truth_threshold
 from umpc.dp.skellam import SkellamShare
 from umpc.protocols.u_mpc import preparing_node as node_side
 from umpc.protocols.u_mpc.node import UMpcNode
@@ -26,6 +25,7 @@ from umpc.study.document import Study
 from umpc.ustat.hypergraph import Hypergraph
 from umpc.ustat.sampling import max_degree, two_sample_max_degree
 from umpc_papers.central.messages import CuratorMessages
+from umpc_papers.exact_sampling import truth_threshold
 from umpc_papers.ghazi_shuffle import messages as shuffle_messages
 from umpc_papers.ghazi_shuffle.mechanism import Embedding
 from umpc_papers.local import (

@@ -18,7 +18,7 @@ from tests.support.local import bins, local_study
 from tests.support.protocols import messages_of
 from tests.support.statistical import SeededBits
 from tests.support.studies import GINI
-from umpc.crypto.packing import unpack
+from umpc.crypto.ring import unpack
 from umpc_papers.local.hadamard import signs
 
 STUDY = local_study("bell-ldp", kernels=GINI, bins=bins(x=2), bins_epsilon_share="1/2")

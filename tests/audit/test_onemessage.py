@@ -22,9 +22,9 @@ from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
 from tests.support.local import bins, local_study
 from tests.support.protocols import messages_of
 from tests.support.studies import AUC, GINI, Columns, Entropy, table
-from umpc.dp import exact_sampling
 from umpc.simulation import simulate
 from umpc.study.document import Study
+from umpc_papers import exact_sampling
 from umpc_papers.local.messages import OneMessage
 from umpc_papers.local.sphere import directions
 

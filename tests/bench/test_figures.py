@@ -6,6 +6,8 @@ import csv
 import dataclasses
 import hashlib
 import json
+import re
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +23,9 @@ from bench.figures.files import COLUMNS, write_agreement
 from bench.figures.paper003 import figure_1
 from bench.figures.store import Store
 from bench.figures.sweep import sweep
-from bench.figures.version import code_version
+from bench.figures.version import CODE, ROOT, code_version
+
+IMPORTED = re.compile(r"^from ((?:bench|umpc|umpc_papers)[.\w]*) import", re.MULTILINE)
 
 
 class Counted:
@@ -290,3 +294,16 @@ def test_only_drawing_and_the_command_need_matplotlib():
         if "matplotlib" in path.read_text(encoding="utf-8")
     ]
     assert sorted(users) == ["__init__.py", "__main__.py", "drawing.py"]
+
+
+def test_every_program_that_a_figure_imports_is_part_of_the_code_that_measured():
+    """A change in it makes a stored point one of other code."""
+    files = subprocess.run(
+        ["git", "ls-files", "--", *CODE], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    stems = (file.removesuffix(".py").removesuffix("/__init__") for file in files)
+    modules = {stem.replace("/", ".") for stem in stems}
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "bench/figures").rglob("*.py")]
+    imported = {name for text in texts for name in IMPORTED.findall(text)}
+    assert {"umpc_papers", "bench", "umpc"} <= {name.partition(".")[0] for name in imported}
+    assert imported <= modules

@@ -24,8 +24,8 @@ from bench.figures.paper001.scores import GRID, Scores, load, score_field
 from bench.figures.store import Store
 from bench.figures.sweep import sweep
 from bench.harness import BANK
-from umpc.dp.exact_sampling import ShakeStream, respond, truth_threshold
-from umpc.mpc.garbled.pair_noise import Shift
+from umpc_papers.bell_2pc.pair_noise import Shift
+from umpc_papers.exact_sampling import ShakeStream, respond, truth_threshold
 from umpc_papers.local.bell_auc import BellAuc
 
 ALPHA = 1e-5

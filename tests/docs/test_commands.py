@@ -12,7 +12,8 @@ from tests.support.document_blocks import ROOT, Reader, blocks, unmarked
 
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+    for folder in ("", "docs", "umpc_papers/docs")
+    for path in sorted((ROOT / folder).glob("*.md"))
 }
 MARKED = {name: text for name, text in PAGES.items() if any(each.runs for each in blocks(text))}
 DEMOS = ("docs/demo.md",)

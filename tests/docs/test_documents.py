@@ -18,6 +18,7 @@ ROOT = Path(umpc.__file__).parents[1]
 WRITTEN = [
     *ROOT.glob("*.md"),
     *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "umpc_papers" / "docs").glob("*.md"),
     ROOT / "bench" / "README.md",
     ROOT / "native" / "README.md",
     ROOT / "clients" / "r" / "README.md",

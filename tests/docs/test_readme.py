@@ -22,7 +22,12 @@ from umpc.ustat.tracing import trace
 ROOT = Path(umpc.__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 KERNELS = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "umpc_papers" / "docs").glob("*.md")),
+]
 
 
 def block(document: str, language: str, words: str) -> str:

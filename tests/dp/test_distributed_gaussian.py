@@ -8,16 +8,17 @@ from math import exp, pi
 import numpy as np
 import pytest
 
+from bench.baselines.textbook import calibrate_gaussian
 from tests.support.studies import Entropy
 from umpc.dp.distributed_gaussian import (
     LEAST_SHARE,
     TAU_PER_NODE,
     GaussianShare,
-    epsilon_after,
     joint_gaussian,
+    parameter_per_square,
     rho_of,
 )
-from umpc.dp.gaussian import calibrate_gaussian
+from umpc.dp.renyi import gaussian_curve, renyi_epsilon
 from umpc.errors import InvalidEpsilon, StudyError
 
 EPSILON, DELTA = Fraction(3), Fraction(1, 10**6)
@@ -64,8 +65,9 @@ def test_a_share_is_never_too_narrow_for_the_proof():
 
 
 def test_the_first_releases_have_less_than_the_whole_epsilon():
-    facts = (EPSILON, DELTA, 7, 1, 2, 8)
-    found = [float(epsilon_after(done, *facts)) for done in (1, 4, 8)]
+    k = parameter_per_square(EPSILON, DELTA, 7, 1, 2, 8)
+    rhos = [rho_of(k, 7, 1, 2, done) for done in (1, 4, 8)]
+    found = [float(renyi_epsilon(gaussian_curve(rho), DELTA)) for rho in rhos]
     assert found == sorted(found) and found[-1] == pytest.approx(3, abs=1e-3) and found[-1] <= 3
     assert found[0] > 3 / 8  # composed in ε alone, a step would have to be quieter
     assert rho_of(Fraction(4), 7, 1, 3, 8) > rho_of(Fraction(4), 7, 1, 1, 8) == 1

@@ -19,9 +19,9 @@ from tests.support.steps import steps_of
 from umpc.dp import gaussian, poisson, trials
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.gaussian import DiscreteGaussian, sample_discrete_gaussian
-from umpc.dp.geometric import sample_discrete_laplace
+from umpc.dp.geometric import discrete_laplaces
 from umpc.dp.poisson import sample_poisson
-from umpc.dp.polya import polya_law, sample_polya
+from umpc.dp.polya import polya_law, sample_polyas
 from umpc.dp.random_bits import RandomBits
 from umpc.dp.skellam import SkellamShare
 from umpc_papers.gopa.node import random_bits
@@ -36,8 +36,8 @@ LAWS: dict[str, Draw] = {
     "share 1/16": DistributedLaplace(Fraction(1), 1000, 32, 16).draw,
     "share 1/16 of scale 2^50": DistributedLaplace(Fraction(1), 2**50, 32, 16).draw,
     "share of scale 1": DistributedLaplace(Fraction(1), 1, 2, 2).draw,
-    "polya 5/2": partial(sample_polya, Fraction(5, 2), Fraction(1, 9)),
-    "discrete laplace": partial(sample_discrete_laplace, Fraction(1, 1000)),
+    "polya 5/2": partial(sample_polyas, Fraction(5, 2), Fraction(1, 9), 1),
+    "discrete laplace": partial(discrete_laplaces, Fraction(1, 1000), 1),
     "poisson 1/3": partial(sample_poisson, Fraction(1, 3)),
     "poisson 250": partial(sample_poisson, Fraction(250)),
     "poisson 1e6": partial(sample_poisson, Fraction(10**6)),

@@ -19,7 +19,6 @@ from umpc.dp.geometric import (
     discrete_laplaces,
     geometric_law,
     integers_of,
-    sample_discrete_laplace,
     totals_of,
 )
 from umpc.dp.poisson import sample_poisson
@@ -83,8 +82,8 @@ def test_extreme_scales(scale):
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda bits: sample_discrete_laplace(Fraction(1, 5), bits),
-        lambda bits: sample_discrete_laplace(Fraction(5, 3), bits),
+        lambda bits: discrete_laplaces(Fraction(1, 5), 1, bits),
+        lambda bits: discrete_laplaces(Fraction(5, 3), 1, bits),
         lambda bits: sample_poisson(Fraction(10**6), bits),
         lambda bits: sample_poisson(Fraction(1, 3), bits),
         lambda bits: sample_discrete_gaussian(Fraction(50), bits),
@@ -99,7 +98,7 @@ def test_a_dead_source_is_refused(draw, word):
 @pytest.mark.parametrize("log_ratio", [Fraction(0), Fraction(-1)])
 def test_a_log_ratio_out_of_range_is_refused(log_ratio):
     with pytest.raises(LocalProtocolError, match="log_ratio"):
-        sample_discrete_laplace(log_ratio, SeededBits("unused"))
+        discrete_laplaces(log_ratio, 1, SeededBits("unused"))
 
 
 @pytest.mark.parametrize(

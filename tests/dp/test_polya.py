@@ -1,4 +1,4 @@
-"""`sample_polya`: its law, its power to be found wrong, and every end of its range."""
+"""`sample_polyas`: its law, its power to be found wrong, and every end of its range."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.statistical import (
 )
 from umpc.dp.fixed_coins import CoinRow
 from umpc.dp.geometric import digit_odds
-from umpc.dp.polya import LEAST_LOG_RATIO, PolyaLaw, sample_polya, sample_polyas
+from umpc.dp.polya import LEAST_LOG_RATIO, PolyaLaw, sample_polyas
 from umpc.dp.random_bits import LazyUniform
 from umpc.errors import LocalProtocolError
 
@@ -78,7 +78,7 @@ def test_at_scale_1e9_the_law_is_gamma(shape):
 )
 def test_the_same_stream_gives_the_same_noise(shape, log_ratio, expected):
     bits = SeededBits("vector")
-    assert [sample_polya(shape, log_ratio, bits) for _ in expected] == expected
+    assert [sample_polyas(shape, log_ratio, 1, bits)[0] for _ in expected] == expected
 
 
 # --- the parts of a draw --------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_a_dead_source_is_refused(shape, log_ratio, word):
         return sum(word << 64 * place for place in range(count // 64))
 
     with pytest.raises(LocalProtocolError, match="source of randomness"):
-        sample_polya(shape, log_ratio, dead)
+        sample_polyas(shape, log_ratio, 1, dead)[0]
 
 
 @pytest.mark.parametrize(
@@ -238,13 +238,13 @@ def test_a_dead_source_is_refused(shape, log_ratio, word):
 )
 def test_parameters_out_of_range_are_refused(shape, log_ratio):
     with pytest.raises(LocalProtocolError, match="expected a Polya law"):
-        sample_polya(shape, log_ratio, SeededBits("unused"))
+        sample_polyas(shape, log_ratio, 1, SeededBits("unused"))[0]
 
 
 @pytest.mark.parametrize("word", [-1, 1 << 4096])
 def test_a_source_that_returns_too_many_bits_is_refused(word):
     with pytest.raises(LocalProtocolError, match="random bits"):
-        sample_polya(Fraction(1), Fraction(1), lambda count: word)
+        sample_polyas(Fraction(1), Fraction(1), 1, lambda count: word)[0]
 
 
 def test_a_partly_drawn_uniform_does_not_show_its_bits():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.dp.gaussian import calibrate_gaussian
+from bench.baselines.textbook import calibrate_gaussian
 
 
 def exact_delta(sigma: float, epsilon: float) -> float:

@@ -15,7 +15,6 @@ from tests.support.protocols import coordinator_of, make_node, run_own_steps
 from tests.support.statistical import SeededBits
 from tests.support.studies import KENDALL, Entropy, random_tables
 from umpc.errors import ImpossibleResult
-from umpc.protocols.base.quantisation import Bins
 from umpc.simulation import simulate
 from umpc.study import messages as m
 from umpc.study.measured import Measured
@@ -24,6 +23,7 @@ from umpc_papers.ghazi_shuffle.mechanism import GhaziShuffle
 from umpc_papers.local.bell_ldp import BellLdp
 from umpc_papers.local.estimate import likely_range
 from umpc_papers.local.ghazi_ldp import GhaziLdp
+from umpc_papers.local.quantisation import Bins
 
 CELLS = make_cells("abs(a.x - b.x)", Bins.equal(SCHEMA["x"], 3))
 COUNTS = (5, 0, 7)

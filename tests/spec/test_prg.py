@@ -6,8 +6,8 @@ import numpy as np
 
 from tests.spec.blocks import blocks_of, integers_of
 from tests.spec.replaying import replay_tests
-from umpc.crypto.packing import pack, unpack
 from umpc.crypto.prg import FixedKeyHash, Stream, derive, digest
+from umpc.crypto.ring import pack, unpack
 
 
 def seeds_and_streams(seed, labels):

@@ -16,7 +16,7 @@ from tests.support.studies import Columns, by_class
 from umpc.crypto.prg import Stream, derive, digest
 from umpc.crypto.rounds import Message, Protocol, silence
 from umpc.dp import committee
-from umpc.mpc.garbled.pair_noise import PairNoise
+from umpc.mpc.garbled.kernel_to_circuit import PairNoise
 from umpc.mpc.transfers.correlated_ot import Blocks
 from umpc.mpc.transfers.message_shapes import extend_shape, set_up_shapes
 from umpc.simulation import Simulated

@@ -16,10 +16,10 @@ import numpy as np
 from scipy import stats
 
 from tests.support.statistical import WRONG_SCALES, SeededBits
-from umpc.dp.exact_sampling import ShakeStream
-from umpc.protocols.base.quantisation import Bins, Points, Quantiser
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
+from umpc_papers.exact_sampling import ShakeStream
+from umpc_papers.local.quantisation import Bins, Points, Quantiser
 
 ALPHA = 1e-4
 """The chance that one test of a right estimator fails, over random seeds."""

@@ -12,7 +12,7 @@ import pytest
 from tests.support.local import NO_EDGES
 from tests.support.protocols import messages_of
 from tests.support.studies import KENDALL, make_attempt, make_study
-from umpc.crypto.packing import unpack
+from umpc.crypto.ring import unpack
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.registry import checked
 from umpc.simulation import Simulated

@@ -22,7 +22,6 @@ from umpc.study.settings import Settings, describe
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
-from umpc_papers.local.estimate import LocalEstimate
 
 
 class ToySettings(
@@ -37,6 +36,16 @@ class ToySettings(
     """Each node's noisy sum is released."""
 
     width: Annotated[int, describe("The bytes of a node's message.")] = 16
+
+
+@dataclass(frozen=True)
+class ToyEstimate:
+    """The estimate: a `MessageEstimate` of normal noise, whose values have no grid."""
+
+    value: float
+    std: float
+    step: float = 0.0
+    shape: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -59,10 +68,10 @@ class ToyMessages(OneMessage):
         if len(message) != self.width:
             raise EncodingError(f"{self.width} bytes were due, {len(message)} came")
 
-    def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> LocalEstimate:
+    def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> ToyEstimate:
         total = sum(int.from_bytes(message, "little", signed=True) for message in messages)
         records = sum(map(sum, counts))
-        return LocalEstimate(float(total * self.kernel.unit / records), self._std(records), records)
+        return ToyEstimate(float(total * self.kernel.unit / records), self._std(records))
 
     def _std(self, records: int) -> float:
         return self.noise.std * self.nodes**0.5 * float(self.kernel.unit) / records

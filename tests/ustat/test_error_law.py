@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
-from umpc.dp.heavy_tail import distribution
 from umpc.inference.hoeffding import BoundedErrorLaw
 from umpc.inference.hypotheses import GREATER
 from umpc.inference.null_laws import NormalLaw
@@ -26,6 +25,7 @@ from umpc.ustat.error_law import (
     Noise,
     whole_draws,
 )
+from umpc_papers.central.heavy_tail import distribution
 
 TAIL = 0.025
 WIDER = 2.2 * SLACK * 2 * REACH / POINTS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tests.vectors.part import Bad, Part, Values, fixed, integers
-from umpc.dp.exact_sampling import ShakeStream
 from umpc.errors import LocalProtocolError
+from umpc_papers.exact_sampling import ShakeStream
 
 
 def shake(inputs: Values) -> Values:

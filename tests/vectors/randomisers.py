@@ -9,19 +9,19 @@ import numpy as np
 
 from tests.support.fields import number_field
 from tests.vectors.part import Bad, Given, Part, Values, fixed, integers, words
-from umpc.crypto.packing import pack, split_seed, unpack
 from umpc.crypto.prg import Stream, derive
+from umpc.crypto.ring import pack, unpack
 from umpc.crypto.zero_shares import KeyAgreement
-from umpc.dp.exact_sampling import ShakeStream, truth_threshold
 from umpc.errors import EncodingError, TooFewRecords
-from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
+from umpc_papers.exact_sampling import ShakeStream, split_seed, truth_threshold
 from umpc_papers.ghazi_shuffle.split_mix import add_up, mix, shares_needed, split
 from umpc_papers.gopa.calibration import PairwiseNoise
 from umpc_papers.gopa.messages import GopaMessages
 from umpc_papers.gopa.node import random_bits
 from umpc_papers.local.bell_ldp import BellLdp
+from umpc_papers.local.quantisation import Bins, Quantiser
 from umpc_papers.local.sphere import tell_side
 
 

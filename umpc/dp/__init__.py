@@ -4,17 +4,14 @@
 |---|---|
 | `calibration.py` | `DistributedLaplace`: from epsilon and sensitivity to shares |
 | `laplace.py` | `sample_share`: one node's share; `DiscreteLaplace`: the law of h shares' sum |
-| `polya.py` | `sample_polya`: an exact draw of the negative binomial with real shape |
+| `polya.py` | `sample_polyas`: exact draws of the negative binomial with real shape |
 | `skellam.py` | `DistributedSkellam`: noise on several sums, (epsilon, delta)-DP together |
 | `distributed_gaussian.py` | `joint_gaussian`: nodes' discrete Gaussian shares on a vector |
 | `poisson.py` | `sample_poisson`: an exact draw at any rational mean up to 2^128 |
 | `committee.py` | noise from independent coins, which a committee computes under shares |
 | `binomial.py` | `least_coins`: how many shared fair coins make a sum (epsilon, delta)-DP |
 | `gaussian.py` | the discrete Gaussian: an exact draw, its law, its calibration |
-| `heavy_tail.py` | noise of density 1/(1 + z^4), for scales that depend on the data |
-| `mechanisms.py` | Laplace noise at one trusted place, on integers and on a grid of reals |
 | `renyi.py` | Rényi divergences of noise, and from them to epsilon and delta |
-| `accounting.py` | `advanced_composition`: the cost of many pure releases together |
 | `events.py` | releases as data: pure, approximate, Laplace, Gaussian, Skellam and others |
 | `event_text.py` | events as text, for a site's ledger |
 | `composition.py` | `Composition`: what releases cost together, chosen one after another |
@@ -22,15 +19,15 @@
 | `poisson_table.py` | the Poisson law of a small mean as a table |
 | `trials.py` | `first_accepted`: rejection in a fixed number of trials |
 | `fixed_coins.py` | exact coins and table look-ups whose work does not depend on the outcome |
-| `exact_sampling.py` | arrays of exact draws from one seed: coins, integers, randomised response |
 | `random_bits.py` | `RandomBits`: the only source of randomness; `LazyUniform`: a lazy real |
 | `balls.py` | fractions to certified balls and back, rounded towards more noise |
 | `checks.py` | tests that refuse an impossible epsilon, delta, sensitivity or number of nodes |
 
-The work of a draw follows from its law, not from its value. The exceptions are `heavy_tail.py`,
-which only a trusted curator uses, and paths that a draw takes with probability below 2^-64.
+The work of a draw follows from its law, not from its value. The exceptions are paths that a draw
+takes with probability below 2^-64.
 
 Every path to a noise value uses integers, fractions and certified balls only. Floats appear only
-where a law is described. Further theorems of composition, and mechanisms that no protocol uses,
-are in `bench/baselines` (docs/decisions/0020 and 0043 say why).
+where a law is described. Mechanisms that only a protocol of the papers uses are beside it.
+Further theorems of composition, and mechanisms that no protocol uses, are in `bench/baselines`
+(docs/decisions/0020 and 0043 say why).
 """

@@ -35,7 +35,7 @@ from umpc.dp.calibration import NORMAL_SHAPE
 from umpc.dp.checks import check_delta, check_epsilon, check_nodes
 from umpc.dp.gaussian import DiscreteGaussian
 from umpc.dp.random_bits import RandomBits
-from umpc.dp.renyi import gaussian_curve, least_scale, renyi_epsilon, satisfies
+from umpc.dp.renyi import gaussian_curve, least_scale, satisfies
 from umpc.errors import StudyError
 
 LEAST_SHARE = 16
@@ -123,27 +123,22 @@ def joint_gaussian(
             "a vector takes scales of 0 or more, a squared sensitivity of 1 or more, and 1 or "
             f"more releases, but {len(scales)} scales, {square} and {releases} came"
         )
-    k = _parameter_per_square(
+    k = parameter_per_square(
         check_epsilon(epsilon), check_delta(delta), len(scales), square, honest, releases
     )
     return tuple(GaussianShare(_parameter(k, scale, honest), nodes, honest) for scale in scales)
 
 
-def epsilon_after(
-    done: int,
-    epsilon: Fraction,
-    delta: Fraction,
-    sums: int,
-    square: int,
-    honest: int,
-    releases: int,
+@lru_cache(maxsize=64)
+def parameter_per_square(
+    epsilon: Fraction, delta: Fraction, sums: int, square: int, honest: int, releases: int
 ) -> Fraction:
-    """The epsilon that the first `done` releases alone have with this delta, rounded up.
+    """k, remembered: a study asks for it often. Args: as in `joint_gaussian`."""
 
-    Args: the others as in `joint_gaussian`; sums: how many a release has.
-    """
-    k = _parameter_per_square(epsilon, delta, sums, square, honest, releases)
-    return renyi_epsilon(gaussian_curve(rho_of(k, sums, square, honest, done)), delta)
+    def holds(k: Fraction) -> bool:
+        return satisfies(gaussian_curve(rho_of(k, sums, square, honest, releases)), epsilon, delta)
+
+    return least_scale(holds, Fraction(square * releases))
 
 
 def rho_of(k: Fraction, sums: int, square: int, honest: int, releases: int) -> Fraction:
@@ -157,15 +152,3 @@ def _parameter(k: Fraction, scale: Fraction, honest: int) -> Fraction:
     if not scale:
         return Fraction(0)
     return Fraction(max(math.ceil(k * scale**2), LEAST_SHARE * honest))
-
-
-@lru_cache(maxsize=64)
-def _parameter_per_square(
-    epsilon: Fraction, delta: Fraction, sums: int, square: int, honest: int, releases: int
-) -> Fraction:
-    """k, remembered: a study asks for it often."""
-
-    def holds(k: Fraction) -> bool:
-        return satisfies(gaussian_curve(rho_of(k, sums, square, honest, releases)), epsilon, delta)
-
-    return least_scale(holds, Fraction(square * releases))

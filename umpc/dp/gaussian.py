@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise, drawn exactly at one place, and the amount that (epsilon, delta) needs.
+"""Discrete Gaussian noise, drawn exactly at one place.
 
     P(x) proportional to exp(-x^2 / (2 parameter)),   x any integer
 
@@ -10,10 +10,6 @@ The guarantee. If neighbours (replace-one) differ in integer i by at most s_i an
 parameter v_i, the vector is rho-zCDP with rho = sum of s_i^2/(2 v_i), for any correlation of the
 changes.
 
-How tight. The standard deviation is above the least that the exact delta allows on one sum, because
-the step from Rényi to delta loses a little: less than a quarter (`tests/dp/test_gaussian.py` prints
-how much).
-
 Paper: Canonne, Kamath, Steinke 2020: algorithm 3 (the draw), theorem 4 (rho), section 2 (from rho
 to epsilon and delta), and that the law is sub-Gaussian (the tail).
 """
@@ -23,15 +19,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 from flint import arb, ctx
 
 from umpc.dp.balls import PRECISION, above, ball
-from umpc.dp.checks import check_delta, check_epsilon, check_sensitivity
 from umpc.dp.geometric import discrete_laplaces
 from umpc.dp.random_bits import RandomBits
-from umpc.dp.renyi import gaussian_curve, least_scale, satisfies
 from umpc.dp.trials import MORE_TRIALS, TRIALS, first_accepted
 from umpc.errors import LocalProtocolError
 
@@ -128,33 +121,3 @@ class DiscreteGaussian:
         with ctx.workprec(PRECISION):
             square = 2 * ball(self.parameter) * (log2_probability + 1) * arb(2).log()
             return math.ceil(above(square.sqrt())) - 1
-
-
-def calibrate_gaussian(
-    epsilon: Fraction, delta: Fraction, sensitivities: tuple[int, ...]
-) -> tuple[DiscreteGaussian, ...]:
-    """Noise that makes several integers (epsilon, delta)-DP together, in proportion to s_i.
-
-    Parameter v_i = k s_i^2 gives rho = (number of sums of sensitivity > 0)/(2k). k is the least, to
-    one part in 2^16 above, for which some integer order proves (epsilon, delta).
-
-    Raises:
-        InvalidEpsilon: epsilon or delta is not exact or not in its range.
-        StudyError: a sensitivity is not an integer, 0 or more.
-    """
-    epsilon = check_epsilon(epsilon)
-    delta = check_delta(delta)
-    squares = [check_sensitivity(s) ** 2 for s in sensitivities]
-    noisy = sum(square > 0 for square in squares)
-    if not noisy:
-        return tuple(DiscreteGaussian(Fraction(0)) for _ in squares)
-    k = _parameter_per_square(epsilon, delta, noisy)
-    return tuple(DiscreteGaussian(k * square) for square in squares)
-
-
-@lru_cache(maxsize=64)
-def _parameter_per_square(epsilon: Fraction, delta: Fraction, sums: int) -> Fraction:
-    """k, remembered, because every release with the same budget needs it again."""
-    return least_scale(
-        lambda k: satisfies(gaussian_curve(sums / (2 * k)), epsilon, delta), Fraction(sums)
-    )

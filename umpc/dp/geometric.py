@@ -126,8 +126,8 @@ def totals_of(digits: Flags) -> list[int]:
     return [sum(word << GROUP * place for place, word in enumerate(row)) for row in words.tolist()]
 
 
-def sample_discrete_laplace(log_ratio: Fraction, bits: RandomBits) -> int:
-    """One exact draw of P(x) proportional to exp(-log_ratio |x|), made at one place.
+def discrete_laplaces(log_ratio: Fraction, count: int, bits: RandomBits) -> list[int]:
+    """`count` exact draws of P(x) proportional to exp(-log_ratio |x|), made at one place.
 
     Args:
         log_ratio: > 0, exact.
@@ -136,11 +136,6 @@ def sample_discrete_laplace(log_ratio: Fraction, bits: RandomBits) -> int:
     Raises:
         LocalProtocolError: log_ratio is not above 0, or the source of randomness is broken.
     """
-    return discrete_laplaces(log_ratio, 1, bits)[0]
-
-
-def discrete_laplaces(log_ratio: Fraction, count: int, bits: RandomBits) -> list[int]:
-    """`count` independent draws of `sample_discrete_laplace`."""
     if log_ratio <= 0:
         raise LocalProtocolError(f"expected a log_ratio above 0, got {log_ratio}")
     drawn = geometric_law(Fraction(log_ratio)).draw(2 * count, bits)

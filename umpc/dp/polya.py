@@ -70,8 +70,8 @@ LAWS = 64
 """How many laws are remembered: tables that follow from shape and log_ratio, never from a draw."""
 
 
-def sample_polya(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
-    """One exact draw of Polya(shape, exp(-log_ratio)).
+def sample_polyas(shape: Fraction, log_ratio: Fraction, count: int, bits: RandomBits) -> list[int]:
+    """`count` exact draws of Polya(shape, exp(-log_ratio)).
 
     A shape above 1 is drawn as a sum of geometrics and one Polya of the remaining shape, which has
     the same law (shapes add), in fewer coins.
@@ -83,16 +83,11 @@ def sample_polya(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
         bits: the only source of randomness.
 
     Returns:
-        X >= 0, in the units of 1/log_ratio. Secret.
+        Each X >= 0, in the units of 1/log_ratio. Secret.
 
     Raises:
         LocalProtocolError: a parameter is out of range, or the source of randomness is broken.
     """
-    return sample_polyas(shape, log_ratio, 1, bits)[0]
-
-
-def sample_polyas(shape: Fraction, log_ratio: Fraction, count: int, bits: RandomBits) -> list[int]:
-    """`count` independent draws of `sample_polya`, faster than one by one."""
     _check(shape, log_ratio)
     log_ratio = min(Fraction(log_ratio), MOST_LOG_RATIO)
     geometrics, rest = divmod(Fraction(shape), 1)

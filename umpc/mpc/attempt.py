@@ -34,7 +34,7 @@ from umpc.ustat.hypergraph import (
 from umpc.ustat.sampling import UNBALANCED
 
 if TYPE_CHECKING:
-    from umpc.mpc.garbled.pair_noise import PairNoise
+    from umpc.mpc.garbled.kernel_to_circuit import PairNoise
     from umpc.mpc.transfers.toss_plan import TossPlan
     from umpc.mpc.triples.plan import TriplesProgram
 

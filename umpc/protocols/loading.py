@@ -80,11 +80,6 @@ class Protocols(Mapping[str, StudyProtocol]):
         """The settings of the usual protocol that choose this one; empty where none do."""
         return self._places[name].chosen_by
 
-    def foreign(self) -> list[str]:
-        """The names of the protocols that other packages bring."""
-        own = own_points(GROUP)
-        return [name for name in self if name not in self._own and name not in own]
-
 
 def own_points(group: str) -> dict[str, EntryPoint]:
     """The entry points of umpc's own wheel, by name; none where umpc is not installed."""

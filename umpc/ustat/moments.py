@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,17 +95,6 @@ class Moments:
             sum(part * float(factor) for part, factor in zip(parts, factors, strict=True)) / edges
         )
 
-    def variance_of_part(self, part: int, records: int) -> float:
-        """The variance of the mean over all pairs of `part` of the records, chosen at random."""
-        n = records
-        own = self.linear[0] * (n - 1) / (2 * max(1, n - 2))
-        varying = 4 * own * (n - part) / (part * (n - 1))
-        if n < 4 or part < 2:
-            return varying
-        edges = comb(part, 2)
-        left = 1 - 2 * (part - 2) / (n - 2) + comb(part - 2, 2) / comb(n - 2, 2)
-        return varying + self.rest * max(0.0, left) / edges
-
 
 @dataclass(frozen=True)
 class LargerMoments:
@@ -134,13 +122,3 @@ class LargerMoments:
         """
         single, rest = map(float, factors_of_larger(edges, records, self.degree))
         return (self.linear * single + self.rest * rest) / edges
-
-    def over_part(self, part: int, records: int) -> float:
-        """The variance of the mean over all sets of `part` of the records, chosen at random.
-
-        The other parts count as functions of two records, as which they matter most.
-        """
-        n, k = records, self.degree
-        single = self.linear * k / part * (n - part) / max(1, n - k)
-        left = (1 - part / n) ** 2 * comb(k, 2) / comb(part, 2) if part > 1 else 1.0
-        return single + self.rest * left

@@ -5,6 +5,7 @@
 | `protocol.py` | `BellTwoPc`, the protocol object |
 | `settings.py` | the settings of a study, and their rules |
 | `pair_mechanisms.py` | the laws of one pair's noise, and what they cost a record |
+| `pair_noise.py` | the noise of a pair's value as gates, and on clear values |
 | `group_mechanism.py` | the noise of a group of pairs, and what it costs a record |
 | `noise_binding.py` | the noise of each sum's pairs, and the attempt |
 | `tuning.py` | the number of pairings with the least error over a table |

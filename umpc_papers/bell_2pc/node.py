@@ -11,13 +11,13 @@ import numpy as np
 from umpc.crypto.signing import Credentials
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.mpc.garbled.pair_noise import apply_all, words_of
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.node import INNER_CHUNK, UMpcNode
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners
 from umpc_papers.bell_2pc.noise_binding import delta_of_pairs, pairs_attempt
+from umpc_papers.bell_2pc.pair_noise import apply_all, words_of
 
 
 class BellNode(UMpcNode):

@@ -12,6 +12,8 @@ Raw records leave a node through this protocol only, and only if its site's poli
 | `central_mechanisms.py` | each mechanism by its name, with parameters that are public |
 | `columns.py` | a node's records as bytes |
 | `global_sensitivity.py` | Laplace noise on the complete statistic |
+| `laplace.py` | Laplace noise at one trusted place, on integers and on a grid of reals |
+| `heavy_tail.py` | noise of density 1/(1 + z^4), for scales that depend on the data |
 | `coinpress.py` | a private mean by narrowing intervals |
 | `adaptations.py` | CoinPress on disjoint, all or subsampled sets |
 | `hajek.py` | local Hájek projections with smooth sensitivity |

@@ -30,9 +30,9 @@ from functools import lru_cache
 
 from umpc.dp.checks import check_epsilon, is_exact, is_integer
 from umpc.dp.laplace import DiscreteLaplace
-from umpc.dp.mechanisms import grid_sensitivity, laplace
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
+from umpc_papers.central.laplace import grid_sensitivity, laplace
 
 ClippedMean = Callable[[Fraction, Fraction], Fraction]
 """ExactKind mean of the terms after clipping to [low, high]."""

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from umpc.crypto.packing import pack, packed_bytes, unpack
-from umpc.dp.exact_sampling import SEED_BYTES
+from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.errors import EncodingError
 from umpc.protocols.arrays import Integers
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema
+from umpc_papers.exact_sampling import SEED_BYTES
 
 __all__ = ["SEED_BYTES", "fields_of", "message_bytes", "pack_records", "unpack_records"]
 
@@ -33,7 +33,7 @@ def fields_of(kernel: Kernel) -> tuple[FieldSchema, ...]:
 
 def message_bytes(fields: Sequence[FieldSchema], records: int) -> int:
     """Bytes of the message of a node with this many records."""
-    return SEED_BYTES + sum(packed_bytes(records, _width(field)) for field in fields)
+    return SEED_BYTES + sum(packed_size(records, _width(field)) for field in fields)
 
 
 def pack_records(fields: Sequence[FieldSchema], columns: Columns, seed: bytes) -> bytes:
@@ -66,7 +66,7 @@ def unpack_records(
     start = SEED_BYTES
     for field in fields:
         width = _width(field)
-        stop = start + packed_bytes(records, width)
+        stop = start + packed_size(records, width)
         steps = unpack(message[start:stop], records, width).astype(np.int64)
         if records and int(steps.max()) > field.upper_units - field.lower_units:
             raise EncodingError(

@@ -23,8 +23,8 @@ from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.statistics.graphs import edge_of_triangle
 from umpc_papers.central.global_sensitivity import GlobalSensitivity
+from umpc_papers.central.graph_terms import edge_of_triangle
 from umpc_papers.central.hajek import bernstein_concentration
 from umpc_papers.central.private_spread import FAILURE
 

@@ -18,10 +18,10 @@ from math import comb
 from umpc.dp.checks import check_epsilon
 from umpc.dp.events import PureEvent
 from umpc.dp.laplace import DiscreteLaplace
-from umpc.dp.mechanisms import discrete_laplace
 from umpc.dp.random_bits import RandomBits
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
+from umpc_papers.central.laplace import discrete_laplace
 from umpc_papers.central.terms import CompleteFamily, kernel_terms, total
 
 

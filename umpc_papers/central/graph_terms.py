@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
 from umpc.protocols.arrays import Integers
 from umpc.ustat.clear import Columns, evaluate_clear
+from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.statistics.graphs import edge_of_triangle
+from umpc.ustat.statistics.graphs import TRIANGLES, connected
+from umpc.ustat.text import to_text
+from umpc.ustat.tracing import trace
 
 MOST_VERTICES = 1 << 12
 """Above this number of vertices sets are evaluated by the kernel; a matrix takes 16 MiB."""
@@ -32,15 +36,43 @@ def triangle_values(kernel: Kernel, columns: Columns) -> Callable[[Integers], In
     count = len(columns[kernel.fields[0]])
     if count > MOST_VERTICES:
         return None
-    connected = np.empty((count, count), dtype=bool)
+    linked = np.empty((count, count), dtype=bool)
     for vertex in range(count):
         own = {name: np.broadcast_to(each[vertex], count) for name, each in columns.items()}
-        connected[vertex] = evaluate_clear(edge, kernel.schema, [own, columns], Fraction(1))
+        linked[vertex] = evaluate_clear(edge, kernel.schema, [own, columns], Fraction(1))
 
     def evaluate(sets: Integers) -> Integers:
         i, j, k = sets
-        closed = connected[i, j] & connected[i, k] & connected[j, k]
+        closed = linked[i, j] & linked[i, k] & linked[j, k]
         found: Integers = closed.astype(np.int64)
         return found
 
     return evaluate
+
+
+@lru_cache(maxsize=64)
+def edge_of_triangle(expression: Expression) -> Expression | None:
+    """The kernel "two vertices are connected" beside that of the triangle density.
+
+    Returns: None where the kernel is not that of `triangle_density` over some columns.
+    """
+    order = _FirstUse()
+    interpret(expression, order)
+    columns = tuple(order.found)
+    if len(columns) < len(TRIANGLES.arguments):
+        return None
+    if to_text(TRIANGLES.expression(columns)) != to_text(expression):
+        return None
+    vertex, *neighbours = columns
+    return trace(lambda a, b: connected(vertex, tuple(neighbours), a, b))
+
+
+class _FirstUse(Rebuild):
+    """The fields' names in the order of their first use, which is that of the statistic."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, None] = {}
+
+    def field(self, record: int, name: str) -> Expression:
+        self.found.setdefault(name)
+        return super().field(record, name)

@@ -34,12 +34,12 @@ import numpy as np
 
 from umpc.dp.checks import check_epsilon, is_exact, is_integer
 from umpc.dp.events import PureEvent
-from umpc.dp.heavy_tail import DILATE, GRID, SLIDE, add_heavy_tail
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 from umpc.protocols.arrays import Integers
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
+from umpc_papers.central.heavy_tail import DILATE, GRID, SLIDE, add_heavy_tail
 from umpc_papers.central.smooth import LocalBound, smooth_estimates
 from umpc_papers.central.terms import (
     CompleteFamily,

@@ -21,7 +21,6 @@ from functools import lru_cache
 import numpy as np
 
 from umpc.crypto.prg import Stream, derive, digest
-from umpc.dp.exact_sampling import draw_seed
 from umpc.dp.random_bits import RandomBits
 from umpc.protocols.base.one_message import OneMessage
 from umpc.study.document import Study
@@ -50,6 +49,7 @@ from umpc_papers.central.settings import (
     CentralSettings,
 )
 from umpc_papers.central.uniformity import UniformityTest, uniformity_test
+from umpc_papers.exact_sampling import draw_seed
 
 
 @dataclass(frozen=True)

@@ -36,12 +36,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from umpc.dp.mechanisms import discrete_laplace
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import TooFewRecords
 from umpc.protocols.arrays import Integers
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
+from umpc_papers.central.laplace import discrete_laplace
 from umpc_papers.central.terms import Terms, kernel_terms, permutation
 
 FAILURE = Fraction(1, 100)

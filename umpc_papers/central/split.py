@@ -31,7 +31,6 @@ from fractions import Fraction
 
 from umpc.dp.checks import check_epsilon, is_exact
 from umpc.dp.events import PureEvent
-from umpc.dp.heavy_tail import GRID
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError, TooFewRecords
 from umpc.protocols.arrays import Integers
@@ -39,6 +38,7 @@ from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc_papers.central.adaptations import PrivateTuples, naive
 from umpc_papers.central.hajek import private_mean, tune
+from umpc_papers.central.heavy_tail import GRID
 from umpc_papers.central.moments import complete_variance
 from umpc_papers.central.terms import CompleteFamily, kernel_terms, permutation, share
 

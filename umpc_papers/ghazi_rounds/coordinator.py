@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from umpc.crypto.signing import Verify
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.protocols.base.asking import AskingMessages
 from umpc.protocols.base.coordinator import counts_of
 from umpc.protocols.base.one_message import MessageEstimate
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator
@@ -20,6 +19,7 @@ from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts, Member
+from umpc_papers.asking import AskingMessages
 
 
 class RoundsCoordinator(OneMessageCoordinator):

@@ -45,13 +45,13 @@ from math import erf, sqrt
 
 import numpy as np
 
-from umpc.crypto.packing import check_counts, pack, packed_bytes, split_seed, unpack
-from umpc.dp.exact_sampling import SEED_BYTES, ShakeStream, draw_seed, respond
+from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, TooFewRecords
 from umpc.protocols.arrays import Floats, Integers
 from umpc.ustat.clear import Columns
-from umpc_papers.local.estimate import LocalCost, LocalEstimate
+from umpc_papers.exact_sampling import SEED_BYTES, ShakeStream, draw_seed, respond, split_seed
+from umpc_papers.local.estimate import LocalCost, LocalEstimate, check_counts
 from umpc_papers.local.ghazi_ldp import GhaziLdp
 from umpc_papers.local.sphere import bernoulli, collect, tell_side
 
@@ -259,7 +259,7 @@ class GhaziRounds:
 
     def message_bytes(self, records: int) -> int:
         """Upper bound on the bytes of both messages of a node with this many records."""
-        return SEED_BYTES + packed_bytes(records, 1) + 1
+        return SEED_BYTES + packed_size(records, 1) + 1
 
     def cost(self, records_per_node: Sequence[int]) -> LocalCost:
         """Cost of a run with these numbers of records."""

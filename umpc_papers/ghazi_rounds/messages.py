@@ -17,13 +17,14 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.crypto.packing import packed_bytes, split_seed
+from umpc.crypto.ring import packed_size
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, TooFewRecords
-from umpc.protocols.base.asking import AskingMessages
 from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
+from umpc_papers.asking import AskingMessages
+from umpc_papers.exact_sampling import split_seed
 from umpc_papers.ghazi_rounds.mechanism import ASKED, GhaziRounds, asked, groups
 from umpc_papers.local.estimate import LocalEstimate
 
@@ -87,7 +88,7 @@ class RoundsMessages(AskingMessages):
         self.protocol.check_second(first, second, sum(counts))
 
     def _unfilled(self, first: bytes, answer: bytes, counts: ClassCounts) -> bytes:
-        return answer[: packed_bytes(asked(split_seed(first)[0], sum(counts)), 1)]
+        return answer[: packed_size(asked(split_seed(first)[0], sum(counts)), 1)]
 
     def check_records(self, counts: Sequence[ClassCounts]) -> None:
         """Raises: TooFewRecords, before anything is charged."""

@@ -13,15 +13,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.crypto.packing import pack, packed_bytes, unpack
+from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.crypto.signing import Credentials
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.protocols.base.asking import AskingMessages
 from umpc.protocols.base.one_message_node import OneMessageNode
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
 from umpc.ustat.schema import FieldSchema
+from umpc_papers.asking import AskingMessages
 
 COUNT_BYTES = 8
 """Bytes of each number of records that a node keeps for its answer."""
@@ -70,7 +70,7 @@ class RoundsNode(OneMessageNode):
         number, place = int(asked.sum()), 2 * COUNT_BYTES
         columns = {}
         for each in self._schemas:
-            end = place + packed_bytes(number, _width(each))
+            end = place + packed_size(number, _width(each))
             column = np.full(sum(counts), each.lower_units)
             column[asked] += unpack(rest[place:end], number, _width(each)).astype(np.int64)
             columns[each.name], place = column, end

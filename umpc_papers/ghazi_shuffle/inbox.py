@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from umpc.crypto.packing import packed_bytes, unpack
+from umpc.crypto.ring import packed_size, unpack
 from umpc.errors import EncodingError
 from umpc.protocols.arrays import Words
 from umpc.study.frames import MAX_PAYLOAD, Frame
@@ -58,7 +58,7 @@ class Inbox:
                 f"{due.label}, {due.count} × {due.width} bits, was due, and {frame.label}, "
                 f"{frame.count} × {frame.width} bits, came"
             )
-        if len(frame.payload) != packed_bytes(due.count, due.width):
+        if len(frame.payload) != packed_size(due.count, due.width):
             raise EncodingError(f"{frame.label} came with {len(frame.payload)} bytes")
         self._keep(frame)
         self._number += 1

@@ -48,21 +48,21 @@ from math import ceil, exp, expm1, log2, sqrt
 
 import numpy as np
 
-from umpc.crypto.packing import check_counts, pack, packed_bytes, unpack
+from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.dp.calibration import DistributedLaplace
-from umpc.dp.exact_sampling import ShakeStream, draw_seed
 from umpc.dp.polya import sample_polyas
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import RangeError, StudyError
 from umpc.protocols.arrays import Floats, Integers, Words
-from umpc.protocols.base.quantisation import Quantiser
 from umpc.ustat.clear import Columns
+from umpc_papers.exact_sampling import ShakeStream, draw_seed
 from umpc_papers.ghazi_shuffle.mixing import KAPPA, delta_of_mixing
 from umpc_papers.ghazi_shuffle.split_mix import add_up, mix, shares_needed, split
 from umpc_papers.local.bell_ldp import response_variance
-from umpc_papers.local.estimate import LocalCost, LocalEstimate
+from umpc_papers.local.estimate import LocalCost, LocalEstimate, check_counts
 from umpc_papers.local.factors import factor
 from umpc_papers.local.noise_estimate import reported
+from umpc_papers.local.quantisation import Quantiser
 from umpc_papers.local.rounding_noise import of_pairs
 
 FRACTION_BITS = 16
@@ -319,7 +319,7 @@ class GhaziShuffle:
 
         For n records it is the total that the shufflers send.
         """
-        return packed_bytes(self.dimension * records * self.shares, self.width)
+        return packed_size(self.dimension * records * self.shares, self.width)
 
     def cost(self, records_per_node: Sequence[int]) -> LocalCost:
         """Cost of a run with these numbers of records; bytes to the shufflers and from them."""

@@ -37,8 +37,8 @@ from math import sqrt
 
 import numpy as np
 
-from umpc.crypto.packing import pack
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
+from umpc.crypto.ring import pack
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError, RangeError, TooFewRecords
 from umpc.protocols.arrays import Words

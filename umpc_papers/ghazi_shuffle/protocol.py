@@ -10,13 +10,13 @@ import numpy as np
 
 from umpc.crypto.signing import Credentials, Verify
 from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.bins import bias_of_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message import uniform_std
 from umpc.protocols.base.one_message_protocol import describe_sets
 from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import ExactKind, HelperSide, Line, StudyProtocol, Trial
-from umpc.protocols.base.quantisation import bias_of_bins
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import SHUFFLERS, Trust
 from umpc.study import messages as m

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from umpc.crypto.packing import pack, packed_bytes, unpack
+from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.errors import EncodingError
 from umpc.protocols.arrays import Words
 
@@ -50,7 +50,7 @@ def unpack_rows(data: bytes, rows: int, columns: int, width: int) -> Iterator[Wo
 
 def check_packed(data: bytes, count: int, width: int) -> None:
     """Raises: EncodingError on a wrong length or on set padding bits."""
-    expected = packed_bytes(count, width)
+    expected = packed_size(count, width)
     if len(data) != expected:
         raise EncodingError(
             f"{count} values of {width} bits take {expected} bytes, got {len(data)}"
@@ -68,7 +68,7 @@ def _range(data: bytes, start: int, stop: int, width: int) -> Words:
     for at in range(first, stop, AT_ONCE):
         count = min(AT_ONCE, stop - at)
         begin = at * width // 8
-        piece = bytearray(view[begin : begin + packed_bytes(count, width)])
+        piece = bytearray(view[begin : begin + packed_size(count, width)])
         if spare := -count * width % 8:
             piece[-1] &= (1 << (8 - spare)) - 1  # the next row begins in this byte
         numbers = unpack(bytes(piece), count, width)

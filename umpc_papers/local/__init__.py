@@ -7,6 +7,8 @@
 | `settings.py` | the settings of a study with bins, and their rules |
 | `search_settings.py` | the settings of adaptive bins, and their rules |
 | `mean_settings.py` | the settings of `local-mean`, and their rules |
+| `quantisation.py` | records as cells, and the kernel as a matrix |
+| `cell_kernels.py` | the average and the midpoint of a kernel between two cells |
 | `messages.py` | a node's message, and what the coordinator makes of all of them |
 | `bell_ldp.py` | randomised response on cells: any pair kernel from the histogram of answers |
 | `bell_ldp_classes.py` | the same for a kernel of two public classes |

@@ -19,14 +19,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.dp.exact_sampling import SEED_BYTES, ShakeStream
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, TooFewRecords
-from umpc.protocols.base.asking import AskingMessages
 from umpc.protocols.base.one_message import MessageEstimate
 from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
+from umpc_papers.asking import AskingMessages
+from umpc_papers.exact_sampling import SEED_BYTES, ShakeStream
 from umpc_papers.local.bin_search import BinSearch, Masses, SearchedField
 from umpc_papers.local.messages import CellClassMessages, CellMessages
 

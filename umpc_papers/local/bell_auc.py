@@ -39,18 +39,24 @@ from math import sqrt
 
 import numpy as np
 
-from umpc.crypto.packing import check_counts, pack, packed_bytes, split_seed, unpack
+from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.dp.checks import check_epsilon
-from umpc.dp.exact_sampling import SEED_BYTES, ShakeStream, draw_seed, truth_threshold
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import OutOfBounds, StudyError
 from umpc.protocols.arrays import Floats, Integers, Words
 from umpc.ustat.clear import Columns
 from umpc.ustat.schema import FieldSchema
+from umpc_papers.exact_sampling import (
+    SEED_BYTES,
+    ShakeStream,
+    draw_seed,
+    split_seed,
+    truth_threshold,
+)
 from umpc_papers.local.answers import epsilon_of_answers
 from umpc_papers.local.auc_theory import best_constant
 from umpc_papers.local.auc_tree import Prediction, Tree, exact_levels
-from umpc_papers.local.estimate import LocalCost, LocalEstimate
+from umpc_papers.local.estimate import LocalCost, LocalEstimate, check_counts
 from umpc_papers.local.hadamard import tally, tell, transform
 
 MOST_LEVELS = 20
@@ -303,7 +309,7 @@ class BellAuc:
 
     def message_bytes(self, records: int) -> int:
         """Bytes of the message of a node with this many records of a class."""
-        return SEED_BYTES + packed_bytes(records * self.answers_per_record, 1)
+        return SEED_BYTES + packed_size(records * self.answers_per_record, 1)
 
     def cost(self, records_per_message: Sequence[int]) -> LocalCost:
         """Cost of a run.

@@ -35,16 +35,16 @@ from math import sqrt
 
 import numpy as np
 
-from umpc.crypto.packing import check_counts, pack, packed_bytes, unpack
+from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.dp.checks import check_epsilon
-from umpc.dp.exact_sampling import ShakeStream, draw_seed, respond, truth_threshold
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError
 from umpc.protocols.arrays import Floats, Integers
-from umpc.protocols.base.quantisation import Quantiser
 from umpc.ustat.clear import Columns
-from umpc_papers.local.estimate import LocalCost, LocalEstimate, likely_range
+from umpc_papers.exact_sampling import ShakeStream, draw_seed, respond, truth_threshold
+from umpc_papers.local.estimate import LocalCost, LocalEstimate, check_counts, likely_range
 from umpc_papers.local.noise_estimate import CellShares, variance_of_pairs
+from umpc_papers.local.quantisation import Quantiser
 from umpc_papers.local.rounding_noise import of_pairs
 
 
@@ -191,7 +191,7 @@ class BellLdp:
 
     def message_bytes(self, records: int) -> int:
         """Bytes of the message of a node with this many records."""
-        return packed_bytes(records, self.width)
+        return packed_size(records, self.width)
 
     def cost(self, records_per_node: Sequence[int]) -> LocalCost:
         """Cost of a run with these numbers of records."""

@@ -31,11 +31,10 @@ from math import log, sqrt
 
 import numpy as np
 
-from umpc.crypto.packing import check_counts
 from umpc.protocols.arrays import Floats
 from umpc.ustat.clear import Columns
 from umpc_papers.local.bell_ldp import BellLdp
-from umpc_papers.local.estimate import LocalEstimate
+from umpc_papers.local.estimate import LocalEstimate, check_counts
 from umpc_papers.local.noise_estimate import CellShares, variance_of_classes
 from umpc_papers.local.rounding_noise import of_classes
 

@@ -14,12 +14,12 @@ import numpy as np
 from umpc.crypto.signing import Credentials, Verify
 from umpc.dp.events import Event, PureEvent
 from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.bins import bias_of_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.base.one_message_protocol import describe_sets
 from umpc.protocols.base.protocol import Line, Variant
-from umpc.protocols.base.quantisation import Quantiser, bias_of_bins
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
@@ -34,6 +34,7 @@ from umpc_papers.local.bell_ldp_classes import BellLdpClasses
 from umpc_papers.local.bin_search import BinSearch, Masses
 from umpc_papers.local.messages import CellClassMessages, CellMessages
 from umpc_papers.local.protocol import CellProtocol
+from umpc_papers.local.quantisation import Quantiser
 from umpc_papers.local.search_settings import (
     check_search,
     is_adaptive,

@@ -25,14 +25,20 @@ from functools import cached_property
 
 import numpy as np
 
-from umpc.crypto.packing import pack, packed_bytes, split_seed, unpack
+from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.dp.checks import check_epsilon
-from umpc.dp.exact_sampling import SEED_BYTES, ShakeStream, draw_seed, truth_threshold
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import OutOfBounds
 from umpc.protocols.arrays import Floats, Integers, Words
 from umpc.ustat.clear import Columns
 from umpc.ustat.schema import FieldSchema
+from umpc_papers.exact_sampling import (
+    SEED_BYTES,
+    ShakeStream,
+    draw_seed,
+    split_seed,
+    truth_threshold,
+)
 from umpc_papers.local.hadamard import tally, tell, transform
 from umpc_papers.local.quantile_cuts import consistent, measure_of_values, quantile_cuts
 
@@ -208,7 +214,7 @@ class BinSearch:
 
     def message_bytes(self, records: int) -> int:
         """Bytes of the first message of a node with this many records."""
-        return SEED_BYTES + packed_bytes(records, 1)
+        return SEED_BYTES + packed_size(records, 1)
 
 
 def _zeros(searched: SearchedField) -> list[Floats]:

@@ -1,9 +1,12 @@
-"""The result of a local protocol, and its cost."""
+"""The result of a local protocol, its cost, and the check of its numbers of records."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt
+
+from umpc.errors import LocalProtocolError
 
 
 @dataclass(frozen=True)
@@ -61,3 +64,22 @@ class LocalCost:
     rounds: int
     node_operations: int
     coordinator_operations: int
+
+
+def check_counts(messages: Sequence[bytes], counts: Sequence[int], least: int = 2) -> int:
+    """The number of records of all nodes together.
+
+    Args: counts: each node's records, in the order of the messages. least: the fewest in all.
+    Raises: LocalProtocolError where messages and counts differ in number, a count is negative, or
+    there are too few records.
+    """
+    if len(messages) != len(counts) or any(count < 0 for count in counts):
+        raise LocalProtocolError(
+            f"expected one message and one number of records, at least 0, for each node; "
+            f"got {len(messages)} messages and {len(counts)} numbers, "
+            f"of which the least is {min(counts, default=0)}"
+        )
+    total = sum(counts)
+    if total < least:
+        raise LocalProtocolError(f"expected at least {least} records in all, got {total}")
+    return total

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from umpc.dp.exact_sampling import ShakeStream
 from umpc.errors import StudyError
 from umpc.protocols.arrays import Floats
+from umpc_papers.exact_sampling import ShakeStream
 
 TOLERANCE = 1e-9
 """Eigenvalues below this, relative to the largest, count as zero."""

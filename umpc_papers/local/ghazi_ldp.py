@@ -36,16 +36,22 @@ from math import sqrt
 
 import numpy as np
 
-from umpc.crypto.packing import check_counts, pack, packed_bytes, split_seed, unpack
+from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.dp.checks import check_epsilon
-from umpc.dp.exact_sampling import SEED_BYTES, ShakeStream, draw_seed, truth_threshold
 from umpc.dp.random_bits import RandomBits
 from umpc.protocols.arrays import Floats, Integers
-from umpc.protocols.base.quantisation import Quantiser
 from umpc.ustat.clear import Columns
-from umpc_papers.local.estimate import LocalCost, LocalEstimate, likely_range
+from umpc_papers.exact_sampling import (
+    SEED_BYTES,
+    ShakeStream,
+    draw_seed,
+    split_seed,
+    truth_threshold,
+)
+from umpc_papers.local.estimate import LocalCost, LocalEstimate, check_counts, likely_range
 from umpc_papers.local.factors import Factors, factor, project
 from umpc_papers.local.noise_estimate import reported
+from umpc_papers.local.quantisation import Quantiser
 from umpc_papers.local.sphere import collect, scale, tell_side
 
 
@@ -203,7 +209,7 @@ class GhaziLdp:
 
     def message_bytes(self, records: int) -> int:
         """Bytes of the message of a node with this many records."""
-        return SEED_BYTES + packed_bytes(records, 1)
+        return SEED_BYTES + packed_size(records, 1)
 
     def cost(self, records_per_node: Sequence[int]) -> LocalCost:
         """Cost of a run with these numbers of records."""

@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from umpc.dp.exact_sampling import ShakeStream, respond
 from umpc.protocols.arrays import Floats, Integers, Words
+from umpc_papers.exact_sampling import ShakeStream, respond
 
 
 def signs(index: Integers | Words, value: Integers) -> Integers:

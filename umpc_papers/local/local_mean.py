@@ -36,15 +36,15 @@ from math import ceil, floor, inf, nextafter, sqrt
 
 import numpy as np
 
-from umpc.crypto.packing import check_counts, pack, packed_bytes, unpack
+from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.dp.checks import check_epsilon
-from umpc.dp.exact_sampling import ShakeStream, draw_seed, respond, truth_threshold
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, StudyError
 from umpc.protocols.arrays import Floats, Integers
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
-from umpc_papers.local.estimate import LocalEstimate
+from umpc_papers.exact_sampling import ShakeStream, draw_seed, respond, truth_threshold
+from umpc_papers.local.estimate import LocalEstimate, check_counts
 
 MOST_POINTS = 32
 """The most points of an answer, which then takes five bits."""
@@ -162,7 +162,7 @@ class LocalMean:
 
     def message_bytes(self, records: int) -> int:
         """Bytes of the message of a node with this many records."""
-        return packed_bytes(records, self.answer.width)
+        return packed_size(records, self.answer.width)
 
 
 @dataclass(frozen=True)

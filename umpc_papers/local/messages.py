@@ -12,8 +12,8 @@ from math import sqrt
 import numpy as np
 
 from umpc.dp.random_bits import RandomBits
-from umpc.protocols.base.one_message import OneMessage, by_classes
-from umpc.protocols.base.quantisation import limits_of_bins
+from umpc.protocols.base.bins import limits_of_bins
+from umpc.protocols.base.one_message import OneMessage
 from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
@@ -186,3 +186,11 @@ class MeanMessages(_OfRecords):
     def quantised(self, columns: Columns, first: int) -> float:
         """The mean itself: rounding to points is unbiased."""
         return self.protocol.mean(columns)
+
+
+def by_classes(columns: Columns, first: int) -> tuple[Columns, Columns]:
+    """The records of the first class, and all others."""
+    return (
+        {name: column[:first] for name, column in columns.items()},
+        {name: column[first:] for name, column in columns.items()},
+    )

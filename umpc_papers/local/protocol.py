@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.bins import bias_of_bins
 from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
 from umpc.protocols.base.promise import PromiseTerms, to_sites_alone
 from umpc.protocols.base.protocol import ExactKind, Line, Variant
-from umpc.protocols.base.quantisation import bias_of_bins
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES

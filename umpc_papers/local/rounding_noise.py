@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from umpc.protocols.arrays import Floats
-from umpc.protocols.base.quantisation import Points, Quantiser
+from umpc_papers.local.quantisation import Points, Quantiser
 
 
 def of_pairs(cells: Quantiser, x: Floats, records: int, shares: Floats | None = None) -> float:

@@ -11,9 +11,7 @@ import msgspec
 import numpy as np
 
 from umpc.errors import StudyError, UmpcError
-from umpc.protocols.base.cell_kernels import has_average, has_extremes
-from umpc.protocols.base.quantisation import CELL_KERNELS, MIDDLE, Bins, Points, Quantiser
-from umpc.protocols.base.quantisation import read_bins as read_bins
+from umpc.protocols.base.bins import read_bins as read_bins
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins
 from umpc.study.rules import check_between_0_and_1, check_choice
@@ -21,6 +19,8 @@ from umpc.study.settings import Settings, describe
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
+from umpc_papers.local.cell_kernels import has_average, has_extremes
+from umpc_papers.local.quantisation import CELL_KERNELS, MIDDLE, Bins, Points, Quantiser
 
 ROUNDINGS = ("simple", "randomised")
 MOST_CELLS = 2048

@@ -28,9 +28,9 @@ from math import exp, lgamma, pi, sqrt
 
 import numpy as np
 
-from umpc.dp.exact_sampling import COIN_BITS, ShakeStream, respond
 from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Floats, Integers
+from umpc_papers.exact_sampling import COIN_BITS, ShakeStream, respond
 
 ROWS = 4096
 """The number of records whose directions are held at once."""

@@ -22,10 +22,10 @@ from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.deployment.fork_server import fork_server
 from umpc.deployment.processes import MISSING, Deployment, ended_with_us, rules_for
 from umpc.errors import ConfigError
-from umpc.protocols.vector.descent import auc_of, fit_without_privacy
 from umpc.protocols.vector.losses import AUC_HINGE
 from umpc.study.parts import FieldText
 from umpc_papers.training.command_run import lead, public_table
+from umpc_papers.training.descent import auc_of, fit_without_privacy
 from umpc_papers.training.trainfile import TrainFile, load_train_file
 from umpc_papers.training.training import PublicTable, points_of
 

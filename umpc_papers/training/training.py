@@ -11,19 +11,22 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from umpc.dp.distributed_gaussian import parameter_per_square, rho_of
+from umpc.dp.renyi import gaussian_curve, renyi_epsilon
 from umpc.errors import ConfigError
 from umpc.protocols.vector.clipping import Coordinate
-from umpc.protocols.vector.descent import Descent, auc_of, exact_weights, first_weights
 from umpc.protocols.vector.losses import LOSSES
-from umpc.protocols.vector.noise_binding import epsilon_of_steps
+from umpc.protocols.vector.settings import VectorSettings, loss_of
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.ustat.schema import Schema
+from umpc_papers.training.descent import Descent, auc_of, exact_weights, first_weights
 from umpc_papers.training.trainfile import TrainFile
 
 Floats = NDArray[np.float64]
@@ -218,3 +221,15 @@ def _model(
         auc_on="" if public is None else f"{len(public.is_first)} public records",
         steps=results,
     )
+
+
+def epsilon_of_steps(study: Study, done: int) -> Fraction:
+    """The ε that the first steps of a course have together, of the ε that is paid for all."""
+    steps = study.settings_as(VectorSettings).steps
+    if study.noise != "gaussian":
+        return study.exact_epsilon * done / steps
+    sums = len(study.kernels)
+    square = 1 if loss_of(study) is not None else sums
+    epsilon, delta = study.exact_epsilon, study.exact_delta
+    k = parameter_per_square(epsilon, delta, sums, square, study.honest, steps)
+    return renyi_epsilon(gaussian_curve(rho_of(k, sums, square, study.honest, done)), delta)

@@ -37,12 +37,12 @@ from functools import cached_property
 import numpy as np
 
 from bench.figures.paper001.scores import Scores, score_field
-from umpc.dp.exact_sampling import truth_threshold
-from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import find_statistic
+from umpc_papers.exact_sampling import truth_threshold
 from umpc_papers.local.bell_ldp import BellLdp
+from umpc_papers.local.quantisation import Bins, Quantiser
 
 LABEL = FieldSchema("label", Fraction(0), Fraction(1), Fraction(1))
 

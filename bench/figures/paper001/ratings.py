@@ -17,11 +17,11 @@ from bench.figures.given import bank_table, file_of, is_made_up
 from bench.figures.paper001.classifier import read_table
 from bench.harness import RECORDS, made_up
 from umpc.cli.table import DemoTable
-from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 from umpc.ustat.statistics import find_statistic
+from umpc_papers.local.quantisation import Bins, Quantiser
 
 VALUES = 6
 AGES = (30, 40, 50, 60, 70)

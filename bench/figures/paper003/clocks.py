@@ -26,8 +26,7 @@ from bench.figures.figure import Point
 from bench.figures.paper003.data import Data, load
 from bench.figures.paper003.protocols import Facts, edges_of, histogram_estimate, protocol_of
 from bench.figures.paper003.traffic import study_of
-from umpc.crypto.packing import pack, unpack
-from umpc.crypto.ring import RINGS
+from umpc.crypto.ring import RINGS, pack, unpack
 from umpc.crypto.rounds import run_in_memory
 from umpc.crypto.zero_shares import KeyAgreement, zero_shares
 from umpc.dealer.session import DealerSession

@@ -16,12 +16,12 @@ import numpy as np
 from bench.figures.draws import seed_of, stream_of
 from bench.figures.given import bank_table, heart_table
 from umpc.cli.table import DemoTable
-from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.sampling import below
 from umpc.ustat.schema import Schema
 from umpc.ustat.statistics import find_statistic
+from umpc_papers.local.quantisation import Bins, Quantiser
 
 GRID = 1 << 14
 """Steps of [0, 1]: the paper's h = 2^-14."""

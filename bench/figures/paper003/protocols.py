@@ -34,7 +34,7 @@ from bench.figures.figure import Point
 from bench.figures.paper003.data import Data, load, pair_values
 from bench.figures.paper003.theory import Moments, moments
 from umpc.dp.laplace import DiscreteLaplace
-from umpc.dp.polya import sample_polya
+from umpc.dp.polya import sample_polyas
 from umpc.ustat.sampling import balanced, matchings, max_degree
 from umpc_papers.bell_2pc.pair_mechanisms import PairLaplace
 from umpc_papers.central.global_sensitivity import GlobalSensitivity
@@ -159,7 +159,7 @@ def _noise_of_records(shape: Fraction, ratio: Fraction, bits) -> int:
     """
     if shape.denominator == 1:
         return sum(sample_discrete_laplace(ratio, bits) for _ in range(int(shape)))
-    return sample_polya(shape, ratio, bits) - sample_polya(shape, ratio, bits)
+    return sample_polyas(shape, ratio, 1, bits)[0] - sample_polyas(shape, ratio, 1, bits)[0]
 
 
 def histogram_estimate(protocol: GhaziShuffle, total: np.ndarray) -> float:

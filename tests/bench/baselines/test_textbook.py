@@ -11,6 +11,7 @@ from scipy import stats
 
 from bench.baselines.coins import MOST_TRIES
 from bench.baselines.textbook import (
+    calibrate_gaussian,
     discrete_gaussian,
     exponential,
     gaussian,
@@ -18,7 +19,6 @@ from bench.baselines.textbook import (
     randomised_response,
 )
 from tests.support.statistical import ALPHA, WRONG_SCALES, N, SeededBits
-from umpc.dp.gaussian import calibrate_gaussian
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 
 EPSILON, DELTA = Fraction(1, 2), Fraction(1, 10**5)

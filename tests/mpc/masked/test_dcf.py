@@ -8,18 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bench.gates import aes_blocks
 from tests.support.mpc_studies import ALPHA, EDGES, homogeneity, seed_of, uniformity
 from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.errors import EncodingError
-from umpc.mpc.masked.dcf import (
-    LEAF_BYTES,
-    ComparisonKeys,
-    aes_blocks,
-    evaluate,
-    generate,
-    key_bytes,
-    levels,
-)
+from umpc.mpc.masked.dcf import LEAF_BYTES, ComparisonKeys, evaluate, generate, key_bytes, levels
 
 HASH = FixedKeyHash(seed_of("tree"))
 

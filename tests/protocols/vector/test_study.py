@@ -13,12 +13,13 @@ from umpc.errors import StudyError
 from umpc.protocols.registry import checked, delta_of, protocol_of
 from umpc.protocols.vector import node as node_side
 from umpc.protocols.vector.clipping import ALLOWED
-from umpc.protocols.vector.noise_binding import epsilon_of_steps, noise_of_vector, scales_of
+from umpc.protocols.vector.noise_binding import noise_of_vector, scales_of
 from umpc.protocols.vector.settings import course_of
 from umpc.simulation import simulate
 from umpc.study.computation import computation_hash
 from umpc.study.sizes import Sizes
 from umpc.ustat.schema import Schema
+from umpc_papers.training.training import epsilon_of_steps
 
 SIZES = {"records": 36, "first_class": 24, "holders": 3}
 

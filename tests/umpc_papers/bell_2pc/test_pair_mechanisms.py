@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.statistical import hockey_stick
-from umpc.dp.accounting import advanced_composition
 from umpc.dp.laplace import DiscreteLaplace
 from umpc.errors import InvalidEpsilon
 from umpc_papers.bell_2pc.pair_mechanisms import (
@@ -24,6 +23,7 @@ from umpc_papers.bell_2pc.pair_mechanisms import (
     MOST_VALUES,
     PairLaplace,
     PairResponse,
+    advanced_composition,
     epsilon_of_pair,
     theorem_5,
 )

@@ -21,7 +21,6 @@ from tests.support.curated import (
     random_columns,
 )
 from tests.support.pair_moments import pair_moments
-from umpc.dp.mechanisms import laplace
 from umpc.errors import InvalidEpsilon, StudyError
 from umpc_papers.central.adaptations import (
     PrivateTuples,
@@ -31,6 +30,7 @@ from umpc_papers.central.adaptations import (
     subsampled,
 )
 from umpc_papers.central.coinpress import CoinPress
+from umpc_papers.central.laplace import laplace
 from umpc_papers.central.terms import CompleteFamily, kernel_terms, total
 
 ONE, SPREAD = Fraction(1), Fraction(1)

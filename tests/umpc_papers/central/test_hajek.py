@@ -24,7 +24,6 @@ from tests.support.curated import (
     random_columns,
 )
 from umpc.dp.events import PureEvent
-from umpc.dp.heavy_tail import add_heavy_tail
 from umpc.errors import InvalidEpsilon, StudyError, TooFewRecords
 from umpc_papers.central.global_sensitivity import GlobalSensitivity
 from umpc_papers.central.hajek import (
@@ -35,6 +34,7 @@ from umpc_papers.central.hajek import (
     tune,
     tuning_of,
 )
+from umpc_papers.central.heavy_tail import add_heavy_tail
 from umpc_papers.central.median import MedianOfMeans, failure, least_chunks
 from umpc_papers.central.terms import CompleteFamily, kernel_terms, sums, values
 

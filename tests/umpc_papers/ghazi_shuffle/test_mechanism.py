@@ -22,12 +22,12 @@ from tests.support.moments import (
     records,
 )
 from tests.support.statistical import SeededBits
-from umpc.dp.exact_sampling import ShakeStream
 from umpc.errors import EncodingError, RangeError, StudyError, TooFewRecords
-from umpc.protocols.base.quantisation import Bins
+from umpc_papers.exact_sampling import ShakeStream
 from umpc_papers.ghazi_shuffle.mechanism import GhaziShuffle
 from umpc_papers.ghazi_shuffle.mixing import delta_of_mixing
 from umpc_papers.ghazi_shuffle.split_mix import add_up, mix, shares_needed, split
+from umpc_papers.local.quantisation import Bins
 
 DATA = records(60)
 SMALL = make_cells("abs(a.x - b.x)", Bins.equal(SCHEMA["x"], 3))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umpc.crypto.packing import pack, packed_bytes
+from umpc.crypto.ring import pack, packed_size
 from umpc.errors import EncodingError
 from umpc.study.frames import Frame
 from umpc_papers.ghazi_shuffle import inbox as inboxes
@@ -76,7 +76,7 @@ def test_a_heap_in_frames_becomes_the_sums_of_its_rows(rows, columns, width):
     ],
 )
 def test_another_length_and_set_padding_are_refused_before_any_row(spoil, words):
-    good = bytes(packed_bytes(13, 3))
+    good = bytes(packed_size(13, 3))
     check_packed(good, 13, 3)
     with pytest.raises(EncodingError, match=words):
         unpack_rows(spoil(good), 13, 1, 3)

@@ -10,7 +10,7 @@ import pytest
 from tests.support.local import bins
 from tests.support.shuffled import SHUFFLERS, protocol_of, shuffled_attempt
 from tests.support.studies import Entropy
-from umpc.crypto.packing import packed_bytes
+from umpc.crypto.ring import packed_size
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError, TooFewRecords
 from umpc_papers.ghazi_shuffle.shuffler import ShufflerSession, place_of, run_id
 
@@ -27,7 +27,7 @@ def shares(node: int, label: str = "shares") -> bytes:
     """Some message under a pad."""
     protocol = protocol_of(ATTEMPT).protocol
     count = protocol.dimension * ATTEMPT.members[node].records * protocol.shares
-    size, spare = packed_bytes(count, protocol.width), -count * protocol.width % 8
+    size, spare = packed_size(count, protocol.width), -count * protocol.width % 8
     drawn = Entropy(f"{label} {node}")(size)
     return drawn[:-1] + bytes([drawn[-1] >> spare]) if drawn else b""
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.baselines.gopa import Gopa
-from umpc.dp.gaussian import calibrate_gaussian
+from bench.baselines.textbook import calibrate_gaussian
 from umpc.errors import InvalidEpsilon, StudyError
 from umpc_papers.gopa.calibration import (
     RATIO,

@@ -26,22 +26,6 @@ def test_its_node_is_of_its_own_kind():
     assert type(make_node("node-0", STUDY, tables_of((5,))[0], 5, Entropy("kind"))) is GopaNode
 
 
-def test_every_step_comes_once_and_in_order():
-    node = make_node("node-0", STUDY, tables_of((5,))[0], 5, Entropy("node"))
-    for step in (lambda: node.begin([]), lambda: run_own_steps(node), node.release):
-        with pytest.raises(LocalProtocolError):
-            step()
-    node = ring_of_sessions(STUDY, tables_of((5, 6, 7)), Entropy("steps"))[0]
-    with pytest.raises(LocalProtocolError, match="released once, after"):
-        node.release()
-    run_own_steps(node)
-    with pytest.raises(LocalProtocolError, match="randomised once"):
-        run_own_steps(node)
-    assert node.release().share
-    with pytest.raises(LocalProtocolError):
-        node.release()
-
-
 def test_all_noise_is_drawn_before_the_records_are_looked_at():
     tables = [Untouched(table) for table in tables_of((5, 6, 7))]
     entropy, names = Entropy("before"), [node.name for node in STUDY.nodes]
@@ -83,12 +67,6 @@ def test_a_streams_bits_are_uniform_words_and_the_same_for_the_same_seed():
     assert drawn == [second(count) for count in (1, 7, 64, 3) * 500]
     assert {value for value in drawn[::4]} == {0, 1} and max(drawn[3::4]) == 7
     assert 0.45 < sum(drawn[::4]) / 500 < 0.55
-
-
-def test_it_shows_nothing_of_itself():
-    node = ring_of_sessions(STUDY, tables_of((5, 6, 7)), Entropy("repr"))[0]
-    run_own_steps(node)
-    assert repr(node).startswith("GopaNode(node-0, study ") and repr(node).endswith("<redacted>)")
 
 
 def test_a_node_that_copies_a_key_does_not_cancel_the_noise_of_its_owner():

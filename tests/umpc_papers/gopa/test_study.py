@@ -19,9 +19,11 @@ from tests.support.gopa import (
     tables_of,
     uncovered,
 )
+from tests.support.released import released_by
 from tests.support.statistical import ALPHA, WRONG_SCALES
 from tests.support.studies import Entropy, FieldText, make_members
-from umpc.errors import EncodingError, RangeError, StudyError
+from umpc.errors import EncodingError, RangeError, StudyError, TooFewRecords
+from umpc.protocols.base.one_message_coordinator import cost_of_messages
 from umpc.protocols.registry import attempt_of
 from umpc.simulation import simulate
 from umpc.study.attempt import commit
@@ -214,3 +216,15 @@ def test_a_malformed_message_is_refused(how):
     }[how]
     with pytest.raises(EncodingError):
         OF.check(bad, counts)
+
+
+def test_no_records_are_refused_before_any_opening():
+    with pytest.raises(TooFewRecords):
+        released_by(STUDY, tables_of((0,) * 5), (0,) * 5)
+
+
+def test_the_cost_is_every_nodes_number():
+    cost = cost_of_messages(OF, [(0, 5), (0, 0), (0, 10**9)])
+    assert cost.revealed == tuple(OF.message_bytes((0, n)) for n in (5, 0, 10**9))
+    assert cost.rounds == 1
+    assert cost.revealed[0] < cost.revealed[2] <= cost.revealed[0] + 4 and cost.bytes_offline == 0

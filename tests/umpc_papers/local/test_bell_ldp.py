@@ -20,10 +20,9 @@ from tests.support.moments import (
     records,
 )
 from tests.support.statistical import SeededBits
-from umpc.dp.exact_sampling import respond
 from umpc.errors import EncodingError, InvalidEpsilon
-from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.ustat.kernel import Kernel
+from umpc_papers.exact_sampling import respond
 from umpc_papers.local.bell_ldp import (
     BellLdp,
     response_variance,
@@ -32,6 +31,7 @@ from umpc_papers.local.bell_ldp import (
     theorem_2_lipschitz,
     theorem_2_smooth,
 )
+from umpc_papers.local.quantisation import Bins, Quantiser
 
 DATA = records(60)
 

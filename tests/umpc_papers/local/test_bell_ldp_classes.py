@@ -14,12 +14,12 @@ from tests.support.statistical import SeededBits
 from tests.support.studies import AUC, Entropy
 from umpc.cli.table import exact_over_all
 from umpc.errors import EncodingError
-from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.protocols.registry import protocol_of
 from umpc.simulation import simulate
 from umpc.ustat.kernel import Kernel
 from umpc_papers.local.bell_ldp import theorem_1
 from umpc_papers.local.bell_ldp_classes import BellLdpClasses
+from umpc_papers.local.quantisation import Bins, Quantiser
 
 ABOVE = "(sign(a.x - b.x) + 1) * (1/2)"
 FIRST, SECOND = records(70, 3), records(45, 4)

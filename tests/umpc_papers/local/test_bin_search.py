@@ -14,9 +14,9 @@ from tests.support.local import bins, local_study
 from tests.support.moments import SCHEMA, Scripted, odds_of_one, part, passes, records
 from tests.support.protocols import messages_of
 from tests.support.statistical import SeededBits
-from umpc.dp import exact_sampling
-from umpc.dp.exact_sampling import SEED_BYTES, respond
 from umpc.errors import EncodingError, InvalidEpsilon, OutOfBounds
+from umpc_papers import exact_sampling
+from umpc_papers.exact_sampling import SEED_BYTES, respond
 from umpc_papers.local import bell_ldp_protocol
 from umpc_papers.local.adaptive_messages import AdaptiveMessages
 from umpc_papers.local.bin_search import BinSearch, SearchedField

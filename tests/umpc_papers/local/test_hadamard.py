@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.moments import odds_of_one
-from umpc.dp.exact_sampling import ShakeStream, truth_threshold
+from umpc_papers.exact_sampling import ShakeStream, truth_threshold
 from umpc_papers.local.hadamard import count_variance, lemma_5, signs, tally, tell, transform
 
 VALUES = np.array([0, 0, 0, 1, 1, 3, 6])

@@ -15,12 +15,12 @@ from tests.support.moments import SCHEMA, Scripted, accept_moments, part, record
 from tests.support.protocols import messages_of
 from tests.support.statistical import SeededBits
 from tests.support.studies import Entropy
-from umpc.crypto.packing import pack
-from umpc.dp.exact_sampling import truth_threshold
+from umpc.crypto.ring import pack
 from umpc.errors import EncodingError, InvalidEpsilon, StudyError
 from umpc.protocols.registry import protocol_of
 from umpc.simulation import simulate
 from umpc.ustat.kernel import Kernel
+from umpc_papers.exact_sampling import truth_threshold
 from umpc_papers.local.local_mean import MOST_POINTS, LocalMean, PointAnswer, best_answer
 
 EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(3), Fraction(6))

@@ -25,7 +25,6 @@ from tests.support.moments import (
 from tests.support.statistical import SeededBits
 from tests.support.studies import generator
 from umpc.protocols.arrays import Floats
-from umpc.protocols.base.quantisation import Bins, Quantiser
 from umpc.ustat.error_law import Noise
 from umpc.ustat.intervals import covering_interval
 from umpc.ustat.kernel import Kernel
@@ -38,6 +37,7 @@ from umpc_papers.local.bell_ldp_classes import BellLdpClasses
 from umpc_papers.local.ghazi_ldp import GhaziLdp
 from umpc_papers.local.messages import ClassMessages
 from umpc_papers.local.noise_estimate import CellShares, variance_of_pairs
+from umpc_papers.local.quantisation import Bins, Quantiser
 from umpc_papers.local.rounding_noise import of_pairs
 
 ALPHA = 1e-4

@@ -138,8 +138,8 @@ def test_bins_that_leave_nothing_of_the_kernel_are_refused_before_the_release():
 
 
 def test_the_limits_of_a_study_are_those_of_the_protocols():
-    from umpc.protocols.base import quantisation as cells
     from umpc_papers.local import bell_auc
+    from umpc_papers.local import quantisation as cells
 
     assert (MOST_CELLS, MOST_LEVELS) == (cells.MOST_CELLS, bell_auc.MOST_LEVELS)
     assert tuple(SHAPES) == ONE_MESSAGE and set(ONE_MESSAGE) < set(PROTOCOLS)

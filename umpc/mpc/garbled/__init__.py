@@ -9,7 +9,6 @@
 | `kernel_to_circuit.py` | the lowering of kernel expressions to circuits |
 | `pieces.py` | comparisons of the owners' own numbers, by pieces that both look up |
 | `piece_tables.py` | the masked tables of such pieces |
-| `pair_noise.py` | noise of each pair's value, inside its circuit |
 | `outputs.py` | the elements that turn bits into additive shares |
 | `schedule.py` | the order of work: batches of independent gates |
 | `garbling.py` | half-gates for batches of edges |

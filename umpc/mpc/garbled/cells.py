@@ -13,7 +13,7 @@ Where the owners compare numbers of their own (`pieces.py`), two messages of eve
 the last: garbler → evaluator, masked tables (`piece_tables.py`); evaluator → garbler, the extension
 for the bits that it looked up.
 
-With noise inside the circuit (`pair_noise.py`) every chunk has a round before the last:
+With noise inside the circuit (`PairNoise`) every chunk has a round before the last:
 evaluator → garbler, the extension for bits that the evaluator draws. The label that it gets for
 one, r_E, is one of q and q ⊕ Δ. The garbler takes q ⊕ r_G·Δ for the label of 0, with a bit of its
 own, so the wire carries r_G ⊕ r_E.

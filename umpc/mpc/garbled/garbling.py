@@ -72,7 +72,7 @@ from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.garbled.circuits import Circuit
 from umpc.mpc.garbled.compiled import arrays_of
-from umpc.mpc.garbled.gates import Evaluator, Garbler, GateHash, pad_hashes
+from umpc.mpc.garbled.gates import Evaluator, Garbler, GateHash
 from umpc.mpc.garbled.outputs import LABEL_BITS, outputs_of
 from umpc.native import garbled as compiled
 
@@ -93,13 +93,6 @@ def garbled_bits(circuit: Circuit, ring: Ring) -> int:
 def garbled_size(circuit: Circuit, ring: Ring, count: int) -> int:
     """Bytes of `count` garbled edges."""
     return garbled_bits(circuit, ring) // 8 * count
-
-
-def aes_blocks(circuit: Circuit, ring: Ring) -> tuple[int, int]:
-    """AES blocks an edge: of the garbler, and of the evaluator, in batches of one gate."""
-    outputs = outputs_of(circuit)
-    pads = sum(1 + pad_hashes(len(numbers), ring) for _, numbers in outputs.wires)
-    return 8 * outputs.and_count + 2 * pads, 4 * outputs.and_count + pads
 
 
 @dataclass(frozen=True)

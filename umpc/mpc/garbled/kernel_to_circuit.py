@@ -26,8 +26,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import floor
+from typing import Protocol
 
 from umpc.crypto.ring import RINGS
+from umpc.mpc.arrays import IntArray, WordArray
 from umpc.mpc.garbled.bit_sum_gates import BitSumGates
 from umpc.mpc.garbled.bit_sums import (
     BinaryNumber,
@@ -41,17 +43,41 @@ from umpc.mpc.garbled.bit_sums import (
 from umpc.mpc.garbled.circuit_builder import FALSE, WireLiteral
 from umpc.mpc.garbled.circuits import Circuit, InputBit
 from umpc.mpc.garbled.outputs import LABEL_BITS, outputs_of
-from umpc.mpc.garbled.pair_noise import PairNoise, noisy
 from umpc.ustat.expression import Expression, Interpreter, interpret
 from umpc.ustat.schema import Schema
 
+NOBODYS = 2
+"""The record of an input bit that belongs to no record: it is a bit of a random number."""
 
-def circuit_of(expression: Expression, schema: Schema, unit: Fraction) -> Circuit:
-    """The circuit of one kernel; its sum counts `unit`, of which every value is a multiple.
 
-    Raises: KernelError where it needs too many gates.
-    """
-    return circuit_of_all([expression], schema, [unit])
+class PairNoise(Protocol):
+    """The noise of one sum's values."""
+
+    @property
+    def bits(self) -> int:
+        """Bits of a random number."""
+        ...
+
+    @property
+    def numbers(self) -> int:
+        """Random numbers that a pair needs."""
+        ...
+
+    def circuit(
+        self, number: BitSum, random: Sequence[Sequence[WireLiteral]], gates: BitSumGates
+    ) -> BitSum:
+        """The noisy number.
+
+        number: in units. random: for each random number its bits, the lowest first.
+        """
+        ...
+
+    def apply(self, values: IntArray, random: WordArray) -> IntArray:
+        """The noisy values: (n,) int64.
+
+        values: (n,) int64 in units. random: (numbers, n) uint64.
+        """
+        ...
 
 
 def circuit_of_all(
@@ -78,6 +104,21 @@ def circuit_of_all(
         others += [(used, False), (used, True)]
     choices = [_lower(*given, *other)[0] for other in others]
     return min([first, *choices], key=_cost)
+
+
+def noisy(
+    numbers: Sequence[BitSum], noises: Sequence[PairNoise], gates: BitSumGates
+) -> list[BitSum]:
+    """The circuit's numbers, each with its noise, from input bits of their own."""
+    results = []
+    for place, (number, noise) in enumerate(zip(numbers, noises, strict=True)):
+        names = (f"{place:02}.{draw:06}" for draw in range(noise.numbers))
+        random = [
+            [gates.gates.input(InputBit(NOBODYS, name, bit)) for bit in range(noise.bits)]
+            for name in names
+        ]
+        results.append(noise.circuit(number, random, gates))
+    return results
 
 
 def _cost(circuit: Circuit) -> int:

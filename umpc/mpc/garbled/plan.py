@@ -5,7 +5,7 @@ node keep their place in the kernel. With two samples a link has the cells (u, v
 node's records of the first class are argument a in one of them, and its others are argument b in
 the other.
 
-With noise inside the circuit (`pair_noise.py`) a chunk begins with the evaluator's choices for its
+With noise inside the circuit (`PairNoise`) a chunk begins with the evaluator's choices for its
 random bits. With comparisons of the owners' own numbers (`pieces.py`) it begins with the garbler's
 tables; the evaluator's choices for the bits that it looked up follow.
 """
@@ -24,9 +24,8 @@ from umpc.mpc.arrays import IndexArray
 from umpc.mpc.chunks import ChunkProgram, Pattern, require
 from umpc.mpc.garbled.circuits import Circuit, InputBit
 from umpc.mpc.garbled.garbling import EDGES, garbled_bits
-from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
+from umpc.mpc.garbled.kernel_to_circuit import NOBODYS, PairNoise, circuit_of_all
 from umpc.mpc.garbled.outputs import LABEL_BITS
-from umpc.mpc.garbled.pair_noise import NOBODYS, PairNoise
 from umpc.mpc.garbled.piece_tables import table_bits
 from umpc.mpc.garbled.pieces import PIECES, LookedUp, carried_bits, pieces_of
 from umpc.mpc.transfers.message_shapes import BLOCK_BITS, FOLD, extend_shape, extension_bytes

@@ -69,11 +69,6 @@ def key_bytes(width: int) -> int:
     return 16 * levels(width) + LEAF_BYTES
 
 
-def aes_blocks(width: int) -> int:
-    """AES blocks that one party spends on one gate."""
-    return levels(width) + 1
-
-
 @dataclass(frozen=True)
 class ComparisonKeys:
     """Keys of n gates, common to both parties.

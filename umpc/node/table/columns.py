@@ -198,11 +198,6 @@ def where_it_stopped(error: duckdb.Error) -> str:
     return "; ".join([type(error).__name__, *PLACE.findall(str(error))])
 
 
-def open_engine() -> None:
-    """Open DuckDB, if this process has not. A process that will read tables does so beforehand."""
-    _connect()
-
-
 def _cursor() -> duckdb.DuckDBPyConnection:
     """One query's own connection to the process's DuckDB, which holds no table and no file."""
     return _connect().cursor()

@@ -8,12 +8,10 @@
 | `seed_agreement.py` | the steps by which a node joins an attempt |
 | `node.py` | `NodeSide`: one node's part of one attempt |
 | `coordinator.py` | `CoordinatorSide`: the coordinator's part of one study |
-| `quantisation.py` | records as cells, and the kernel as a matrix |
-| `cell_kernels.py` | the average and the midpoint of a kernel between two cells |
+| `bins.py` | the bins of a field's values |
 | `aggregation.py` | masked vectors that the coordinator adds up for all nodes |
 | `one_message_protocol.py` | the protocol object of such a protocol |
 | `one_message.py` | the messages of protocols in which a node talks to no other node |
-| `asking.py` | the messages of such a protocol that asks one question |
 | `one_message_node.py` | the node's side of such a protocol |
 | `one_message_coordinator.py` | the coordinator's side of such a protocol |
 """

@@ -131,11 +131,3 @@ def uniform_columns(study: Study, records: int, stream: Stream) -> dict[str, np.
         span = field.upper_units - field.lower_units + 1
         columns[field.name] = field.lower_units + values % span
     return columns
-
-
-def by_classes(columns: Columns, first: int) -> tuple[Columns, Columns]:
-    """The records of the first class, and all others."""
-    return (
-        {name: column[:first] for name, column in columns.items()},
-        {name: column[first:] for name, column in columns.items()},
-    )

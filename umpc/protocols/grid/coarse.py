@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from umpc.errors import KernelError, StudyError
 from umpc.planning.reference_table import ReferenceTable
-from umpc.protocols.base.quantisation import Bins, limits_of_bins
+from umpc.protocols.base.bins import Bins, limits_of_bins
 from umpc.protocols.grid.operators import ties_of_uniform_columns
 from umpc.protocols.grid.operators.cuts import Cuts
 from umpc.protocols.grid.operators.dyadic import Signs, signs_of

@@ -12,9 +12,9 @@ import numpy as np
 from umpc.crypto.signing import Credentials, Verify
 from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.bins import bias_of_bins, read_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.protocol import Dealing, ExactKind, Line, StudyProtocol, Trial, Variant
-from umpc.protocols.base.quantisation import bias_of_bins, read_bins
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_attempt, grid_of, statistic_of_grid

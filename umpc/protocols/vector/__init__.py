@@ -9,5 +9,4 @@
 | `noise_binding.py` | scales of the sums, their noise, and the attempt |
 | `node.py` | the node's side |
 | `coordinator.py` | the coordinator's side |
-| `descent.py` | gradient descent on released vectors, and the AUC of a model |
 """

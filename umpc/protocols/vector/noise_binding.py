@@ -19,7 +19,7 @@ from fractions import Fraction
 from math import ceil, isqrt
 
 from umpc.dp.calibration import DistributedLaplace
-from umpc.dp.distributed_gaussian import GaussianShare, epsilon_after, joint_gaussian
+from umpc.dp.distributed_gaussian import GaussianShare, joint_gaussian
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.u_mpc.noise_binding import check_edges, ring_for
 from umpc.protocols.vector.clipping import ALLOWED
@@ -60,17 +60,6 @@ def noise_of_vector(sizes: Sizes) -> tuple[VectorNoise, ...]:
     length = _root(len(scales)) if is_bounded else Fraction(len(scales))
     epsilon = study.exact_epsilon / steps / length
     return tuple(DistributedLaplace(epsilon, ceil(scale), nodes, honest) for scale in scales)
-
-
-def epsilon_of_steps(study: Study, done: int) -> Fraction:
-    """The ε that the first steps of a course have together, of the ε that is paid for all."""
-    steps = study.settings_as(VectorSettings).steps
-    if study.noise != "gaussian":
-        return study.exact_epsilon * done / steps
-    sums = len(study.kernels)
-    square = 1 if loss_of(study) is not None else sums
-    epsilon, delta = study.exact_epsilon, study.exact_delta
-    return epsilon_after(done, epsilon, delta, sums, square, study.honest, steps)
 
 
 def vector_attempt(

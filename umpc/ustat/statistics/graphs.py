@@ -14,15 +14,12 @@ Pandey, Sarkar 2024, section 5, has these neighbouring graphs.
 
 from __future__ import annotations
 
-from functools import lru_cache, reduce
+from functools import reduce
 from itertools import combinations
 from operator import mul
 from typing import Any
 
-from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.statistics.statistic import KernelFunction, Statistic
-from umpc.ustat.text import to_text
-from umpc.ustat.tracing import trace
 
 FEW = 2
 """The most neighbours of which the normal form has fewer parts for a conjunction of the lists."""
@@ -41,7 +38,7 @@ def _parity(bits: list[Any]) -> Any:
     return _parity(bits[:half]) ^ _parity(bits[half:])
 
 
-def _connected(vertex: str, neighbours: tuple[str, ...], a: Any, b: Any) -> Any:
+def connected(vertex: str, neighbours: tuple[str, ...], a: Any, b: Any) -> Any:
     """1 if each of two vertices lists the other, else 0."""
     there, back = (listed(vertex, neighbours, *order) for order in ((a, b), (b, a)))
     return there & back if len(neighbours) <= FEW else there * back
@@ -49,7 +46,7 @@ def _connected(vertex: str, neighbours: tuple[str, ...], a: Any, b: Any) -> Any:
 
 def _triangle(vertex: str, *neighbours: str) -> KernelFunction:
     def kernel(a: Any, b: Any, c: Any) -> Any:
-        sides = [_connected(vertex, neighbours, *pair) for pair in combinations((a, b, c), 2)]
+        sides = [connected(vertex, neighbours, *pair) for pair in combinations((a, b, c), 2)]
         return reduce(mul, sides)
 
     return kernel
@@ -64,31 +61,3 @@ TRIANGLES = Statistic(
     degree=3,
 )
 GRAPHS = (TRIANGLES,)
-
-
-@lru_cache(maxsize=64)
-def edge_of_triangle(expression: Expression) -> Expression | None:
-    """The kernel "two vertices are connected" beside that of the triangle density.
-
-    Returns: None where the kernel is not that of `triangle_density` over some columns.
-    """
-    order = _FirstUse()
-    interpret(expression, order)
-    columns = tuple(order.found)
-    if len(columns) < len(TRIANGLES.arguments):
-        return None
-    if to_text(TRIANGLES.expression(columns)) != to_text(expression):
-        return None
-    vertex, *neighbours = columns
-    return trace(lambda a, b: _connected(vertex, tuple(neighbours), a, b))
-
-
-class _FirstUse(Rebuild):
-    """The fields' names in the order of their first use, which is that of the statistic."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, None] = {}
-
-    def field(self, record: int, name: str) -> Expression:
-        self.found.setdefault(name)
-        return super().field(record, name)

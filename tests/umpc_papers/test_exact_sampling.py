@@ -11,8 +11,16 @@ from scipy import stats
 
 from tests.support.moments import ALPHA, Scripted
 from umpc.dp.balls import ball
-from umpc.dp.exact_sampling import SEED_BYTES, ShakeStream, draw_seed, respond, truth_threshold
-from umpc.errors import InvalidEpsilon, LocalProtocolError
+from umpc.errors import EncodingError, InvalidEpsilon, LocalProtocolError
+from umpc_papers.exact_sampling import (
+    SEED_BYTES,
+    ShakeStream,
+    draw_seed,
+    respond,
+    split_seed,
+    truth_threshold,
+)
+from umpc_papers.local.estimate import check_counts
 
 SEED = bytes(range(SEED_BYTES))
 EPSILONS = [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(4), Fraction(30)]
@@ -92,3 +100,12 @@ def test_normals_are_normal():
         > stats.kstest(drawn.reshape(-1) * 1.3, "norm").pvalue
     )
     assert np.abs(np.corrcoef(drawn.T) - np.eye(5)).max() < 0.15
+
+
+def test_seeds_and_counts_are_checked():
+    assert split_seed(bytes(32) + b"x") == (bytes(32), b"x")
+    with pytest.raises(EncodingError, match="32 bytes"):
+        split_seed(bytes(31))
+    for messages, counts in (([b""], [1, 2]), ([b"", b""], [3, -1]), ([b""], [1])):
+        with pytest.raises(LocalProtocolError):
+            check_counts(messages, counts)

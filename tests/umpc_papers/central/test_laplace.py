@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.support.statistical import N, SeededBits, accept_only
-from umpc.dp.mechanisms import discrete_laplace, grid_sensitivity, laplace, on_grid
 from umpc.errors import InvalidEpsilon, StudyError
+from umpc_papers.central.laplace import discrete_laplace, grid_sensitivity, laplace, on_grid
 
 EPSILON = Fraction(1, 2)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.support.curated import SeededBits, accept_law, draws, heavy_cdf
-from umpc.dp.heavy_tail import DILATE, SLIDE, add_heavy_tail, distribution
 from umpc.errors import LocalProtocolError
+from umpc_papers.central.heavy_tail import DILATE, SLIDE, add_heavy_tail, distribution
 
 FINE = Fraction(1, 1 << 20)
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -30,40 +29,7 @@ from umpc.mpc.arrays import IntArray, WordArray
 from umpc.mpc.garbled.bit_sum_gates import BitSumGates
 from umpc.mpc.garbled.bit_sums import BitSum, constant_sum, weighted
 from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder, WireLiteral
-from umpc.mpc.garbled.circuits import InputBit
-
-NOBODYS = 2
-"""The record of an input bit that belongs to no record: it is a bit of a random number."""
-
-
-class PairNoise(Protocol):
-    """The noise of one sum's values."""
-
-    @property
-    def bits(self) -> int:
-        """Bits of a random number."""
-        ...
-
-    @property
-    def numbers(self) -> int:
-        """Random numbers that a pair needs."""
-        ...
-
-    def circuit(
-        self, number: BitSum, random: Sequence[Sequence[WireLiteral]], gates: BitSumGates
-    ) -> BitSum:
-        """The noisy number.
-
-        number: in units. random: for each random number its bits, the lowest first.
-        """
-        ...
-
-    def apply(self, values: IntArray, random: WordArray) -> IntArray:
-        """The noisy values: (n,) int64.
-
-        values: (n,) int64 in units. random: (numbers, n) uint64.
-        """
-        ...
+from umpc.mpc.garbled.kernel_to_circuit import PairNoise
 
 
 @dataclass(frozen=True)
@@ -139,21 +105,6 @@ def below(bits: Sequence[WireLiteral], limit: int, gates: CircuitBuilder) -> Wir
         else:
             less = gates.conjunction(bit ^ 1, less)
     return less
-
-
-def noisy(
-    numbers: Sequence[BitSum], noises: Sequence[PairNoise], gates: BitSumGates
-) -> list[BitSum]:
-    """The circuit's numbers, each with its noise, from input bits of their own."""
-    results = []
-    for place, (number, noise) in enumerate(zip(numbers, noises, strict=True)):
-        names = (f"{place:02}.{draw:06}" for draw in range(noise.numbers))
-        random = [
-            [gates.gates.input(InputBit(NOBODYS, name, bit)) for bit in range(noise.bits)]
-            for name in names
-        ]
-        results.append(noise.circuit(number, random, gates))
-    return results
 
 
 def apply_all(

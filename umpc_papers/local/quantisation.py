@@ -19,25 +19,23 @@ average is not off at all.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from umpc.dp.exact_sampling import ShakeStream
 from umpc.errors import KernelError, OutOfBounds, StudyError
-from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.arrays import Floats, Integers
-from umpc.protocols.base.cell_kernels import Starts, Weights, average, extremes, has_extremes
+from umpc.protocols.base import bins
+from umpc.protocols.base.bins import limits_of_bins, require_ascending
 from umpc.study.interval import Limits
-from umpc.study.settings import wrong_type
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema
+from umpc_papers.exact_sampling import ShakeStream
+from umpc_papers.local.cell_kernels import Starts, Weights, average, extremes, has_extremes
 
 MOST_CELLS = 2048
 """The matrix then has 32 MiB, and products of such matrices take a second."""
@@ -54,40 +52,8 @@ A value becomes bin `number + 1` with probability above/whole, and else bin `num
 
 
 @dataclass(frozen=True)
-class Bins:
-    """Simple rounding of one field.
-
-    Args:
-        field: the field.
-        cuts: ascending, in steps of the resolution. A value's bin number is the number of cuts
-            that are at most the value.
-
-    Raises:
-        StudyError: the cuts do not ascend inside the field's bounds.
-    """
-
-    field: FieldSchema
-    cuts: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        _require_ascending((self.field.lower_units, *self.cuts), self.field)
-        if self.cuts and self.cuts[-1] > self.field.upper_units:
-            raise StudyError(f"field {self.field.name!r}: the last cut lies above the upper bound")
-
-    @classmethod
-    def equal(cls, field: FieldSchema, bins: int) -> Bins:
-        """Bins of equal width, up to rounding."""
-        low = field.lower_units
-        span = field.upper_units - low + 1
-        if not 1 <= bins <= span:
-            raise StudyError(f"field {field.name!r} has {span} values and cannot have {bins} bins")
-        cuts = (low + number * span // bins for number in range(1, bins))
-        return cls(field, tuple(cuts))
-
-    @property
-    def size(self) -> int:
-        """The number of bins."""
-        return len(self.cuts) + 1
+class Bins(bins.Bins):
+    """Simple rounding of one field to its bins."""
 
     @property
     def starts(self) -> Integers:
@@ -125,7 +91,7 @@ class Points:
     points: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        _require_ascending(self.points, self.field)
+        require_ascending(self.points, self.field)
         ends = (self.field.lower_units, self.field.upper_units)
         if len(self.points) < 2 or (self.points[0], self.points[-1]) != ends:
             raise StudyError(
@@ -320,27 +286,6 @@ class Quantiser:
         return float((total @ self.matrix @ total - own) / (n * (n - 1)))
 
 
-def limits_of_bins(bins: Iterable[tuple[FieldSchema, int]]) -> Limits | None:
-    """The value that an interval covers where some fields have fewer bins than values.
-
-    Nobody knows the bias of such bins without the data, so the report says where it is.
-
-    Args: bins: fields with their numbers of bins.
-    """
-    coarse = []
-    for field, size in bins:
-        values = field.upper_units - field.lower_units + 1
-        if size < values:
-            coarse.append(f"{field.name} has {size} bins for {values:,} values")
-    if not coarse:
-        return None
-    return Limits(
-        "the value on the records' bins",
-        f"the bins' own error is not in the interval: {', '.join(coarse)}; one bin for each value, "
-        f"or bins that are finer where records differ, make it smaller",
-    )
-
-
 def record_count(columns: Columns, axes: Sequence[Bins | Points]) -> int:
     """The number of records in the columns that the axes read.
 
@@ -364,45 +309,3 @@ def _checked(columns: Columns, axis: Bins | Points) -> Integers:
             "widen the bounds or clip the data"
         )
     return column
-
-
-def _require_ascending(numbers: tuple[int, ...], field: FieldSchema) -> None:
-    if any(first >= second for first, second in pairwise(numbers)):
-        raise StudyError(
-            f"field {field.name!r}: cuts and points must ascend, above the lower bound"
-        )
-
-
-def bias_of_bins(quantised: float | None, table: ReferenceTable) -> float:
-    """How far the statistic of cells is from that of the table's records. Raises: StudyError."""
-    if table.statistic is None or quantised is None:
-        raise StudyError("the statistic cannot be told from this table")
-    return quantised - table.statistic
-
-
-def read_bins(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """A file's entries, with the table of bins as the document has it.
-
-    Raises: StudyError where the bins are not a table.
-    """
-    if "bins" not in entries:
-        return dict(entries)
-    table = entries["bins"]
-    if not isinstance(table, Mapping):
-        raise StudyError(
-            f"{wrong_type('bins', 'object', type(table).__name__)}. Write a table of fields there"
-        )
-    bins = [_entry(field, given) for field, given in table.items()]
-    return {**entries, "bins": bins}
-
-
-def _entry(field: str, given: Any) -> dict[str, Any]:
-    """One field's number of bins, or its cut points."""
-    if isinstance(given, int) and not isinstance(given, bool):
-        return {"field": field, "count": given}
-    if isinstance(given, list):
-        return {"field": field, "cuts": [str(cut) for cut in given]}
-    raise StudyError(
-        f"{wrong_type(f'bins.{field}', 'int | array', type(given).__name__)}. Write a "
-        f"number of bins, or cut points"
-    )

@@ -25,10 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 from flint import arb, ctx
 
 from umpc.dp.balls import ball
+from umpc.dp.fixed_coins import is_below
 from umpc.dp.random_bits import LazyUniform, RandomBits
 from umpc.errors import LocalProtocolError
 
@@ -40,12 +42,6 @@ DILATE = Fraction(3)
 
 GRID = Fraction(1, 1 << 30)
 """Default granularity of releases, in values."""
-
-PRECISION = 64
-"""Working precision of the first ball, in bits."""
-
-MOST_PRECISION = 1 << 14
-"""Working precision at which a draw gives up."""
 
 MOST_BITS = 4096
 """Bits of U that a working source does not get to."""
@@ -87,48 +83,31 @@ def add_heavy_tail(value: Fraction, scale: Fraction, grid: Fraction, bits: Rando
         return centre * grid
     u = LazyUniform(bits, MOST_BITS)
 
-    def is_below(k: int) -> bool:
+    def is_at_most(k: int) -> bool:
         """Whether U < F(upper end of cell k): the answer is at most k."""
-        return _is_below(u, ((k + Fraction(1, 2)) * grid - value) / scale)
+        z = ((k + Fraction(1, 2)) * grid - value) / scale
+        return is_below(u, partial(distribution, z))
 
     reach = max(1, (scale / grid).__floor__())
-    return _search(is_below, centre, reach) * grid
+    return _search(is_at_most, centre, reach) * grid
 
 
-def _search(is_below: Callable[[int], bool], centre: int, reach: int) -> int:
-    """The least k for which `is_below` holds: steps that double, then bisection."""
-    if is_below(centre):
+def _search(is_at_most: Callable[[int], bool], centre: int, reach: int) -> int:
+    """The least k for which `is_at_most` holds: steps that double, then bisection."""
+    if is_at_most(centre):
         low, high = centre - reach, centre
-        while is_below(low):
+        while is_at_most(low):
             reach *= 2
             low, high = centre - reach, low
     else:
         low, high = centre, centre + reach
-        while not is_below(high):
+        while not is_at_most(high):
             reach *= 2
             low, high = high, centre + reach
     while high - low > 1:
         middle = (low + high) // 2
-        if is_below(middle):
+        if is_at_most(middle):
             high = middle
         else:
             low = middle
     return high
-
-
-def _is_below(u: LazyUniform, z: Fraction) -> bool:
-    """Whether U < F(z): sharpen F while that helps, and draw more bits of U when it does not."""
-    precision = PRECISION
-    while precision <= MOST_PRECISION:
-        number = distribution(z, precision)
-        if u.certainly_below(number):
-            return True
-        if u.certainly_not_below(number):
-            return False
-        if u.resolved_by(number):
-            u.extend()
-        else:
-            precision *= 2
-    raise LocalProtocolError(
-        "expected a noise draw to be decided, but it was not: check the source of randomness"
-    )

@@ -5,8 +5,7 @@ Privacy rests on coins of probability threshold/2^64, compared in integers. Thre
 rounded to the safe side by certified balls. So a claimed epsilon holds for the law that is drawn,
 not for a law near it.
 
-The expansion is SHAKE-256 of the standard library: `umpc.dp` may not import a cipher, nor
-`umpc.mpc`.
+The expansion is SHAKE-256 of the standard library.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from umpc.dp.balls import PRECISION, ball, below
 from umpc.dp.random_bits import RandomBits
-from umpc.errors import InvalidEpsilon, LocalProtocolError
+from umpc.errors import EncodingError, InvalidEpsilon, LocalProtocolError
 
 Words = NDArray[np.uint64]
 
@@ -44,6 +43,18 @@ def draw_seed(bits: RandomBits) -> bytes:
             "expected 256 random bits; pass a function such as secrets.randbits"
         )
     return drawn.to_bytes(SEED_BYTES, "little")
+
+
+def split_seed(message: bytes) -> tuple[bytes, bytes]:
+    """Split a message into the public seed at its start and the rest.
+
+    Raises: EncodingError if the message is shorter than a seed.
+    """
+    if len(message) < SEED_BYTES:
+        raise EncodingError(
+            f"a message starts with a seed of {SEED_BYTES} bytes, got {len(message)} bytes in all"
+        )
+    return message[:SEED_BYTES], message[SEED_BYTES:]
 
 
 class ShakeStream:

@@ -11,12 +11,12 @@ import pytest
 from tests.support.local import bins, local_study
 from tests.support.moments import GINI, KENDALL, SCHEMA
 from umpc.errors import StudyError
-from umpc.protocols.base import cell_kernels
-from umpc.protocols.base.quantisation import Bins, Points, Quantiser
 from umpc.protocols.registry import checked
 from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
+from umpc_papers.local import cell_kernels
+from umpc_papers.local.quantisation import Bins, Points, Quantiser
 from umpc_papers.local.settings import CellSettings, quantiser_of
 
 NEAR = "abs(a.x - b.x) < 5"

@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.studies import generator
 from umpc.protocols.vector.clipping import Coordinate
-from umpc.protocols.vector.descent import (
+from umpc.ustat.schema import FieldSchema, Schema
+from umpc_papers.training.descent import (
     SCORE_BITS,
     Descent,
     auc_of,
@@ -19,7 +20,6 @@ from umpc.protocols.vector.descent import (
     hinge_gradient,
     is_seen,
 )
-from umpc.ustat.schema import FieldSchema, Schema
 
 
 def records(count: int = 80) -> tuple[np.ndarray, np.ndarray]:

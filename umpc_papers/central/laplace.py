@@ -27,7 +27,7 @@ import math
 from fractions import Fraction
 
 from umpc.dp.checks import check_epsilon, check_sensitivity, is_exact
-from umpc.dp.geometric import sample_discrete_laplace
+from umpc.dp.geometric import discrete_laplaces
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 
@@ -49,7 +49,7 @@ def discrete_laplace(value: int, sensitivity: int, epsilon: Fraction, bits: Rand
     s = check_sensitivity(sensitivity)
     if not s:
         return value
-    return value + sample_discrete_laplace(epsilon / s, bits)
+    return value + discrete_laplaces(epsilon / s, 1, bits)[0]
 
 
 def laplace(

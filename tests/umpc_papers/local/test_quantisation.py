@@ -17,11 +17,11 @@ from tests.support.moments import (
     make_cells,
     records,
 )
-from umpc.dp.exact_sampling import ShakeStream
 from umpc.errors import KernelError, OutOfBounds, StudyError
-from umpc.protocols.base.quantisation import MOST_CELLS, Bins, Points, Quantiser
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
+from umpc_papers.exact_sampling import ShakeStream
+from umpc_papers.local.quantisation import MOST_CELLS, Bins, Points, Quantiser
 
 WIDE = FieldSchema("x", Fraction(0), Fraction(MOST_CELLS), Fraction(1))
 X, Y, KIND = SCHEMA["x"], SCHEMA["y"], SCHEMA["kind"]
