@@ -71,7 +71,7 @@ def test_a_node_that_sent_its_last_message_is_not_told_to_end_its_stream(is_over
     async def scenario():
         await link.hang_up(is_over=is_over)
         before = list(stream.calls)
-        await link.close(keep=True)
+        await link.close()
         return before, stream.calls[len(before) :]
 
     before, after = asyncio.run(scenario())

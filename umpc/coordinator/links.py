@@ -19,7 +19,6 @@ from umpc.study import messages as m
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
-from umpc.transport.kept import KeptConnections
 from umpc.transport.services import node_stub
 from umpc.transport.stream import RpcStream
 
@@ -74,13 +73,12 @@ class NodeLink:
         self,
         identity: Identity,
         patience: float | None = None,
-        kept: KeptConnections | None = None,
     ) -> None:
         """Connect and begin the study's call. Raises: PeerUnavailable, CertificateError.
 
-        Args: patience, kept: as of `RpcStream.connect`.
+        Args: patience: as of `RpcStream.connect`.
         """
-        await self._stream.connect(identity, "node", self.node.address, patience, kept)
+        await self._stream.connect(identity, "node", self.node.address, patience)
         self._stream.begin(node_stub(self._stream.channel).Study())
         self._note(self.node.name, "connect", 1, 1)
 
@@ -165,15 +163,12 @@ class NodeLink:
         if not self._is_over:
             await self._stream.finish(0)
 
-    async def close(self, *, keep: bool = False) -> None:
-        """Hang up. A node that has answered gets a moment to finish its work.
-
-        Args: keep: as of `RpcStream.cancel`.
-        """
+    async def close(self) -> None:
+        """Hang up. A node that has answered gets a moment to finish its work."""
         if self._is_over:
             await self._stream.ended_within(END_SECONDS)
         await self._stream.finish(ABORT_SECONDS)
-        await self._stream.close(keep=keep)
+        await self._stream.close()
 
 
 def encoded(message: m.CoordinatorMessage) -> Encoded:
