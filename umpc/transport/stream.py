@@ -141,12 +141,10 @@ class RpcStream(Generic[Request, Reply]):
         if self._channel is not None and beats:
             self._heart = StreamHeart(self.channel, self._address, self._given_up)
         self._reader = StreamReader(source, self._decode, self._ahead, self._reason, self._lost)
-        self._writer = StreamWriter(call, source, self._reader, self._heart)
+        self._writer = StreamWriter(call, self._reader, self._heart)
 
     def _end_of(self, call: Call[Request, Any]) -> Any:
         """Return what is read of a call: gRPC's own end keeps the peer's reason, too."""
-        if isinstance(call, AcceptedCall):
-            return call.read_from
         if isinstance(call, grpc.aio.Call):
             self._end = CallEnd(call)
             return self._end
@@ -323,11 +321,10 @@ class RpcStream(Generic[Request, Reply]):
     def cancel(self) -> None:
         """End the stream now. Its connection ends in the background, and waiting `next` end."""
         if self._closing is None:
-            is_over = self._reader is None or self._reader.let_go()
             if self._writer is not None:
                 self._writer.call.cancel()
             self._closing = asyncio.get_running_loop().create_future()
-            if is_over and self._heart is None and self._channel is None:
+            if self._reader is None and self._heart is None and self._channel is None:
                 self._closing.set_result(None)
             else:
                 self._closing = asyncio.create_task(self._end_all())

@@ -19,7 +19,7 @@ from umpc.study.document import Study
 from umpc.transport.authority import Identity
 from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.patience import time_limit
-from umpc.transport.services import EOF, Context, Told, node_stub, read
+from umpc.transport.services import Context, node_stub, read
 from umpc.transport.status import refusal_of
 
 HELLO_SECONDS = 60
@@ -83,15 +83,13 @@ class Links:
     async def _greeting(self, caller: str, context: PeerContext) -> pb.PeerHello:
         """Return the greeting with the attempt that a caller wants to meet in."""
         try:
-            hello = context.poll() if isinstance(context, Told) else None
-            if hello is None:
-                async with time_limit(HELLO_SECONDS):
-                    hello = await read(context)
+            async with time_limit(HELLO_SECONDS):
+                hello = await read(context)
         except TimeoutError as error:
             raise StepTimeout(
                 f"{caller} called and did not say for which attempt", culprit=caller
             ) from error
-        if hello is None or hello is EOF or len(hello.hello.attempt) != 32:
+        if hello is None or len(hello.hello.attempt) != 32:
             raise RemoteProtocolError(f"{caller} did not begin with an attempt", culprit=caller)
         unclaimed = sum(
             name == caller and not m.wanted.is_set() for (_, name), m in self._meetings.items()

@@ -32,14 +32,12 @@ class HubChannel:
         self._peer = first.other
         self._calls: set[HubCall] = set()
 
-    def first_session(self) -> Session | None:
-        """Return the session that `connect` opened, once, if it is still good."""
-        first, self._first = self._first, None
-        return first if first is not None and first.failure is None else None
-
     async def session(self) -> Session:
         """Return a session for one call."""
-        return self.first_session() or await self._link.open_session(*self._peer)
+        first, self._first = self._first, None
+        if first is not None and first.failure is None:
+            return first
+        return await self._link.open_session(*self._peer)
 
     async def close(self, grace: float | None = None) -> None:
         """End all calls, and let their last records leave."""
