@@ -24,12 +24,12 @@ import numpy as np
 from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.mpc.arrays import BitArray, RingArray, WordArray
+from umpc.mpc.arrays import RingArray, WordArray
 from umpc.mpc.masked.bit_shares import BitShares
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.masks import linear_value, modulus
-from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
+from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.openings import LayerShares, open_messages, read_open, read_opens
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
@@ -66,22 +66,16 @@ def evaluate_chunk(
     Cost: one round per layer of the plan, none without layers.
     """
     kind = plan.ring.dtype
-    shares = yield from evaluate_edges(party, plan, inputs, dealt, seeded, tree_hash)
+    chunk = PartyChunk(party, plan, inputs, dealt, seeded, tree_hash)
+    shares = yield from evaluate_edges(chunk)
     if inputs.coins is not None:
         shares = [values * inputs.coins.weights.astype(kind) for values in shares]
     return [int(values.sum(dtype=kind)) for values in shares]
 
 
-def evaluate_edges(
-    party: int,
-    plan: Plan,
-    inputs: ChunkInputs,
-    dealt: DealtPart,
-    seeded: SeededPart,
-    tree_hash: FixedKeyHash,
-) -> Protocol[list[RingArray]]:
+def evaluate_edges(chunk: PartyChunk) -> Protocol[list[RingArray]]:
     """One owner's additive share of each kernel in every edge: per kernel (count,) of the ring."""
-    chunk = PartyChunk(party, plan, inputs, dealt, seeded, tree_hash)
+    inputs = chunk.inputs
     rounds = _edges(chunk, [inputs.names], EdgeLayout([inputs.count]))
     theirs: list[Message] | None = None
     while True:
@@ -157,44 +151,13 @@ def check_alone(
         ) from error
 
 
-class PartyChunk:
-    """One party's state of a chunk, or of several chunks that are computed together."""
-
-    def __init__(
-        self,
-        party: int,
-        plan: Plan,
-        inputs: ChunkInputs,
-        dealt: DealtPart,
-        seeded: SeededPart,
-        tree_hash: FixedKeyHash,
-    ):
-        self.party = party
-        self.plan = plan
-        self.inputs = inputs
-        self.count = inputs.count
-        self.seeded = seeded
-        self.material = shares_of_products(dealt, seeded)
-        self.places = dict(inputs.places)
-        self.masks = {**inputs.masks, **seeded.place_masks}
-        self.bits: dict[int, BitArray] = {}
-        """The opened bits under their masks, eight edges to a byte."""
-        self._bit_shares = BitShares(
-            party,
-            plan,
-            inputs,
-            dealt,
-            seeded,
-            self.material,
-            tree_hash,
-            self.places,
-            self.bits,
-        )
+class PartyChunk(BitShares):
+    """One party's state, from which it opens layer after layer and expands the kernels."""
 
     def shares(self, layer: int) -> LayerShares:
         """This party's masked shares, which it sends."""
         bits = {
-            number: self._bit_shares.share(number) ^ self.seeded.bit_masks[number]
+            number: self.share(number) ^ self.seeded.bit_masks[number]
             for number in self.plan.opened_bits(layer, self.party)
         }
         places = {
@@ -276,7 +239,8 @@ class PartyChunk:
             return share
         # A single linear form is not dealt: the share of its mask is the part known to this party.
         _, (form,) = element
-        known = np.broadcast_to(linear_value(form, self.masks), (self.count,))
+        masks = {**self.inputs.masks, **self.seeded.place_masks}
+        known = np.broadcast_to(linear_value(form, masks), (self.count,))
         return known.astype(self.plan.ring.dtype)
 
     def _publics(
@@ -301,12 +265,3 @@ class PartyChunk:
                 for (others, forms), public in found.items()
             }
         return found
-
-
-def shares_of_products(dealt: DealtPart, seeded: SeededPart) -> Shares:
-    """A party's shares of products of masks: dealt to the last party, expanded by the others."""
-    if dealt.shares is not None:
-        return dealt.shares
-    if seeded.shares is None:
-        raise LocalProtocolError("the last party's shares of a chunk must be dealt to it")
-    return seeded.shares
