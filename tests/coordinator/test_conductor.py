@@ -186,7 +186,7 @@ def test_a_reports_seconds_end_with_the_last_share(monkeypatch):
                 return said[type(message)][self._place]
             return await super().ask(step, told, kinds, seconds)
 
-        async def hang_up(self, *, is_over):
+        async def hang_up(self):
             now[0] += 100.0
 
     side = coordinator_of(STUDY)

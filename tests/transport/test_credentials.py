@@ -15,7 +15,6 @@ from umpc.study.sizes import Member
 from umpc.transport.authority import Authority, Identity, load_identity
 from umpc.transport.credentials import (
     credentials_of,
-    credentials_of_now,
     verifier_of,
     verifier_of_members,
 )
@@ -107,15 +106,12 @@ def test_shufflers_take_members_of_an_earlier_run_whose_certificates_have_ended(
         check_member(STUDY, foreign, verifier_of_members(shuffler), "north", "prepare")
 
 
-@pytest.mark.parametrize(
-    "fixed", [lambda south: as_of_now(verifier_of(south)), lambda s: credentials_of_now(s).verify]
-)
-def test_a_check_as_of_now_reads_neither_the_folder_nor_the_clock_again(site, monkeypatch, fixed):
+def test_a_check_as_of_now_reads_neither_the_folder_nor_the_clock_again(site, monkeypatch):
     north, south = site(), site("south")
     looks = []
     look = IdentityFolder.latest
     monkeypatch.setattr(IdentityFolder, "latest", lambda folder: looks.append(1) or look(folder))
-    verify = fixed(south)
+    verify = as_of_now(verifier_of(south))
     monkeypatch.setattr("umpc.transport.credentials.clock", lambda: LONG_AGO)
     assert [verify(north.pair[0]).name for _ in range(3)] == ["north"] * 3
     assert len(looks) == 1

@@ -131,7 +131,7 @@ class Conductor:
         asked, answered = await self._question(released)
         seconds_online, seconds_total = self._elapsed(online), self._elapsed(self.started)
         for link in self.links:  # their nodes end the streams while the report is made
-            await link.hang_up(is_over=not self.side.asks)
+            await link.hang_up()
         revealed = [
             len(answer.share) + more for answer, more in zip(released, answered, strict=True)
         ]

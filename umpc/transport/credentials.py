@@ -1,7 +1,6 @@
 """The keys with which protocol code signs, and its checks of the certificates of others.
 
     credentials_of(identity)      a node signs, and checks what all nodes signed
-    credentials_of_now(identity)     the same for one step, as of its beginning
     verifier_of(identity)            coordinator and dealer only check
     verifier_of_members(identity)         shufflers: also certificates that have ended since
 
@@ -33,20 +32,9 @@ def credentials_of(identity: Identity) -> Credentials:
 
     Raises: CertificateError where they are damaged.
     """
-    return _shown_by(identity.latest(), None)
-
-
-def credentials_of_now(identity: Identity) -> Credentials:
-    """The credentials of a process for one step: their checks have the time and the list of now.
-
-    Raises: CertificateError where its certificate and key are damaged.
-    """
-    return _shown_by(identity.latest(), clock())
-
-
-def _shown_by(identity: Identity, now: datetime | None) -> Credentials:
-    der, key = identity.pair
-    return Credentials(identity.name, der, signer(key), _Verifier(identity, now))
+    latest = identity.latest()
+    der, key = latest.pair
+    return Credentials(latest.name, der, signer(key), _Verifier(latest))
 
 
 def verifier_of(identity: Identity) -> Verify:

@@ -303,11 +303,6 @@ class RpcStream(Generic[Request, Reply]):
 
     # ---- end -------------------------------------------------------------------------------
 
-    async def ended_within(self, seconds: float) -> None:
-        """Wait until the peer has ended the stream, or the time is up."""
-        if self._reader is not None:
-            await self._reader.ended_within(seconds)
-
     async def finish(self, seconds: float) -> None:
         """Say that this side writes no more, and wait until the peer ends the stream."""
         if self._reader is None:

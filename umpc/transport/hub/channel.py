@@ -62,18 +62,10 @@ class HubChannel:
         response_deserializer: Decode | None = None,
         _registered_method: bool = False,
     ) -> Callable[..., HubCall]:
-        """Return the call of a method with one request and one reply: await it."""
+        """Return the call of a method with one request: await its reply, or read its replies."""
         return self._method(method, request_serializer, response_deserializer, has_request=True)
 
-    def unary_stream(
-        self,
-        method: str,
-        request_serializer: Encode | None = None,
-        response_deserializer: Decode | None = None,
-        _registered_method: bool = False,
-    ) -> Callable[..., HubCall]:
-        """Return the call of a method with one request and many replies: read it."""
-        return self._method(method, request_serializer, response_deserializer, has_request=True)
+    unary_stream = unary_unary
 
     def stream_stream(
         self,
