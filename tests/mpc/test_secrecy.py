@@ -18,6 +18,7 @@ import pytest
 from tests.support.kernels import QUADRUPLE_KERNELS, TRIPLE_KERNELS
 from tests.support.mpc_studies import (
     ChunkRun,
+    deal_chunk,
     loose,
     make_schema,
     patterns,
@@ -36,7 +37,6 @@ from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.masked import compiler, dealing
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import evaluate
-from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.masks import linear_value, modulus
 from umpc.mpc.masked.material import SeededPart

@@ -30,7 +30,7 @@ from tests.support.mpc_studies import (
     uniformity,
 )
 from umpc.crypto.ring import RINGS
-from umpc.mpc.masked import compiler, dealing
+from umpc.mpc.masked import compiler
 from umpc.mpc.masked.material import SeededPart, Shares
 from umpc.mpc.masked.plan import Pattern
 from umpc.mpc.masked.plan_items import RecordPlace
@@ -176,7 +176,7 @@ def without(what: str, number: int | None = None, party: int | None = None):
 
 def without_the_shares_pad(monkeypatch) -> None:
     """The dealer gives the last owner the products of masks themselves."""
-    real = dealing.deal_chunk
+    real = studies.deal_chunk
 
     def deal(plan, masks, seeds, count, tree_hash):
         parts = real(plan, masks, seeds, count, tree_hash)

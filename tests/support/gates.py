@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import Ring
+from umpc.mpc.arrays import BitArray, IntArray
 from umpc.mpc.garbled.circuits import (
     Circuit,
     Gate,
@@ -24,6 +27,11 @@ from umpc.mpc.garbled.garbling import (
     garble,
 )
 from umpc.mpc.garbled.gates import GateHash
+from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
+from umpc.mpc.garbled.pieces import LESS, PIECES, NumberPiece
+from umpc.ustat.clear import Columns
+from umpc.ustat.expression import Expression
+from umpc.ustat.schema import Schema
 
 HASH = GateHash(seed_of("gates"))
 RING = Ring(64)
@@ -91,3 +99,52 @@ def inputs(count: int, *bits: int) -> np.ndarray:
 
 
 FOUR = np.array(list(product((0, 1), repeat=2)), dtype=np.uint8).T
+
+
+# --- in the clear
+
+
+def evaluate_wires(circuit: Circuit, bits: BitArray) -> BitArray:
+    """Every wire in the clear: (wires, n) uint8."""
+    wires = np.empty((len(circuit.inputs) + len(circuit.gates), bits.shape[1]), dtype=np.uint8)
+    wires[: len(bits)] = bits
+    for wire, gate in enumerate(circuit.gates, len(bits)):
+        combine = np.bitwise_and if gate.is_and else np.bitwise_xor
+        combine(wires[gate.left], wires[gate.right], out=wires[wire])
+    return wires
+
+
+def evaluate_circuit(circuit: Circuit, bits: BitArray) -> IntArray:
+    """The sums in the clear: (sums, n) int64, right where they fit."""
+    wires = evaluate_wires(circuit, bits).astype(np.int64)
+    values = np.empty((len(circuit.sums), bits.shape[1]), dtype=np.int64)
+    for row, (constant, terms) in zip(values, circuit.sums, strict=True):
+        row[:] = constant
+        for wire, weight in terms:
+            row += np.int64((weight + (1 << 63)) % (1 << 64) - (1 << 63)) * wires[wire]
+    return values
+
+
+def input_values(circuit: Circuit, records: Sequence[Columns]) -> BitArray:
+    """The values of the input wires, pieces among them: (inputs, n) uint8, in the clear.
+
+    records: one Columns per record; row j of each is edge j.
+    """
+    count = max((len(column) for columns in records for column in columns.values()), default=0)
+    bits = np.empty((len(circuit.inputs), count), dtype=np.uint8)
+    for row, bit in zip(bits, circuit.inputs, strict=True):
+        if bit.record != PIECES:
+            row[:] = records[bit.record][bit.field] >> bit.bit & 1
+            continue
+        piece = NumberPiece.of(bit)
+        x, y = (piece.rows_of(columns[piece.field]) ^ piece.turned for columns in records[:2])
+        row[:] = x < y if bit.bit == LESS else x == y
+    return bits
+
+
+def circuit_of(expression: Expression, schema: Schema, unit: Fraction) -> Circuit:
+    """The circuit of one kernel; its sum counts `unit`, of which every value is a multiple.
+
+    Raises: KernelError where it needs too many gates.
+    """
+    return circuit_of_all([expression], schema, [unit])

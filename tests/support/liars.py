@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.support.mpc_studies import Columns, seed_of, tree_hash_of
+from tests.support.mpc_studies import Columns, deal_chunk, seed_of, tree_hash_of
 from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS, Ring
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.compiler import compile_program
-from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.evaluation import PartyChunk
 from umpc.mpc.masked.masks import masked_wires, wire_masks
 from umpc.mpc.masked.material import SeededPart

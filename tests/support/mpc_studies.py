@@ -19,9 +19,10 @@ from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import SentMessage, run_in_memory
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.compiler import compile_program
-from umpc.mpc.masked.dealing import deal_chunk
+from umpc.mpc.masked.dealing import deal_chunks
+from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.evaluation import evaluate_chunk
-from umpc.mpc.masked.masks import masked_wires, modulus, wire_masks
+from umpc.mpc.masked.masks import PlaceValues, masked_wires, modulus, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
 from umpc.mpc.masked.one_hot import row_type
 from umpc.mpc.masked.openings import LayerShares, read_open
@@ -41,6 +42,26 @@ LEANING = " + ".join(f"sign({p}.x + {q}.x - 2 * {r}.x)" for p, q, r in ("abc", "
 """An asymmetric kernel of three records: every comparison mixes all three."""
 
 Columns = Mapping[str, np.ndarray]
+
+
+def deal_chunk(
+    plan: Plan,
+    record_masks: PlaceValues,
+    seeds: Sequence[bytes],
+    count: int,
+    tree_hash: FixedKeyHash,
+) -> list[DealtPart]:
+    """The material of all owners for one chunk.
+
+    Args:
+        record_masks: for each place of a record (count,) uint64: its mask in each edge.
+        seeds: the chunk seeds of the owners, in party order.
+
+    Reveals: the dealer learns masks only; it sees nothing that is computed from data.
+    """
+    return deal_chunks(
+        plan, record_masks, [[seed] for seed in seeds], EdgeLayout([count]), tree_hash
+    )
 
 
 def seed_of(label: str) -> bytes:

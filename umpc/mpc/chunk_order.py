@@ -97,12 +97,6 @@ class ChunkedAttempt(Attempt, ABC):
         ]
 
     @cached_property
-    def large_cells(self) -> tuple[tuple[Owners, int], ...]:
-        """The owners and the number of chunks of each shared cell that belongs to no wave."""
-        cells = self._large_cells_in(self.hypergraph.rows.shared)
-        return tuple((owners, -(-count // size)) for owners, count, size in cells)
-
-    @cached_property
     def _small_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each cell its wave, or 0, and its place among those that are computed together."""
         return small_cells(self.hypergraph.rows, self.program)

@@ -48,11 +48,13 @@ _OF_NODE = {_body_of(kind): kind for kind in get_args(m.NodeMessage)}
 
 
 def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
-    return _enclosed(pb.CoordinatorMessage, message)
+    enclosed: pb.CoordinatorMessage = _enclosed(pb.CoordinatorMessage, message)
+    return enclosed
 
 
 def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
-    return _enclosed(pb.NodeMessage, message)
+    enclosed: pb.NodeMessage = _enclosed(pb.NodeMessage, message)
+    return enclosed
 
 
 def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:

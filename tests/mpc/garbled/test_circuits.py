@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.gates import circuit_of, evaluate_circuit, input_values
 from tests.ustat.expressions import EVERY_KIND, SCHEMA, all_records, columns, fits, numbers
 from umpc.errors import KernelError
 from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder
-from umpc.mpc.garbled.circuits import Circuit, InputBit, evaluate_circuit
-from umpc.mpc.garbled.kernel_to_circuit import circuit_of, circuit_of_all
-from umpc.mpc.garbled.pieces import input_values
+from umpc.mpc.garbled.circuits import Circuit, InputBit
+from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.ustat import expression as ex
 from umpc.ustat import tracing
 from umpc.ustat.clear import Columns, evaluate_clear

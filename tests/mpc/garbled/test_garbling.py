@@ -10,20 +10,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.mpc.garbled.test_circuits import BANK, PAIR_STATISTICS, edges, library_kernels, units_of
-from tests.support.gates import AND, FOUR, HASH, RING, inputs, offset, one_gate, run
+from tests.support.gates import (
+    AND,
+    FOUR,
+    HASH,
+    RING,
+    circuit_of,
+    evaluate_circuit,
+    input_values,
+    inputs,
+    offset,
+    one_gate,
+    run,
+)
 from tests.support.mpc_studies import seed_of
 from tests.ustat.expressions import SCHEMA, fits, numbers
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import RINGS, Ring
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.garbled import garbling
-from umpc.mpc.garbled.circuits import (
-    Circuit,
-    Gate,
-    InputBit,
-    WeightedSum,
-    evaluate_circuit,
-)
+from umpc.mpc.garbled.circuits import Circuit, Gate, InputBit, WeightedSum
 from umpc.mpc.garbled.garbling import (
     GarbledEdges,
     garble,
@@ -31,8 +37,7 @@ from umpc.mpc.garbled.garbling import (
     garbled_size,
     sum_shares,
 )
-from umpc.mpc.garbled.kernel_to_circuit import circuit_of, circuit_of_all
-from umpc.mpc.garbled.pieces import input_values
+from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.ustat.clear import evaluate_clear
 from umpc.ustat.polynomial import polynomial_of
 

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from tests.mpc.garbled.test_circuits import BANK, edges, library_kernels
-from tests.support.gates import AND, FOUR, HASH, PRODUCT, run
+from tests.support.gates import AND, FOUR, HASH, PRODUCT, circuit_of, input_values, run
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import RINGS, Ring
@@ -18,8 +18,6 @@ from umpc.mpc.garbled.garbling import (
     aes_blocks,
 )
 from umpc.mpc.garbled.gates import GateHash
-from umpc.mpc.garbled.kernel_to_circuit import circuit_of
-from umpc.mpc.garbled.pieces import input_values
 
 
 def block(words: np.ndarray) -> int:

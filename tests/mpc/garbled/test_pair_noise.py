@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from tests.support.bell import all_numbers
+from tests.support.gates import evaluate_circuit, input_values
 from tests.support.mpc_studies import make_schema
 from tests.support.transfers import bits_of, correlated, delta_of, open_channel
 from umpc.dp.committee import CommitteeLaplace
 from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder
-from umpc.mpc.garbled.circuits import InputBit, evaluate_circuit
+from umpc.mpc.garbled.circuits import InputBit
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.mpc.garbled.pair_noise import (
     NOBODYS,
@@ -25,7 +26,6 @@ from umpc.mpc.garbled.pair_noise import (
     below,
     words_of,
 )
-from umpc.mpc.garbled.pieces import input_values
 from umpc.ustat.kernel import Kernel
 from umpc_papers.bell_2pc.pair_mechanisms import BITS, MOST_VALUES, PairResponse
 

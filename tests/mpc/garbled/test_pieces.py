@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.protocols.u_mpc.test_garbled_node import GarbledRun, names
+from tests.support.gates import evaluate_circuit, input_values
 from tests.support.mpc_studies import ALPHA, homogeneity, seed_of, uniformity
 from tests.support.sessions import first_chunk
 from tests.support.transfers import WRONG_SHAPES
@@ -20,7 +21,7 @@ from umpc.errors import RemoteProtocolError
 from umpc.mpc.garbled import piece_tables
 from umpc.mpc.garbled.bit_sums import weighted
 from umpc.mpc.garbled.circuit_builder import CircuitBuilder
-from umpc.mpc.garbled.circuits import InputBit, evaluate_circuit
+from umpc.mpc.garbled.circuits import InputBit
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.mpc.garbled.outputs import outputs_of
 from umpc.mpc.garbled.piece_tables import (
@@ -40,7 +41,6 @@ from umpc.mpc.garbled.pieces import (
     LookedUp,
     NumberPiece,
     cut,
-    input_values,
     pieces_of,
 )
 from umpc.mpc.garbled.plan import GarbledPlan

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.mpc_studies import deal_chunk
 from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.crypto.ring import RINGS, unpack
 from umpc.crypto.rounds import run_in_memory
@@ -17,7 +18,6 @@ from umpc.dp.laplace import DiscreteLaplace
 from umpc.mpc.masked import committee_coins
 from umpc.mpc.masked.chunk_inputs import ChunkInputs, Coins
 from umpc.mpc.masked.committee_coins import ALL_MEMBERS, FAILURE_BITS, committee_size, noise_plan
-from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.evaluation import PartyChunk, evaluate_edges
 from umpc.mpc.masked.material import DealtPart, SeededPart
 

@@ -10,6 +10,7 @@ import pytest
 from tests.support.kernels import KERNELS, QUADRUPLE_KERNELS, TRIPLE_KERNELS, Case
 from tests.support.mpc_studies import (
     ALPHA,
+    deal_chunk,
     homogeneity,
     loose,
     program_of,
@@ -20,7 +21,6 @@ from tests.support.mpc_studies import (
 )
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import RINGS
-from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.masks import linear_value, modulus, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.plan import Plan

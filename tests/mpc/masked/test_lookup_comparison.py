@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.mpc_studies import ChunkRun, loose, opened, seed_of, tree_hash_of
+from tests.support.mpc_studies import ChunkRun, deal_chunk, loose, opened, seed_of, tree_hash_of
 from tests.support.studies import generator
 from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.masked import dealing, lookup_comparison
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
-from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.lookup_comparison import MOST_PIECES, ONE_PIECE, PIECE, compare, pieces
 from umpc.mpc.masked.masks import modulus, top_bit

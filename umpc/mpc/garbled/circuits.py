@@ -2,7 +2,7 @@
 
 Additions after the last AND gate need no gates: an output is Σ ω·b + constant for any bits b and
 integers ω, since two parties can add that up under additive shares. Two's complement (weights 2^i
-and −2^(w−1)) is one case. The evaluation in the clear below is the oracle of every other one.
+and −2^(w−1)) is one case.
 """
 
 from __future__ import annotations
@@ -10,10 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
-
-import numpy as np
-
-from umpc.mpc.arrays import BitArray, IntArray
 
 
 class InputBit(NamedTuple):
@@ -82,24 +78,3 @@ class Circuit:
     def inputs_of(self, record: int) -> tuple[int, ...]:
         """The wires that carry a record's bits."""
         return tuple(wire for wire, bit in enumerate(self.inputs) if bit.record == record)
-
-
-def evaluate_wires(circuit: Circuit, bits: BitArray) -> BitArray:
-    """Every wire in the clear: (wires, n) uint8."""
-    wires = np.empty((len(circuit.inputs) + len(circuit.gates), bits.shape[1]), dtype=np.uint8)
-    wires[: len(bits)] = bits
-    for wire, gate in enumerate(circuit.gates, len(bits)):
-        combine = np.bitwise_and if gate.is_and else np.bitwise_xor
-        combine(wires[gate.left], wires[gate.right], out=wires[wire])
-    return wires
-
-
-def evaluate_circuit(circuit: Circuit, bits: BitArray) -> IntArray:
-    """The sums in the clear: (sums, n) int64, right where they fit."""
-    wires = evaluate_wires(circuit, bits).astype(np.int64)
-    values = np.empty((len(circuit.sums), bits.shape[1]), dtype=np.int64)
-    for row, (constant, terms) in zip(values, circuit.sums, strict=True):
-        row[:] = constant
-        for wire, weight in terms:
-            row += np.int64((weight + (1 << 63)) % (1 << 64) - (1 << 63)) * wires[wire]
-    return values

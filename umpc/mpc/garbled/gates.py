@@ -141,7 +141,8 @@ class Worker:
 
 def _all_if_color(labels: WordArray) -> WordArray:
     """(n, 1) uint64: all bits where a label's color is 1, and none elsewhere."""
-    return np.negative(labels[:, :1] & _ONE)
+    spread: WordArray = np.negative(labels[:, :1] & _ONE)
+    return spread
 
 
 class Garbler(Worker):

@@ -46,14 +46,6 @@ from umpc.ustat.expression import Expression, Interpreter, interpret
 from umpc.ustat.schema import Schema
 
 
-def circuit_of(expression: Expression, schema: Schema, unit: Fraction) -> Circuit:
-    """The circuit of one kernel; its sum counts `unit`, of which every value is a multiple.
-
-    Raises: KernelError where it needs too many gates.
-    """
-    return circuit_of_all([expression], schema, [unit])
-
-
 def circuit_of_all(
     expressions: Sequence[Expression],
     schema: Schema,

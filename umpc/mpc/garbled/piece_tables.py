@@ -118,7 +118,7 @@ def combined(labels: WordArray) -> WordArray:
 
     Args: labels: (bits, n, 2) uint64. Returns: (n, 2) uint64.
     """
-    total = labels[-1].copy()
+    total: WordArray = labels[-1].copy()
     for each in labels[-2::-1]:
         total = _times_alpha(total)
         total ^= each
@@ -249,7 +249,7 @@ def _pads(
     block = np.repeat(np.arange(len(counts)), counts)
     lane = np.arange(len(block)) - places.ends[block]
     shift = 2 * (lane % 4).astype(np.uint8)
-    pads: BitArray = octets[block, :, lane // 4] >> shift[:, None] & 3
+    pads: BitArray = octets[block, :, lane // 4] >> shift[:, None] & np.uint8(3)
     return pads
 
 

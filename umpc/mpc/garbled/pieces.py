@@ -23,11 +23,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from umpc.mpc.arrays import BitArray, IntArray
+from umpc.mpc.arrays import IntArray
 from umpc.mpc.garbled.bit_sums import BitSum
 from umpc.mpc.garbled.circuit_builder import CircuitBuilder, WireLiteral
 from umpc.mpc.garbled.circuits import Circuit, InputBit
-from umpc.ustat.clear import Columns
 
 PIECES = 3
 """The record of an input bit that both owners look up."""
@@ -189,20 +188,3 @@ def rows_of_piece(piece: NumberPiece, kinds: Sequence[int], first_is_row: bool) 
     for kind in kinds:
         table |= (x < y if kind == LESS else x == y).astype(np.uint8) << kind
     return table
-
-
-def input_values(circuit: Circuit, records: Sequence[Columns]) -> BitArray:
-    """The values of the input wires, pieces among them: (inputs, n) uint8, in the clear.
-
-    records: one Columns per record; row j of each is edge j.
-    """
-    count = max((len(column) for columns in records for column in columns.values()), default=0)
-    bits = np.empty((len(circuit.inputs), count), dtype=np.uint8)
-    for row, bit in zip(bits, circuit.inputs, strict=True):
-        if bit.record != PIECES:
-            row[:] = records[bit.record][bit.field] >> bit.bit & 1
-            continue
-        piece = NumberPiece.of(bit)
-        x, y = (piece.rows_of(columns[piece.field]) ^ piece.turned for columns in records[:2])
-        row[:] = x < y if bit.bit == LESS else x == y
-    return bits

@@ -24,26 +24,6 @@ DifferenceMasks: TypeAlias = Mapping[tuple[Linear, int], PieceArray]
 """For each difference and its width the mask, of which the low bits are read: (n,) or ()."""
 
 
-def deal_chunk(
-    plan: Plan,
-    record_masks: PlaceValues,
-    seeds: Sequence[bytes],
-    count: int,
-    tree_hash: FixedKeyHash,
-) -> list[DealtPart]:
-    """The material of all owners for one chunk.
-
-    Args:
-        record_masks: for each place of a record (count,) uint64: its mask in each edge.
-        seeds: the chunk seeds of the owners, in party order.
-
-    Reveals: the dealer learns masks only; it sees nothing that is computed from data.
-    """
-    return deal_chunks(
-        plan, record_masks, [[seed] for seed in seeds], EdgeLayout([count]), tree_hash
-    )
-
-
 def deal_chunks(
     plan: Plan,
     record_masks: PlaceValues,
@@ -56,6 +36,8 @@ def deal_chunks(
     Args:
         record_masks: for each place of a record (edges of all chunks,) uint64.
         seeds: of each owner, in party order, its seed of each chunk.
+
+    Reveals: the dealer learns masks only; it sees nothing that is computed from data.
     """
     count = layout.total
     parts = [
