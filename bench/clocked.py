@@ -21,7 +21,7 @@ from pathlib import Path
 
 CATEGORIES = {
     "AES": (
-        "crypto.prg:FixedKeyHash.into",
+        "crypto.prg:FixedKeyHash.__call__",
         "crypto.prg:Stream.bytes",
     ),
     "other hashing": (

@@ -24,7 +24,7 @@ from umpc.cli.memory import tune_memory
 from umpc.crypto.prg import FixedKeyHash
 from umpc.mpc.masked import native
 from umpc.mpc.masked.dcf import key_bytes
-from umpc.mpc.masked.dcf_tree import evaluate_batches, generate_batches, levels
+from umpc.mpc.masked.dcf_tree import evaluate_in_numpy, generate_in_numpy, levels
 from umpc.mpc.masked.plan import MATERIAL_BYTES
 
 GATES = 1 << 16
@@ -106,8 +106,8 @@ def ways() -> Iterator[Way]:
     tree_hash = FixedKeyHash(key)
     yield Way(
         "numpy",
-        partial(evaluate_batches, tree_hash=tree_hash),
-        partial(generate_batches, tree_hash=tree_hash),
+        partial(evaluate_in_numpy, tree_hash=tree_hash),
+        partial(generate_in_numpy, tree_hash=tree_hash),
     )
     if (kernel := native.KERNEL) is not None:
         for kind in kernel.kinds():

@@ -20,7 +20,6 @@ from bench.table import show
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
 from umpc.transport.authority import Identity, load_identity
-from umpc.transport.kept import KeptConnections
 
 NODES = 2
 WARM_UP = 3
@@ -65,7 +64,6 @@ async def _measure(
 ) -> tuple[list[StepClock], dict[str, float]]:
     """Run the studies. Returns: the clock of each, and processor seconds by process."""
     identity: Identity | None = None
-    kept = KeptConnections()
     clocks: list[StepClock] = []
     before: dict[str, float] = {}
     for number in range(WARM_UP + studies):
@@ -76,7 +74,7 @@ async def _measure(
         study = entries.study(identity.name)
         clock = StepClock()
         clock.begun["connect"] = time.perf_counter()
-        await run_study(study, identity, clock.tell, kept=kept)
+        await run_study(study, identity, clock.tell)
         clock.ended["connect"] = clock.begun["propose"]
         clocks.append(clock)
     after = here.processor_seconds() | {COORDINATOR: time.process_time()}

@@ -114,15 +114,15 @@ def test_material_keeps_the_order_of_chunks_whatever_is_computed_first():
                 await asyncio.sleep(0)
             return task.payloads()
 
-    async def dealt(workers, is_brief=False) -> list:
+    async def dealt(workers) -> list:
         batches = run.attempt.batches()
-        material = in_order.dealt_in_order(run.dealer, batches, workers, is_brief)
+        material = in_order.dealt_in_order(run.dealer, batches, workers)
         return [each async for each in material]
 
     assert len(plain) > 4
     for workers in (None, InlineExecutor(), Backwards()):
         assert asyncio.run(dealt(workers)) == plain
-    assert asyncio.run(dealt(None, is_brief=True)) == plain
+    assert asyncio.run(dealt(None)) == plain
 
 
 def test_a_side_that_has_rounds_of_its_own_gives_no_task():

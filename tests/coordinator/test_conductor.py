@@ -6,7 +6,6 @@ docs/decisions/0090-fewer-rounds-of-a-prepared-run.md.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -19,13 +18,12 @@ from tests.support.signed import opened, prepared
 from umpc.coordinator import conductor
 from umpc.coordinator.client import silent
 from umpc.coordinator.conductor import ANSWER_SECONDS, Conductor, expect_nothing
-from umpc.coordinator.links import UNCHARGED, Encoded, encoded
+from umpc.coordinator.links import UNCHARGED, Encoded
 from umpc.coordinator.losses import Losses
 from umpc.errors import PeerLost, RemoteProtocolError, TooFewRecords, UmpcError
 from umpc.proto import codec
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.study import messages as m
-from umpc.study.frames import Frame
 
 STEP = STUDY.seconds_per_step
 SAYS = {
@@ -82,9 +80,7 @@ def test_nodes_keep_what_they_hold_once_a_release_was_asked_for(lost_in):
     assert run.may_be_charged == (lost_in is m.Release)
 
 
-@pytest.mark.parametrize("few", [8, 2])
-def test_nodes_that_have_all_prepared_are_asked_to_evaluate_at_once(few, monkeypatch):
-    monkeypatch.setattr(conductor, "FEW_NODES", few)
+def test_nodes_that_have_all_prepared_are_asked_to_evaluate_at_once():
     asked, error = conduct(answers())
     assert isinstance(error, PeerLost) and list(asked) == ["propose", "evaluate"]
     message, _ = asked["evaluate"]
@@ -131,13 +127,11 @@ def test_a_false_word_in_place_of_a_preparation_names_its_node_before_data_are_u
     assert list(asked) == ["propose"]
 
 
-def totalling(check_signed: Any, *, is_short: bool = True, total: Any = lambda: iter(())) -> Any:
+def totalling(check_signed: Any) -> Any:
     """A coordinator's side that adds up vectors."""
     aggregation = SimpleNamespace(
         add=print,
-        is_short=is_short,
-        total=total,
-        work_ahead=lambda: None,
+        total=lambda: iter(()),
         check_signed=check_signed,
     )
     return SimpleNamespace(
@@ -148,10 +142,8 @@ def totalling(check_signed: Any, *, is_short: bool = True, total: Any = lambda: 
     )
 
 
-@pytest.mark.parametrize("few", [8, 2])
-def test_a_total_that_a_node_did_not_sign_is_confirmed_to_nobody(few, monkeypatch):
+def test_a_total_that_a_node_did_not_sign_is_confirmed_to_nobody():
     """The nodes would notice, too, and name the coordinator."""
-    monkeypatch.setattr(conductor, "FEW_NODES", few)
     asked: list[Encoded] = []
 
     def check_signed(signatures: Any) -> None:
@@ -179,41 +171,8 @@ def test_a_total_that_a_node_did_not_sign_is_confirmed_to_nobody(few, monkeypatc
     assert asked == []
 
 
-@pytest.mark.parametrize(("is_short", "times"), [(True, 1), (False, 3)])
-def test_a_short_total_is_encoded_once_for_all_nodes(is_short, times):
-    """All nodes get the same messages. A long total is made for each, since it fills the memory."""
-    frames = [Frame("total", (), number, 1, 32, bytes(4)) for number in range(2)]
-    told: list[list[Any]] = []
-    totals: list[int] = []
-
-    def total() -> Iterator[Frame]:
-        totals.append(1)
-        return iter(frames)
-
-    async def collect(*_: Any) -> None:
-        """All frames have come."""
-
-    async def deliver(step: str, parts: Iterable[Any], *_: Any) -> m.TotalSigned:
-        told.append(list(parts))
-        return m.TotalSigned(b"")
-
-    def check_signed(signatures: Any) -> None:
-        raise RemoteProtocolError("the rest is another test's", culprit="node-1")
-
-    side = totalling(check_signed, is_short=is_short, total=total)
-    links: list[Any] = [
-        SimpleNamespace(node=node, collect=collect, deliver=deliver) for node in STUDY.nodes[:3]
-    ]
-    run = Conductor(side, links, silent, 0.0, [], expect_nothing, Losses(STUDY))
-    with pytest.raises(RemoteProtocolError, match="another test's"):
-        asyncio.run(run._evaluate())
-    assert len(totals) == times
-    assert told == [[encoded(m.Part(frame)) for frame in frames]] * 3
-    assert (told[0][0] is told[1][0]) == is_short
-
-
 def test_a_reports_seconds_end_with_the_last_share(monkeypatch):
-    """The coordinator looks ahead beside the release, and its own work is no time of the study."""
+    """The coordinator's own work on the report is no time of the study."""
     now = [5.0]
     monkeypatch.setattr(conductor, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     shares = [m.Released(ATTEMPT.id, b"share", each.records) for each in MEMBERS]
@@ -227,15 +186,13 @@ def test_a_reports_seconds_end_with_the_last_share(monkeypatch):
                 return said[type(message)][self._place]
             return await super().ask(step, told, kinds, seconds)
 
-        async def hang_up(self, *, is_over):
+        async def hang_up(self):
             now[0] += 100.0
 
     side = coordinator_of(STUDY)
-    monkeypatch.setattr(side, "anticipate", lambda: now.__setitem__(0, now[0] + 1000.0))
     monkeypatch.setattr(side, "finish", lambda released, measured: measured)
     links: list[Any] = [Answers(place, {**SAYS, m.Propose: answers()}) for place in range(3)]
     parts = (side, links, silent, 5.0, [], expect_nothing, Losses(STUDY))
     measured = asyncio.run(Conductor(*parts).conduct())
     # propose, evaluate and release: three nodes and a second each
     assert (measured.seconds_total, measured.seconds_online) == (9.0, 6.0)
-    assert now[0] > 1000.0, "it looked ahead"

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
-import pytest
-
-from umpc.coordinator.links import ABORT_SECONDS, END_SECONDS, NodeLink, most_telling
+from umpc.coordinator.links import most_telling
 from umpc.errors import ApprovalPending, PeerLost, PolicyRefused, StudyAborted
-from umpc.study.parts import Participant
 
 
 def pending(name: str) -> ApprovalPending:
@@ -42,41 +37,3 @@ def test_a_shuffler_that_names_a_lost_node_is_not_the_one_that_is_missed():
     lost = PeerLost("shuffler-1: node-2 went away", culprit="node-2")
     failures = {"node-1": missed, "shuffler-1": lost}
     assert most_telling(failures, "release") is lost
-
-
-class StreamThatNotes:
-    """The calls that end a stream."""
-
-    def __init__(self, is_through_hub: bool):
-        self.is_through_hub = is_through_hub
-        self.calls: list[tuple[str, float]] = []
-
-    async def ended_within(self, seconds: float) -> None:
-        self.calls.append(("ended_within", seconds))
-
-    async def finish(self, seconds: float) -> None:
-        self.calls.append(("finish", seconds))
-
-    async def close(self, *, keep: bool) -> None:
-        self.calls.append(("close", float(keep)))
-
-
-@pytest.mark.parametrize("is_over", [True, False])
-@pytest.mark.parametrize("is_through_hub", [True, False])
-def test_a_node_that_sent_its_last_message_is_not_told_to_end_its_stream(is_over, is_through_hub):
-    """It gets a moment to do so. A session through a hub is told at once, since it then rests."""
-    link = NodeLink(Participant("north", "here:1"), lambda *_: None)
-    link._stream = stream = StreamThatNotes(is_through_hub)
-
-    async def scenario():
-        await link.hang_up(is_over=is_over)
-        before = list(stream.calls)
-        await link.close(keep=True)
-        return before, stream.calls[len(before) :]
-
-    before, after = asyncio.run(scenario())
-    end = [("finish", ABORT_SECONDS), ("close", 1.0)]
-    if is_over and not is_through_hub:
-        assert before == [] and after == [("ended_within", END_SECONDS), *end]
-    else:
-        assert before == [("finish", 0)] and after == end

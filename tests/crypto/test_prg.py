@@ -99,14 +99,6 @@ def test_the_hash_is_aes_of_x_xor_x(count):
     assert blocks.tobytes() == raw
 
 
-def test_the_hash_writes_into_the_room_that_it_is_given():
-    blocks = Stream(SEED).words(20).reshape(10, 2)
-    room = np.full((11, 2), 7, dtype=np.uint64)
-    hashed = FixedKeyHash(SEED).into(blocks, room)
-    assert np.shares_memory(hashed, room) and np.array_equal(hashed, FixedKeyHash(SEED)(blocks))
-    assert (room[10] == 7).all()
-
-
 def test_hashes_of_two_keys_have_nothing_in_common():
     blocks = Stream(SEED).words(200).reshape(100, 2)
     assert not (FixedKeyHash(SEED)(blocks).copy() == FixedKeyHash(SEED[::-1])(blocks)).any()
@@ -114,14 +106,3 @@ def test_hashes_of_two_keys_have_nothing_in_common():
 
 def test_a_stream_shows_nothing_of_itself():
     assert repr(Stream(SEED)) == "Stream(<redacted>)"
-
-
-def test_a_prepared_permutation_is_aes_of_what_the_array_holds_at_each_call():
-    blocks, room = Stream(SEED).words(20).reshape(10, 2), np.full((11, 2), 7, dtype=np.uint64)
-    permute = FixedKeyHash(SEED).permutation(blocks, room)
-    for _ in range(2):
-        permute()
-        assert room[:10].tobytes() == aes(SEED[:16], blocks.tobytes())
-        blocks += np.uint64(1)
-    assert (room[10] == 7).all()
-    assert FixedKeyHash(SEED).permutation(blocks[:0], room)() is None

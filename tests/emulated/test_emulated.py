@@ -16,7 +16,7 @@ from tests.emulated.garbled_machine import garbled_program
 from tests.emulated.machines import BY_LANES, EMULATED, has_avx512, has_right_vaes, program
 from tests.native.garbled_cases import every_case
 from tests.native.test_gate import HASH, KEY, differences, inputs
-from umpc.mpc.masked.dcf_tree import generate_batches
+from umpc.mpc.masked.dcf_tree import generate_in_numpy
 from umpc.native import garbled
 from umpc.native.library import KINDS
 
@@ -45,7 +45,7 @@ def test_it_finds_the_kinds_of_its_processor_and_each_gives_numpys_bytes(machine
 def test_it_refuses_kinds_that_its_processor_lacks(machine, tmp_path):
     gate = program(machine, tmp_path)
     mask, masked, roots = inputs(12, 5)
-    keys = generate_batches(12, mask, roots, HASH)
+    keys = generate_in_numpy(12, mask, roots, HASH)
     arrays = (*map(np.ascontiguousarray, keys), masked, roots[0])
     for kind in KINDS.keys() - set(machine.expected):
         with pytest.raises(Exception, match="exit status 4"):

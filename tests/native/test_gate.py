@@ -16,7 +16,7 @@ import pytest
 
 from tests.native.oracle import evaluated_alone
 from umpc.crypto.prg import FixedKeyHash, Stream, derive
-from umpc.mpc.masked.dcf_tree import evaluate_batches, generate_batches, levels
+from umpc.mpc.masked.dcf_tree import evaluate_in_numpy, generate_in_numpy, levels
 from umpc.native import library
 
 SEED = bytes(range(32))
@@ -45,8 +45,8 @@ def same(ours, theirs) -> bool:
 def differences(gate, width: int, count: int) -> Iterator[str]:
     """Yield each kind and each result that is not numpy's."""
     mask, masked, roots = inputs(width, count)
-    keys = generate_batches(width, mask, roots, HASH)
-    shares = [evaluate_batches(p, width, *keys, masked, roots[p], HASH) for p in (0, 1)]
+    keys = generate_in_numpy(width, mask, roots, HASH)
+    shares = [evaluate_in_numpy(p, width, *keys, masked, roots[p], HASH) for p in (0, 1)]
     for kind in gate.kinds():
         if not same(keys, gate.generate(KEY, width, mask, roots, kind)):
             yield f"{kind}, width {width}, {count} gates: keys"
@@ -84,14 +84,14 @@ def test_numpy_and_every_kind_agree_with_the_paper_one_aes_block_at_a_time(gate)
     """The oracle walks Eval< of one gate with single calls of AES, in Python's integers."""
     for width in (2, 3, 6, 7, 18, 64):
         mask, masked, roots = inputs(width, 35)
-        keys = generate_batches(width, mask, roots, HASH)
+        keys = generate_in_numpy(width, mask, roots, HASH)
         for party in (0, 1):
             arrays = (*keys, masked, roots[party])
             expected = [
                 evaluated_alone(KEY, party, width, *(array[..., i, :] for array in keys), *gate_in)
                 for i, gate_in in enumerate(zip(masked, roots[party], strict=True))
             ]
-            found = [evaluate_batches(party, width, *arrays, HASH)]
+            found = [evaluate_in_numpy(party, width, *arrays, HASH)]
             found += [gate.evaluate(KEY, party, width, *arrays, kind) for kind in gate.kinds()]
             for less, equal in found:
                 assert list(zip(less.tolist(), equal.tolist(), strict=True)) == expected
@@ -99,8 +99,8 @@ def test_numpy_and_every_kind_agree_with_the_paper_one_aes_block_at_a_time(gate)
 
 def test_keys_that_begin_at_any_address(gate):
     mask, masked, roots = inputs(18, 100)
-    keys = generate_batches(18, mask, roots, HASH)
-    expected = evaluate_batches(0, 18, *keys, masked, roots[0], HASH)
+    keys = generate_in_numpy(18, mask, roots, HASH)
+    expected = evaluate_in_numpy(0, 18, *keys, masked, roots[0], HASH)
     for kind in gate.kinds():
         for offset in (1, 4, 12):
             moved = [shifted(array, offset) for array in keys]
@@ -114,8 +114,8 @@ def shifted(array: np.ndarray, offset: int) -> np.ndarray:
 
 def test_threads_do_not_disturb_each_other(gate):
     mask, masked, roots = inputs(18, 3000)
-    keys = generate_batches(18, mask, roots, HASH)
-    expected = evaluate_batches(0, 18, *keys, masked, roots[0], HASH)
+    keys = generate_in_numpy(18, mask, roots, HASH)
+    expected = evaluate_in_numpy(0, 18, *keys, masked, roots[0], HASH)
     with ThreadPoolExecutor(4) as pool:
         runs = [
             pool.submit(gate.evaluate, KEY, 0, 18, *keys, masked, roots[0], kind)
@@ -132,7 +132,7 @@ def test_calls_hold_no_lock(gate):
 
 def test_a_wrong_argument_is_refused(gate):
     mask, masked, roots = inputs(18, 10)
-    keys = generate_batches(18, mask, roots, HASH)
+    keys = generate_in_numpy(18, mask, roots, HASH)
     assert keys[0].shape == (levels(18), 10, 2)
     with pytest.raises(ValueError, match="corrections is"):
         gate.evaluate(KEY, 0, 19, *keys, masked, roots[0])

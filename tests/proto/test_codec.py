@@ -124,7 +124,7 @@ KINDS = {
     ),
     "node": (pb.NodeMessage, codec.decode_node, codec.encode_node, node_messages),
     "frame": (pb.Frame, frame_codec.decode_frame, frame_codec.encode_frame, frames),
-    "member": (pb.Member, member_codec.decode_member, member_codec.encode_member, members),
+    "member": (pb.Member, member_codec.decode_member, frame_codec.encoded, members),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -173,7 +173,7 @@ def decode_or_refuse(kind: str, raw: bytes) -> None:
     assert decode(encode(message)) == message
 
 
-MEMBER = member_codec.encode_member(Member("n", 1, bytes(32), bytes(32), 0, b"", bytes(64)))
+MEMBER = frame_codec.encoded(Member("n", 1, bytes(32), bytes(32), 0, b"", bytes(64)))
 
 
 def decode_share(size: int) -> bytes:

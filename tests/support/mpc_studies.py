@@ -44,6 +44,26 @@ LEANING = " + ".join(f"sign({p}.x + {q}.x - 2 * {r}.x)" for p, q, r in ("abc", "
 Columns = Mapping[str, np.ndarray]
 
 
+def deal_chunk(
+    plan: Plan,
+    record_masks: PlaceValues,
+    seeds: Sequence[bytes],
+    count: int,
+    tree_hash: FixedKeyHash,
+) -> list[DealtPart]:
+    """The material of all owners for one chunk.
+
+    Args:
+        record_masks: for each place of a record (count,) uint64: its mask in each edge.
+        seeds: the chunk seeds of the owners, in party order.
+
+    Reveals: the dealer learns masks only; it sees nothing that is computed from data.
+    """
+    return deal_chunks(
+        plan, record_masks, [[seed] for seed in seeds], EdgeLayout([count]), tree_hash
+    )
+
+
 def seed_of(label: str) -> bytes:
     return hashlib.sha256(label.encode()).digest()
 

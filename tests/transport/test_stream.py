@@ -200,7 +200,7 @@ def test_a_stream_that_its_peer_has_ended_is_not_told_to_end(identity, monkeypat
 
     async def scenario(stream, server):
         assert await stream.next("talk") == b"last"
-        await stream.ended_within(20)
+        await stream._begun.ended_within(20)
 
         async def told():
             raise AssertionError("a peer was told to end a stream that it has ended")

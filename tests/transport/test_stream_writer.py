@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from umpc.transport.services import Told
 from umpc.transport.stream_writer import StreamWriter
 
 
-class SlowCall(Told):
-    """A call that takes long messages only when the test opens the line."""
+class SlowCall:
+    """A call that takes messages only when the test opens the line."""
 
     def __init__(self) -> None:
         self.written: list[bytes] = []
         self.opened = asyncio.Event()
-
-    def tell(self, changed) -> None: ...
-
-    def poll(self) -> None: ...
-
-    def write_now(self, message: bytes) -> bool:
-        if len(message) > 10:
-            return False
-        self.written.append(message)
-        return True
 
     async def write(self, message: bytes) -> None:
         await self.opened.wait()
@@ -35,7 +24,7 @@ def test_a_short_message_overtakes_no_other_that_waits():
 
     async def scenario():
         call = SlowCall()
-        writer = StreamWriter(call, call, None, None)
+        writer = StreamWriter(call, None, None)
 
         async def twice():
             await writer.write(long)

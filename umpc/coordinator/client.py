@@ -26,7 +26,6 @@ from umpc.study.report import Report
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
 from umpc.transport.dialling import connect
-from umpc.transport.kept import KeptConnections
 
 Outcome = TypeVar("Outcome")
 
@@ -41,7 +40,6 @@ async def run_study(
     tell: Tell = silent,
     expect: Expect = expect_nothing,
     note: Note = no_note,
-    kept: KeptConnections | None = None,
     returning: float = 0.0,
     check_new: CheckNew = check_new_run,
 ) -> Report:
@@ -51,8 +49,7 @@ async def run_study(
     node that is lost after it was ready has some time to start again, and then finishes.
 
     Args: tell: is told each step's progress. expect: is told the attempt before the nodes prepare.
-        note: takes notes of how far each node is. kept: the connections of this process's earlier
-        studies, which this one takes and gives back. returning: seconds for nodes that are lost
+        note: takes notes of how far each node is. returning: seconds for nodes that are lost
         after they were ready, together. check_new: the rules for a study without a result.
 
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
@@ -62,7 +59,7 @@ async def run_study(
     while True:
         try:
             lead = Conductor.conduct
-            return await _lead(losses, identity, tell, lead, expect, note, check_new, kept)
+            return await _lead(losses, identity, tell, lead, expect, note, check_new)
         except UmpcError as error:
             node = losses.returning(error)
             if node is None:
@@ -110,7 +107,6 @@ async def _lead(
     expect: Expect,
     note: Note,
     check_new: CheckNew,
-    kept: KeptConnections | None = None,
 ) -> Outcome:
     """Lead a study over streams to all nodes, which end with it."""
     study = checked(losses.study)
@@ -120,20 +116,16 @@ async def _lead(
     shufflers = [ShufflerLink(study, place) for place in range(len(study.shufflers))]
     parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
     conductor = Conductor(side, links, tell, started, shufflers, expect, losses, check_new)
-    ended_well = False
     try:
         patience = study.seconds_per_step
-        await each(parties, "connect", lambda link: link.open(identity, patience, kept))
-        outcome = await lead(conductor)
-        ended_well = True
-        return outcome
+        await each(parties, "connect", lambda link: link.open(identity, patience))
+        return await lead(conductor)
     except ImpossibleResult:
-        ended_well = True  # at the nodes: all have answered, and a refusal is an answer to a lie
-        raise
+        raise  # all nodes have answered, and a refusal is an answer to a lie
     except UmpcError as error:
         keep = conductor.may_be_charged
         seconds = GIVE_UP_SECONDS if study.most_missing else ABORT_SECONDS
         await asyncio.gather(*(link.abort(error, keep=keep, seconds=seconds) for link in links))
         raise
     finally:
-        await asyncio.gather(*(link.close(keep=ended_well) for link in parties))
+        await asyncio.gather(*(link.close() for link in parties))

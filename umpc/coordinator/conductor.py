@@ -28,13 +28,6 @@ log = logging.getLogger("umpc.coordinator")
 ANSWER_SECONDS = 5
 """How much longer than a step the coordinator waits for an answer."""
 
-FEW_NODES = 8
-"""The most nodes whose signatures the event loop checks itself: a millisecond's work."""
-SMALL_STUDY = 1 << 15
-"""The largest study whose cost takes a moment to compute, as `Attempt.size` counts."""
-SENT_SECONDS = 0.001
-"""Seconds until a message has left, which a busy thread would hold up."""
-
 Expected = TypeVar("Expected")
 PROPOSED: tuple[type[Proposed], ...] = (m.Accepted, m.Held, m.Released)
 """The answers to a proposal."""
@@ -134,14 +127,11 @@ class Conductor:
         self.may_be_charged = True
         self.losses.is_settled = self.losses.has_evaluated = True
         failpoint("before-release")
-        anticipating = asyncio.create_task(self._anticipate_late())
-        anticipating.add_done_callback(_look_away)
         released = await self._ask("release", m.Release(), (m.Released,), self._collect)
         asked, answered = await self._question(released)
         seconds_online, seconds_total = self._elapsed(online), self._elapsed(self.started)
-        await asyncio.wait({anticipating})
         for link in self.links:  # their nodes end the streams while the report is made
-            await link.hang_up(is_over=not self.side.asks)
+            await link.hang_up()
         revealed = [
             len(answer.share) + more for answer, more in zip(released, answered, strict=True)
         ]
@@ -159,7 +149,7 @@ class Conductor:
             finished=utc_text(),
             prepared_at=prepared_at if is_ahead else "",
         )
-        return await self._briefly(partial(self.side.finish, released, measured))
+        return await asyncio.to_thread(self.side.finish, released, measured)
 
     def _check_new(self, answers: Sequence[Proposed]) -> None:
         """Ask the rules for new runs where no node has a result. Raises: StudyError."""
@@ -229,63 +219,25 @@ class Conductor:
         """
         if self.shufflers:
             return None
-        if len(answers) <= FEW_NODES:
-            prepared = self.side.resume(answers)
-        else:
-            prepared = await asyncio.to_thread(self.side.resume, answers)
+        prepared = await asyncio.to_thread(self.side.resume, answers)
         if prepared is not None:
             self._evaluate_seconds += self.seconds
-            self._begin_to_look_ahead()
+            self._begin_forecast()
         return prepared
 
     async def _prepare(self, opened: list[m.Opened]) -> list[m.Prepared]:
-        if len(opened) <= FEW_NODES:
-            begin = self.side.begin(opened)
-        else:
-            begin = await asyncio.to_thread(self.side.begin, opened)
+        begin = await asyncio.to_thread(self.side.begin, opened)
         shuffling = self._begin_shuffling(self.side.attempt.id) if self.side.heaps else None
-        self._begin_to_look_ahead()
+        self._begin_forecast()
         prepared = await self._ask("prepare", begin, (m.Prepared,), shuffling)
         self.side.check_prepared(prepared)
         return prepared
 
-    def _begin_to_look_ahead(self) -> None:
+    def _begin_forecast(self) -> None:
         """The nodes work meanwhile, and a run does not fail for want of a forecast."""
-        if self._is_small and self.expect is expect_nothing:
-            return
-        self._told = asyncio.create_task(asyncio.to_thread(self._look_ahead))
-        self._told.add_done_callback(_look_away)
-
-    def _look_ahead(self) -> None:
-        """Tell how long the run will take, and make the part of the report that needs no share."""
-        self.side.load()
-        self.expect(self.side.attempt)
-        if not self._is_small:
-            self.side.anticipate()
-
-    async def _anticipate_late(self) -> None:
-        """Make that part of a small study's report while the nodes wait for their disks.
-
-        All processors are busy while they prepare.
-        """
-        if self._is_small:
-            await self._briefly_late(self.side.anticipate)
-
-    async def _briefly_late(self, function: Callable[[], Expected]) -> Expected:
-        """Compute as `_briefly`, once the messages that were written before have left."""
-        if self._is_small:
-            await asyncio.sleep(SENT_SECONDS)
-        return await self._briefly(function)
-
-    async def _briefly(self, function: Callable[[], Expected]) -> Expected:
-        """Compute in place where the study is small; a thread of its own starts too late."""
-        if self._is_small:
-            return function()
-        return await asyncio.to_thread(function)
-
-    @property
-    def _is_small(self) -> bool:
-        return self.side.attempt.size <= SMALL_STUDY and len(self.links) <= FEW_NODES
+        if self.expect is not expect_nothing:
+            self._told = asyncio.create_task(asyncio.to_thread(self.expect, self.side.attempt))
+            self._told.add_done_callback(_look_away)
 
     async def _evaluate(self) -> list[m.Ready]:
         """The work on the data. Where the side adds up masked vectors, these come first."""
@@ -306,23 +258,13 @@ class Conductor:
             return (encoded(m.Part(frame)) for frame in aggregation.total())
 
         async def deliver(link: NodeLink) -> m.TotalSigned:
-            parts = told or total()
-            return await link.deliver("evaluate", parts, (m.TotalSigned,), seconds)
+            return await link.deliver("evaluate", total(), (m.TotalSigned,), seconds)
 
         await each(self.links, "evaluate", collect)
         failpoint("before-total")
-        # all nodes get the same bytes, and a long vector would fill the memory
-        told = tuple(total()) if aggregation.is_short else ()
-        working = asyncio.create_task(self._briefly_late(aggregation.work_ahead))
-        try:
-            signed = await each(self.links, "evaluate", deliver)
-        finally:
-            await asyncio.wait({working})
+        signed = await each(self.links, "evaluate", deliver)
         signatures = tuple(answer.signature for answer in signed)
-        if len(signatures) <= FEW_NODES:
-            aggregation.check_signed(signatures)
-        else:
-            await asyncio.to_thread(aggregation.check_signed, signatures)
+        await asyncio.to_thread(aggregation.check_signed, signatures)
         ready = await self._ask("evaluate", m.TotalConfirmed(signatures), (m.Ready,))
         self.moments = [
             replace(moment, asked=begun) if moment.step == "evaluate" else moment

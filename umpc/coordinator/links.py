@@ -19,7 +19,6 @@ from umpc.study import messages as m
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
-from umpc.transport.kept import KeptConnections
 from umpc.transport.services import node_stub
 from umpc.transport.stream import RpcStream
 
@@ -32,8 +31,6 @@ The failure of the process that died is better than that of a peer that misses i
 """
 ABORT_SECONDS = 1
 """Seconds that a node may take to hang up after it was told that the study has ended."""
-END_SECONDS = 0.1
-"""Seconds in which a node that sent its last message ends the stream, before it is told to."""
 GIVE_UP_SECONDS = 10
 """Seconds for that before an attempt over the survivors, which begins when this one has ended."""
 
@@ -64,8 +61,6 @@ class NodeLink:
         self.node = node
         self.tell = tell
         self._note = note
-        self._is_over = False
-        """The node has sent its last message and ends the stream itself."""
         self._stream: RpcStream[pb.CoordinatorMessage, m.NodeMessage] = RpcStream(
             node.name, "connect", codec.decode_node, ahead=MESSAGES_AHEAD
         )
@@ -74,13 +69,12 @@ class NodeLink:
         self,
         identity: Identity,
         patience: float | None = None,
-        kept: KeptConnections | None = None,
     ) -> None:
         """Connect and begin the study's call. Raises: PeerUnavailable, CertificateError.
 
-        Args: patience, kept: as of `RpcStream.connect`.
+        Args: patience: as of `RpcStream.connect`.
         """
-        await self._stream.connect(identity, "node", self.node.address, patience, kept)
+        await self._stream.connect(identity, "node", self.node.address, patience)
         self._stream.begin(node_stub(self._stream.channel).Study())
         self._note(self.node.name, "connect", 1, 1)
 
@@ -155,25 +149,14 @@ class NodeLink:
                 await self._stream.write(codec.encode_coordinator(reason))
                 await self._stream.finish(seconds)
 
-    async def hang_up(self, *, is_over: bool) -> None:
-        """Ask nothing more. `close` waits until the node has ended the stream.
+    async def hang_up(self) -> None:
+        """Ask nothing more. `close` waits until the node has ended the stream."""
+        await self._stream.finish(0)
 
-        Args: is_over: the node has sent its last message, so it ends the stream without being told.
-            A write and what follows from it at the node take half a millisecond.
-        """
-        self._is_over = is_over and not self._stream.is_through_hub
-        if not self._is_over:
-            await self._stream.finish(0)
-
-    async def close(self, *, keep: bool = False) -> None:
-        """Hang up. A node that has answered gets a moment to finish its work.
-
-        Args: keep: as of `RpcStream.cancel`.
-        """
-        if self._is_over:
-            await self._stream.ended_within(END_SECONDS)
+    async def close(self) -> None:
+        """Hang up. A node that has answered gets a moment to finish its work."""
         await self._stream.finish(ABORT_SECONDS)
-        await self._stream.close(keep=keep)
+        await self._stream.close()
 
 
 def encoded(message: m.CoordinatorMessage) -> Encoded:

@@ -12,7 +12,6 @@ from umpc.study.document import Study
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
-from umpc.transport.kept import KeptConnections
 from umpc.transport.services import grpc, shuffler_stub
 from umpc.transport.status import error_of, lost
 from umpc.transport.stream import RpcStream, as_received
@@ -36,13 +35,12 @@ class ShufflerLink:
         self,
         identity: Identity,
         patience: float | None = None,
-        kept: KeptConnections | None = None,
     ) -> None:
-        """Connect. Args: patience, kept: as of `RpcStream.connect`.
+        """Connect. Args: patience: as of `RpcStream.connect`.
 
         Raises: PeerUnavailable, CertificateError.
         """
-        await self._stream.connect(identity, "shuffler", self.node.address, patience, kept)
+        await self._stream.connect(identity, "shuffler", self.node.address, patience)
 
     async def begin(self, attempt: bytes, seconds: float) -> bytes:
         """Ask for the attempt's heap and return the id of the run, once the shuffler has its order.
@@ -89,6 +87,6 @@ class ShufflerLink:
             except EncodingError as error:
                 raise self._stream.violation(error.message) from error
 
-    async def close(self, *, keep: bool = False) -> None:
-        """Hang up at once. Args: as of `RpcStream.cancel`."""
-        await self._stream.close(keep=keep)
+    async def close(self) -> None:
+        """Hang up at once."""
+        await self._stream.close()

@@ -7,8 +7,8 @@ from the stream little-endian, so all machines agree.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -125,35 +125,6 @@ class FixedKeyHash:
         return Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()
 
     def __call__(self, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The hash of every block: (n, 2) uint64, contiguous → (n, 2) uint64."""
-        return self.into(blocks, np.empty((len(blocks) + 1, 2), dtype=np.uint64))
-
-    def into(self, blocks: NDArray[np.uint64], room: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The hash of every block, written into the first n rows of `room`.
-
-        Args:
-            blocks: (n, 2) uint64, contiguous.
-            room: at least (n + 1, 2) uint64, contiguous. The cipher asks for one row more than it
-                fills.
-
-        Returns: the first n rows of `room`.
-        """
-        out = room[: len(blocks)]
-        if blocks.size:
-            self._encryptor.update_into(blocks.data.cast("B"), room.data.cast("B"))
-        np.bitwise_xor(out, blocks, out=out)
-        return out
-
-    def permutation(
-        self, blocks: NDArray[np.uint64], room: NDArray[np.uint64]
-    ) -> Callable[[], object]:
-        """π alone, from one array into another, as often as it is called.
-
-        The arrays are looked at once, which takes as long as the cipher of a few hundred blocks.
-
-        Args: blocks, room: as in `into`.
-        """
-        if not blocks.size:
-            return lambda: None
-        source, target = blocks.data.cast("B"), room.data.cast("B")
-        return partial(self._encryptor.update_into, source, target)
+        """The hash of every block: (n, 2) uint64 → (n, 2) uint64."""
+        permuted = np.frombuffer(self._encryptor.update(blocks.tobytes()), dtype=np.uint64)
+        return permuted.reshape(blocks.shape) ^ blocks

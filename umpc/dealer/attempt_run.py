@@ -29,10 +29,6 @@ PART_OF_STEP = 0.9
 
 The nodes wait for the whole step. So the dealer can tell them which node is missing.
 """
-BRIEF_BYTES = 2 << 20
-"""Material of one node that the event loop deals itself: it takes a few milliseconds."""
-BRIEF_SIZE = 1 << 15
-"""The largest study whose material it deals so: its edges, or its cells as if they were edges."""
 
 
 class AttemptRun:
@@ -115,17 +111,12 @@ class AttemptRun:
             ) from None
 
     async def _deal(self) -> None:
-        is_brief = self.attempt.size <= BRIEF_SIZE and self.attempt.dealt_at_most <= BRIEF_BYTES
-        if is_brief:
-            session = _session_of(self.attempt)
-        else:
-            session = await asyncio.to_thread(_session_of, self.attempt)
+        session = await asyncio.to_thread(_session_of, self.attempt)
         failpoint("before-deal")
         for index, queue in enumerate(self._queues):
             await queue.put(session.seed_frame(index))
-        workers = None if is_brief else self._workers
         batches = self.attempt.batches()
-        async for frames in dealt_in_order(session, batches, workers, is_brief):
+        async for frames in dealt_in_order(session, batches, self._workers):
             for index, frame in frames:
                 await self._queues[index].put(frame)
             failpoint("during-deal")

@@ -34,18 +34,17 @@ async def dealt_in_order(
     session: Dealing,
     batches: Iterable[Sequence[Chunk]],
     workers: Executor | None,
-    is_brief: bool = False,
 ) -> AsyncIterator[Material]:
     """Yield the material of each chunk.
 
     Args:
         batches: all chunks in the attempt's order; those of a batch may be computed together.
         workers: compute large batches of a `DealerSession`; None deals one after the other.
-        is_brief: all of it takes a moment, so it is computed in place.
     """
-    if is_brief or workers is None or not isinstance(session, DealerSession):
-        async for material in _one_by_one(session, batches, is_brief):
-            yield material
+    if workers is None or not isinstance(session, DealerSession):
+        for batch in batches:
+            for material in await asyncio.to_thread(dealt, session, batch):
+                yield material
         return
     begun: deque[tuple[asyncio.Task[list[Material]], int]] = deque()
     ahead = 0
@@ -72,15 +71,6 @@ async def dealt_in_order(
 def _full_chunks(batch: Sequence[Chunk]) -> int:
     """The most full chunks' worth of edges in a batch."""
     return 1 if batch[0].wave else len(batch)
-
-
-async def _one_by_one(
-    session: Dealing, batches: Iterable[Sequence[Chunk]], is_brief: bool
-) -> AsyncIterator[Material]:
-    for batch in batches:
-        each = dealt(session, batch) if is_brief else await asyncio.to_thread(dealt, session, batch)
-        for material in each:
-            yield material
 
 
 async def _deal(

@@ -19,5 +19,3 @@ IntArray: TypeAlias = NDArray[np.int64]
 """Signed values in the clear."""
 IndexArray: TypeAlias = NDArray[np.integer[Any]]
 """Row numbers of records."""
-BlockItems: TypeAlias = NDArray[np.complex128]
-"""128-bit blocks as single items of numpy, to move them whole; nothing is computed with them."""

@@ -58,7 +58,6 @@ from umpc.study import messages as m
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import credentials_of
-from umpc.transport.kept import KeptConnections
 from umpc.transport.own_end import of_own_end
 from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import lost, status_of
@@ -105,8 +104,7 @@ class NodeServer(rpc.NodeServicer):
         self.workers = workers
         self.identity = identity
         self.finished = finished
-        self.kept = KeptConnections()
-        self.links = Links(identity, self.kept)
+        self.links = Links(identity)
         self.channels = NextChannels()
         self.datasets = Datasets(identity.name, datasets)
         self._sites = {each.name: self._site(each) for each in datasets}
@@ -285,7 +283,7 @@ class NodeServer(rpc.NodeServicer):
 
     async def _dial_dealer(self, line: DealerLine) -> None:
         """Connect to a dealer."""
-        await line.connect(self.identity, self.kept)
+        await line.connect(self.identity)
 
     def _open_spool(self, folder: Path, study: document.Study, size: int) -> Spool:
         """Return a place in a folder for material of this size.

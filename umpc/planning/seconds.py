@@ -15,8 +15,8 @@ committee's coins take transfers unless they are dealt. Material comes in the me
 that pass the busiest line and the work of the processes are added to the delays. All sites are
 assumed to be alike, and E to be spread evenly over them.
 
-A study within a minute of an earlier one finds connections between the servers, and those of few
-nodes have the next channels and coins (docs/protocol.md). Its coordinator is a new process.
+In a study after an earlier one, few nodes have the next channels of transfers already
+(docs/protocol.md).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Seconds:
 
     offline: from the joint seed until all nodes are prepared. online: on data, until the last
     share. total: with the connections and the agreement. following: as total, where the servers
-    have run such a study within the last minute.
+    have run such a study before.
     """
 
     offline: float
@@ -137,8 +137,8 @@ def predict_seconds(
     keeps_channels = _makes_channels(study) and max(links, default=0) <= MOST_PEERS
 
     def prepared(kept: bool) -> float:
-        """Seconds until all nodes are prepared. Args: kept: connections and what goes with them."""
-        opened = CALL if kept else CONNECTION + CALL
+        """Seconds until all nodes are prepared. Args: kept: the channels of an earlier study."""
+        opened = CONNECTION + CALL
         peers = network.delay * (opened + rounds_before(attempt, kept=kept and keeps_channels))
         peers += 0 if kept and keeps_channels else set_up
         dealer = network.delay * opened if attempt.needs_dealer else 0

@@ -5,9 +5,10 @@ Every `decode_…` raises EncodingError, which says what was expected and what c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import fields, is_dataclass
 from itertools import pairwise
-from typing import cast
+from typing import Any, cast
 
 from umpc.errors import EncodingError
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -91,8 +92,16 @@ def decode_frame(frame: pb.Frame) -> Frame:
     )
 
 
-def encode_sent(sent: Iterable[m.StepBytes]) -> list[pb.Sent]:
-    return [pb.Sent(step=_NUMBERS[each.step], round=each.round, bytes=each.bytes) for each in sent]
+def encoded(value: Any) -> Any:
+    """A message as protobuf has it: a dataclass has the name and the fields of its message."""
+    if isinstance(value, tuple):
+        return [encoded(each) for each in value]
+    if isinstance(value, m.StepBytes):
+        return pb.Sent(step=_NUMBERS[value.step], round=value.round, bytes=value.bytes)
+    if is_dataclass(value):
+        parts = {each.name: encoded(getattr(value, each.name)) for each in fields(value)}
+        return getattr(pb, type(value).__name__)(**parts)
+    return value
 
 
 def decode_sent(

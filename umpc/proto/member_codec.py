@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from umpc.errors import EncodingError
 from umpc.proto.checks import at_most, sized
+from umpc.proto.frame_codec import encoded
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.sizes import MAX_MEMBERS, Member
 
@@ -16,18 +17,6 @@ MAX_RECORDS = 1 << 40
 MAX_CERTIFICATE = 4096
 """The largest number of bytes of a member's certificate. Those of our authority have about 600."""
 SIGNATURE_BYTES = 64
-
-
-def encode_member(member: Member) -> pb.Member:
-    return pb.Member(
-        name=member.name,
-        records=member.records,
-        commitment=member.commitment,
-        public_key=member.public_key,
-        first_class=member.first_class,
-        certificate=member.certificate,
-        signature=member.signature,
-    )
 
 
 def decode_member(member: pb.Member) -> Member:
@@ -84,7 +73,7 @@ def deal_request(
     """
     return pb.DealRequest(
         study=study,
-        members=[encode_member(member) for member in members],
+        members=[encoded(member) for member in members],
         openings=list(openings),
         signatures=list(signatures),
     )

@@ -14,7 +14,7 @@ from typing import Protocol
 from umpc.study.document import Study
 from umpc.ustat.error_law import Noise
 from umpc.ustat.estimators import WITH_VARIANCE, Estimate, estimate
-from umpc.ustat.intervals import TAIL, covering_interval, sampling_std, statistic_range
+from umpc.ustat.intervals import covering_interval, sampling_std, statistic_range
 from umpc.ustat.joint_values import joint_values
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.released_means import Floats, ReleasedStatistic, ReleasedSum
@@ -138,15 +138,6 @@ def _covering(study: Study, released: tuple[ReleasedSum, ...], sets: int, edges:
     if not (isfinite(low) and isfinite(high)):
         return replace(found, noise_low=None, noise_high=None, sampling_std=std)
     return replace(found, noise_low=low, noise_high=high, sampling_std=std)
-
-
-def expect_interval(study: Study, sums: Sequence[MeanAndErrors]) -> None:
-    """Compute the law of a single mean over all sets ahead: its noise is all that it depends on.
-
-    Args: sums: as of `estimated`, with any means.
-    """
-    if study.estimator in FROM_ONE_MEAN and len(sums) == 1 and not sums[0].sampling_std_bound:
-        statistic_of(study, sums).law([1.0], 0.0).central(TAIL)
 
 
 def noise_law(entry: MeanAndErrors) -> Noise:

@@ -18,7 +18,6 @@ Certificates hold the name and the role of a process.
 | `role_guard.py` | the roles that may call each method |
 | `listening.py` | the check that an address of this machine is free |
 | `dialling.py` | a channel to another process, directly or through a hub |
-| `kept.py` | connections that are kept after a study for the next one |
 | `proxy.py` | the HTTP proxy of a site's network, through which a hub is dialled |
 | `diagnose.py` | a look at a peer: its certificate, and why it cannot be reached, in one sentence |
 | `services.py` | the generated stubs and servicers, with types |

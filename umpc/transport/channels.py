@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from dataclasses import dataclass
 
 from umpc.errors import AddressInUse, CertificateError, PeerUnavailable, UmpcError
 from umpc.transport.certificates import ROLES, clock, host_name, verify_certificate
@@ -73,17 +72,6 @@ CHANNEL = (
 )
 
 
-@dataclass(frozen=True)
-class VerifiedChannel:
-    """A channel that is ready for calls.
-
-    server_der: the one certificate that it trusts; None for one through a hub.
-    """
-
-    channel: grpc.aio.Channel
-    server_der: bytes | None
-
-
 async def connect(
     identity: Identity,
     name: str,
@@ -92,19 +80,7 @@ async def connect(
     timeout: float,
     patience: float = LATE_SECONDS,
 ) -> grpc.aio.Channel:
-    """Return the channel of `open_connection`, which the caller closes. Raises: as it."""
-    return (await open_connection(identity, name, role, address, timeout, patience)).channel
-
-
-async def open_connection(
-    identity: Identity,
-    name: str,
-    role: str,
-    address: str,
-    timeout: float,
-    patience: float = LATE_SECONDS,
-) -> VerifiedChannel:
-    """Return a connection to exactly this name and role. The caller closes its channel.
+    """Return a channel to exactly this name and role. The caller closes it.
 
     A peer that is not there yet has `timeout` seconds to come. A peer that answers, and is late
     because a machine is busy, has `patience` seconds. A wrong certificate ends the wait at once,
@@ -119,23 +95,23 @@ async def open_connection(
     split_address(address)
     attempt = _Attempt(identity, name, role, address, min(DIAGNOSIS_SECONDS, timeout))
     trying = asyncio.create_task(attempt.until_ready())
-    connection: VerifiedChannel | None = None
+    channel: grpc.aio.Channel | None = None
     try:
         async with time_limit(patience):
             while not await _ends_within(trying, timeout):
                 fault = await attempt.fault()
                 if fault is not None and not trying.done():
                     raise fault
-        connection = trying.result()
-        return connection
+        channel = trying.result()
+        return channel
     except TimeoutError:
         raise await attempt.reason() from None
     finally:
-        if connection is None:
+        if channel is None:
             await _give_up(trying)
 
 
-async def _ends_within(task: asyncio.Task[VerifiedChannel], seconds: float) -> bool:
+async def _ends_within(task: asyncio.Task[grpc.aio.Channel], seconds: float) -> bool:
     """Wait for a task, and return whether it has ended."""
     with contextlib.suppress(TimeoutError):
         async with time_limit(seconds):
@@ -143,12 +119,12 @@ async def _ends_within(task: asyncio.Task[VerifiedChannel], seconds: float) -> b
     return task.done()
 
 
-async def _give_up(trying: asyncio.Task[VerifiedChannel]) -> None:
+async def _give_up(trying: asyncio.Task[grpc.aio.Channel]) -> None:
     """End an attempt, and close its channel if it just got one."""
     trying.cancel()
     await asyncio.wait({trying})
     if not trying.cancelled() and trying.exception() is None:
-        await trying.result().channel.close(None)
+        await trying.result().close(None)
 
 
 class _Attempt:
@@ -161,15 +137,15 @@ class _Attempt:
         self._address = address
         self._seconds = seconds
 
-    async def until_ready(self) -> VerifiedChannel:
+    async def until_ready(self) -> grpc.aio.Channel:
         """Try until a channel is ready. Raises: CertificateError, if trying again is of no use."""
         pause = FIRST_PAUSE
         while True:
             self._identity = self._identity.latest()
             shown = await shown_certificate(self._address, self._seconds, self._role)
             channel = None if shown is None else await self._connect(await self._verified(shown))
-            if channel is not None and shown is not None:
-                return VerifiedChannel(channel, shown)
+            if channel is not None:
+                return channel
             error = await self.reason()
             if isinstance(error, CertificateError):
                 raise error

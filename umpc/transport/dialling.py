@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from umpc.transport import channels
-from umpc.transport.channels import LATE_SECONDS, VerifiedChannel
+from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.hub.routes import connect_through
 from umpc.transport.identity import Identity
@@ -18,19 +18,7 @@ async def connect(
     timeout: float,
     patience: float = LATE_SECONDS,
 ) -> Channel:
-    """Return the channel of `open_connection`, which the caller closes. Args, Raises: as of it."""
-    return (await open_connection(identity, name, role, address, timeout, patience)).channel
-
-
-async def open_connection(
-    identity: Identity,
-    name: str,
-    role: str,
-    address: str,
-    timeout: float,
-    patience: float = LATE_SECONDS,
-) -> VerifiedChannel:
-    """Return a connection to exactly this name and role. The caller closes its channel.
+    """Return a channel to exactly this name and role. The caller closes it.
 
     Args:
         address: "host:port", or `hub:NAME@HOST:PORT` for a process behind a hub.
@@ -40,6 +28,5 @@ async def open_connection(
     Raises: CertificateError, PeerUnavailable, ConfigError.
     """
     if is_behind_hub(address):
-        channel = await connect_through(identity, name, role, address, timeout, patience)
-        return VerifiedChannel(channel, None)
-    return await channels.open_connection(identity, name, role, address, timeout, patience)
+        return await connect_through(identity, name, role, address, timeout, patience)
+    return await channels.connect(identity, name, role, address, timeout, patience)

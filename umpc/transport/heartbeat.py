@@ -178,20 +178,6 @@ async def beat_to(channel: grpc.aio.Channel, address: str, begun: asyncio.Event)
         call.cancel()
 
 
-async def answers_beat(channel: grpc.aio.Channel, seconds: float) -> bool:
-    """Whether the server of a channel answers one beat within so many seconds."""
-    make: Any = channel.stream_stream
-    call = make(METHOD)()
-    try:
-        async with asyncio.timeout(seconds):
-            await call.write(b"")
-            return await call.read() is not grpc.aio.EOF  # type: ignore[attr-defined]
-    except (TimeoutError, *BROKEN):
-        return False
-    finally:
-        call.cancel()
-
-
 def _numeric_addresses(address: str) -> list[Address]:
     with contextlib.suppress(OSError, ValueError):
         return [numeric(*found[4][:2]) for found in socket.getaddrinfo(*split_address(address))]

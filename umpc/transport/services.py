@@ -7,7 +7,6 @@ The Protocols below describe the few methods of gRPC that umpc uses. `node_stub`
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Never, NoReturn, Protocol, TypeVar
 
@@ -22,7 +21,6 @@ __all__ = [
     "Channel",
     "Context",
     "Greeted",
-    "Told",
     "dealer_stub",
     "grpc",
     "hub_stub",
@@ -55,29 +53,6 @@ async def read(stream: Readable[Message]) -> Message | None:
     """Return the next message of a stream, or None at its end."""
     message = await stream.read()
     return None if message is EOF else message
-
-
-class Told(ABC):
-    """One end of a stream that says when something came, so that no task need wait for it.
-
-    It is no Protocol: Python takes 4 to 8 µs to compare an object with one, and every link of a
-    study is compared four times.
-    """
-
-    @abstractmethod
-    def tell(self, changed: Callable[[], None] | None, /) -> None:
-        """Call this whenever `poll` may have something new, in place of what was given before."""
-
-    @abstractmethod
-    def poll(self) -> Any:
-        """Return the next message, EOF at the end, or None if nothing is there yet.
-
-        Raises: as `read`.
-        """
-
-    @abstractmethod
-    def write_now(self, message: Any, /) -> bool:
-        """Write a message if nothing has to be waited for. Returns: whether it was written."""
 
 
 class Call(Protocol[Request, Reply]):

@@ -33,9 +33,9 @@ from umpc.errors import (
 )
 from umpc.transport.call_end import REASON_SECONDS, CallEnd
 from umpc.transport.channels import LATE_SECONDS
+from umpc.transport.dialling import connect
 from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.identity import Identity
-from umpc.transport.kept import KeptConnections, Lease
 from umpc.transport.patience import time_limit
 from umpc.transport.services import Call, Channel, Context, grpc
 from umpc.transport.status import error_of, lost
@@ -96,9 +96,7 @@ class RpcStream(Generic[Request, Reply]):
         self._address = ""
         self._own: str | None = None
         self._believed = False
-        self._kept: KeptConnections | None = None
-        self._lease: Lease | None = None
-        self._is_sound = True
+        self._channel: Channel | None = None
         self._reader: StreamReader[Reply] | None = None
         self._writer: StreamWriter[Request] | None = None
         self._heart: StreamHeart | None = None
@@ -114,14 +112,12 @@ class RpcStream(Generic[Request, Reply]):
         role: str,
         address: str,
         patience: float | None = None,
-        kept: KeptConnections | None = None,
     ) -> None:
-        """Take a kept connection to the peer, or open one.
+        """Open a channel to the peer.
 
         Args:
             patience: the longest wait for a peer that answers and is late, in seconds; at least
                 CONNECT_SECONDS, which is the wait for a peer that does not answer.
-            kept: where the connection is taken from and given back to, if there is such a place.
 
         Raises: PeerUnavailable, CertificateError, ConfigError.
         """
@@ -129,31 +125,26 @@ class RpcStream(Generic[Request, Reply]):
         self._believed = role in BELIEVED
         self._address = address
         patience = LATE_SECONDS if patience is None else max(patience, CONNECT_SECONDS)
-        self._kept = kept
-        self._lease = await (kept or KeptConnections()).take(
-            identity, self.peer, role, address, CONNECT_SECONDS, patience
-        )
+        self._channel = await connect(identity, self.peer, role, address, CONNECT_SECONDS, patience)
 
     @property
     def channel(self) -> Channel:
         """The open channel, for stubs. Raises: LocalProtocolError before `connect`."""
-        if self._lease is None:
+        if self._channel is None:
             raise LocalProtocolError(f"the stream to {self.peer} was used before it was connected")
-        return self._lease.connection.channel
+        return self._channel
 
     def begin(self, call: Call[Request, Any]) -> None:
         """Start to read a call that this side made."""
         source = self._end_of(call)
         beats = self._beats and not self.is_through_hub  # a hub's session has its own
-        if self._lease is not None and beats:
+        if self._channel is not None and beats:
             self._heart = StreamHeart(self.channel, self._address, self._given_up)
         self._reader = StreamReader(source, self._decode, self._ahead, self._reason, self._lost)
-        self._writer = StreamWriter(call, source, self._reader, self._heart)
+        self._writer = StreamWriter(call, self._reader, self._heart)
 
     def _end_of(self, call: Call[Request, Any]) -> Any:
         """Return what is read of a call: gRPC's own end keeps the peer's reason, too."""
-        if isinstance(call, AcceptedCall):
-            return call.read_from
         if isinstance(call, grpc.aio.Call):
             self._end = CallEnd(call)
             return self._end
@@ -213,7 +204,6 @@ class RpcStream(Generic[Request, Reply]):
             async with time_limit(seconds):
                 yield
         except TimeoutError as error:
-            self._is_sound = False
             raise StepTimeout(
                 f"{self.peer} did not finish step {step} within {seconds:.0f} s",
                 culprit=self.peer,
@@ -264,7 +254,6 @@ class RpcStream(Generic[Request, Reply]):
 
     async def _given_up(self, reason: str) -> None:
         """End the stream, because its peer has stopped."""
-        self._is_sound = False
         reader, call = self._begun, self._opened.call
         if not call.done():
             # The stream may have ended for a reason of its own, which is on its way.
@@ -308,17 +297,11 @@ class RpcStream(Generic[Request, Reply]):
 
     def violation(self, action: str) -> RemoteProtocolError:
         """Return the error for a peer that broke the protocol. `action`: what the peer did."""
-        self._is_sound = False
         return RemoteProtocolError(
             f"{self.peer} broke the protocol: {action}", culprit=self.peer, step=self.step
         )
 
     # ---- end -------------------------------------------------------------------------------
-
-    async def ended_within(self, seconds: float) -> None:
-        """Wait until the peer has ended the stream, or the time is up."""
-        if self._reader is not None:
-            await self._reader.ended_within(seconds)
 
     async def finish(self, seconds: float) -> None:
         """Say that this side writes no more, and wait until the peer ends the stream."""
@@ -330,35 +313,27 @@ class RpcStream(Generic[Request, Reply]):
                 await self._opened.call.done_writing()
         await self._reader.ended_within(seconds)
 
-    def cancel(self, *, keep: bool = False) -> None:
-        """End the stream now. Its connection ends in the background, and waiting `next` end.
-
-        Args: keep: the run ended well, so a later run may have the connection.
-        """
+    def cancel(self) -> None:
+        """End the stream now. Its connection ends in the background, and waiting `next` end."""
         if self._closing is None:
-            is_over = self._reader is None or self._reader.let_go()
             if self._writer is not None:
                 self._writer.call.cancel()
             self._closing = asyncio.get_running_loop().create_future()
-            if is_over and self._heart is None and self._lease is None:
+            if self._reader is None and self._heart is None and self._channel is None:
                 self._closing.set_result(None)
             else:
-                self._closing = asyncio.create_task(self._end_all(keep and self._is_sound))
+                self._closing = asyncio.create_task(self._end_all())
 
-    async def close(self, *, keep: bool = False) -> None:
-        """End the stream now, and return when its connection has ended. Args: as of `cancel`."""
-        self.cancel(keep=keep)
+    async def close(self) -> None:
+        """End the stream now, and return when its connection has ended."""
+        self.cancel()
         if self._closing is not None:
             await asyncio.shield(self._closing)
 
-    async def _end_all(self, keep: bool) -> None:
+    async def _end_all(self) -> None:
         if self._heart is not None:
             await self._heart.stop()
         if self._reader is not None:
             await self._reader.stop()
-        if self._lease is None:
-            return
-        if self._kept is None:
-            await self.channel.close(None)
-        else:
-            await self._kept.give_back(self._lease, keep=keep)
+        if self._channel is not None:
+            await self._channel.close(None)

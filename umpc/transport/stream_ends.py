@@ -45,13 +45,13 @@ class AcceptedCall(Generic[Request]):
     """The server's end of a call, with the methods of a client's end."""
 
     def __init__(self, context: Context[Any, Request]):
-        self.read_from = context
+        self._context = context
 
     async def read(self) -> Any:
-        return await self.read_from.read()
+        return await self._context.read()
 
     async def write(self, request: Request, /) -> None:
-        await self.read_from.write(request)
+        await self._context.write(request)
 
     async def done_writing(self) -> None:
         """The stream ends when the handler returns, so nothing is to do."""

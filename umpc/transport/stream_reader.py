@@ -1,9 +1,8 @@
 """The messages of one stream as they come, and the reason why the stream ended.
 
 Cancelling a gRPC read cancels the whole call, and a cancelled call can no longer say why it failed.
-A task of the reader's own therefore reads a call of gRPC, and a caller that stops waiting cancels
-no read. A call through a hub needs no task: its session tells the reader that something came, and
-the reader takes it at once (`Told`).
+A task of the reader's own therefore reads the call, and a caller that stops waiting cancels no
+read.
 
 Messages wait in an inbox until `next` asks for them. After `feed`, each goes straight to a sink.
 """
@@ -17,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from umpc.errors import MpcError, UmpcError
-from umpc.transport.services import EOF, Readable, Told, grpc, read
+from umpc.transport.services import Readable, grpc, read
 
 Reply = TypeVar("Reply")
 log = logging.getLogger("umpc.transport")
@@ -27,7 +26,7 @@ class StreamReader(Generic[Reply]):
     """The reader of one stream.
 
     Args:
-        source: the call to read; one with the methods of `Told` is read without a task.
+        source: the call to read.
         decode: turns a message of the wire into a `Reply`.
         ahead: number of messages that are taken before `next` asks for them; None: no limit.
         reason: the error for what ended the stream: an exception, or None for the peer's own end.
@@ -37,7 +36,7 @@ class StreamReader(Generic[Reply]):
 
     def __init__(
         self,
-        source: Readable[Any] | Told,
+        source: Readable[Any],
         decode: Callable[[Any], Reply],
         ahead: int | None,
         reason: Callable[[BaseException | None], UmpcError | None],
@@ -46,7 +45,6 @@ class StreamReader(Generic[Reply]):
         self.failure: UmpcError | None = None
         """Why the stream ended. Earlier messages may still wait in the inbox."""
         self.has_ended = asyncio.Event()
-        self._told = source if isinstance(source, Told) else None
         self._decode = decode
         self._ahead = ahead
         self._reason = reason
@@ -57,13 +55,7 @@ class StreamReader(Generic[Reply]):
         self._wanted = asyncio.Event()
         self._sink: Callable[[Reply], None] | None = None
         self._takes: Callable[[], bool] = lambda: True
-        self._is_pulling = False
-        self._task: asyncio.Task[None] | None = None
-        if isinstance(source, Told):
-            source.tell(self._pull)
-            asyncio.get_running_loop().call_soon(self._pull)
-        else:
-            self._task = asyncio.create_task(self._read(source))
+        self._task = asyncio.create_task(self._read(source))
 
     # ---- the user's side ---------------------------------------------------------------------
 
@@ -103,10 +95,7 @@ class StreamReader(Generic[Reply]):
 
     def want(self) -> None:
         """Go on to read, if there is room now."""
-        if self._told is not None:
-            self._pull()
-        else:
-            self._wanted.set()
+        self._wanted.set()
 
     def raise_failure(self) -> None:
         """Raise the reason why the stream ended, if it has."""
@@ -132,17 +121,8 @@ class StreamReader(Generic[Reply]):
 
     async def stop(self) -> None:
         """Read no more."""
-        self.let_go()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
-
-    def let_go(self) -> bool:
-        """End a reader without a task at once. Returns: False for one with a task."""
-        if self._told is not None:
-            self._told.tell(None)
-            self._finish(None, told=False)
-        return self._task is None
+        self._task.cancel()
+        await asyncio.wait({self._task})
 
     # ---- the stream's side -------------------------------------------------------------------
 
@@ -175,30 +155,12 @@ class StreamReader(Generic[Reply]):
                 self._keep(message)
         except (UmpcError, grpc.aio.AioRpcError, grpc.aio.BaseError) as failure:
             error = failure
+        except Exception as failure:
+            # Whatever a peer sent: it ends this stream, and not the process with all others.
+            log.warning("a message could not be read: %r", failure)
+            error = failure
         finally:
             self._finish(error, told=is_told)
-
-    def _pull(self) -> None:
-        """Take what has come, as far as there is room."""
-        if self._is_pulling or self._told is None:
-            return
-        self._is_pulling = True
-        try:
-            while not self.has_ended.is_set() and self._has_room():
-                message = self._told.poll()
-                if message is None:
-                    return
-                if message is EOF:
-                    self._finish(None, told=True)
-                else:
-                    self._keep(message)
-        except Exception as error:
-            # Whatever a peer sent: it ends this stream, and not the connection with all others.
-            if not isinstance(error, UmpcError | grpc.aio.AioRpcError | grpc.aio.BaseError):
-                log.warning("a message could not be read: %r", error)
-            self._finish(error, told=False)
-        finally:
-            self._is_pulling = False
 
     def _finish(self, error: BaseException | None, *, told: bool) -> None:
         """Keep the reason. Args: told: the peer itself ended the stream."""

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.ring import Word
-from umpc.errors import LocalProtocolError, RangeError
+from umpc.errors import RangeError
 from umpc.protocols.arrays import Integers, Words
 
 MOST_CELLS = 1 << 10
@@ -53,8 +53,6 @@ class MatrixForm:
     """A sum over pairs from a small matrix. Args: entries: (cells, cells) int64, symmetric."""
 
     entries: Integers
-    degree = 2
-    multiple = 2
 
     @cached_property
     def magnitude(self) -> int:
@@ -71,9 +69,6 @@ class MatrixForm:
 
     def diagonal(self) -> Words:
         return np.ascontiguousarray(self.entries.diagonal()).view(np.uint64)
-
-    def linear(self) -> Words:
-        raise LocalProtocolError("a sum over pairs is not linear: take apply() and diagonal()")
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ from umpc.errors import ConfigError
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.transport.authority import load_identity
-from umpc.transport.kept import KeptConnections
 from umpc_papers.training.trainfile import TrainFile
 from umpc_papers.training.training import Model, PublicTable, StepResult, train
 
@@ -21,10 +20,9 @@ from umpc_papers.training.training import Model, PublicTable, StepResult, train
 def lead(file: TrainFile, told: Callable[[StepResult], None], public: PublicTable | None) -> Model:
     """Run a training as its coordinator."""
     identity = load_identity(file.identity, "coordinator")
-    kept = KeptConnections()  # a training is a study a step
 
     async def run(study: Study) -> Report:
-        return await run_study(study, identity, kept=kept)
+        return await run_study(study, identity)
 
     return run_now(train(file, identity.name, run, told, public))
 

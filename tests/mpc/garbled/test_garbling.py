@@ -17,7 +17,7 @@ from tests.ustat.expressions import SCHEMA, fits, numbers
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import RINGS, Ring
 from umpc.errors import EncodingError, LocalProtocolError
-from umpc.mpc.garbled import garbling, gates
+from umpc.mpc.garbled import garbling
 from umpc.mpc.garbled.circuits import Circuit, Gate, InputBit, WeightedSum
 from umpc.mpc.garbled.garbling import (
     GarbledEdges,
@@ -120,14 +120,13 @@ def test_random_kernels(node, ring):
     assert np.array_equal(run(circuit, bits, "random kernels", ring).values[0], clear)
 
 
-def test_neither_batches_nor_chunks_change_what_is_sent(monkeypatch):
-    """One call, calls of their own numbers, and batches of other sizes give the same bytes."""
+def test_the_edges_that_are_worked_on_together_change_nothing(monkeypatch):
+    """One call and calls of their own numbers give the same bytes."""
     (expression,) = library_kernels("kendall_tau")
     circuit = circuit_of(expression, BANK, Fraction(1))
     bits = input_values(circuit, edges(BANK, 300, 9))
     whole = run(circuit, bits, "whole", first_edge=70)
-    for batch, together in ((1, 7), (64, 64), (1000, 299)):
-        monkeypatch.setattr(gates, "BATCH", batch)
+    for together in (7, 64, 299):
         monkeypatch.setattr(garbling, "EDGES", together)
         again = run(circuit, bits, "whole", first_edge=70)
         assert again.garbled.encode() == whole.garbled.encode()

@@ -16,7 +16,6 @@ from tests.support.gates import AND, FOUR, HASH, PRODUCT, run
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import RINGS, Ring
-from umpc.mpc.garbled import gates
 from umpc.mpc.garbled.gates import GateHash
 
 
@@ -129,17 +128,14 @@ def test_each_hash_of_a_circuit_has_a_number_of_its_own(ring, monkeypatch):
     (expression,) = library_kernels("covariance")
     circuit = circuit_of(expression, BANK, Fraction(1, 2))
     bits, numbers, blocks = input_values(circuit, edges(BANK, 16, 1)), [], []
-    second, permute = gates.Worker._second, GateHash.permute
-    monkeypatch.setattr(gates, "BATCH", 16)
-    monkeypatch.setattr(
-        gates.Worker,
-        "_second",
-        lambda self, y, hashes: numbers.extend(hashes[:, 0].tolist()) or second(self, y, hashes),
-    )
+    second, permute = GateHash.second, GateHash.permute
     monkeypatch.setattr(
         GateHash,
-        "permute",
-        lambda self, x, out: blocks.append(x.size // 2) or permute(self, x, out),
+        "second",
+        lambda self, x, tweaks: numbers.append(int(tweaks[0, 1])) or second(self, x, tweaks),
+    )
+    monkeypatch.setattr(
+        GateHash, "permute", lambda self, x: blocks.append(x.size // 2) or permute(self, x)
     )
     run(circuit, bits, "numbers", ring)
     half = len(numbers) // 2

@@ -18,7 +18,7 @@ from umpc.dp.laplace import DiscreteLaplace
 from umpc.mpc.masked import committee_coins
 from umpc.mpc.masked.chunk_inputs import ChunkInputs, Coins
 from umpc.mpc.masked.committee_coins import ALL_MEMBERS, FAILURE_BITS, committee_size, noise_plan
-from umpc.mpc.masked.evaluation import evaluate_edges
+from umpc.mpc.masked.evaluation import PartyChunk, evaluate_edges
 from umpc.mpc.masked.material import DealtPart, SeededPart
 
 ALPHA = 1e-6
@@ -48,7 +48,9 @@ class Toss:
             inputs = ChunkInputs({}, {}, {}, self.count, [str(p) for p in range(members)], coins)
             again = DealtPart.decode(self.plan, part.encode(), party, self.count)
             parties.append(
-                evaluate_edges(party, self.plan, inputs, again, self.seeded[party], tree_hash)
+                evaluate_edges(
+                    PartyChunk(party, self.plan, inputs, again, self.seeded[party], tree_hash)
+                )
             )
         self.shares, self.sent = run_in_memory(parties)
 

@@ -1,45 +1,16 @@
-"""The tree in numpy: batches change nothing. `test_dcf.py` tests that the bits are right."""
+"""The tree in numpy leaves its inputs alone. `test_dcf.py` tests that the bits are right."""
 
 from __future__ import annotations
 
 import hashlib
 
 import numpy as np
-import pytest
 
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import FixedKeyHash, Stream
-from umpc.mpc.masked import dcf_tree as tree
-from umpc.mpc.masked.dcf_tree import evaluate_batches, generate_batches
+from umpc.mpc.masked.dcf_tree import evaluate_in_numpy, generate_in_numpy
 
 HASH = FixedKeyHash(seed_of("tree"))
-GATES = 100
-
-
-def both(width: int) -> list[np.ndarray]:
-    """Keys and both parties' shares of some gates."""
-    mask, masked = (
-        Stream(seed_of(label)).words(GATES) & np.uint64((1 << width) - 1)
-        for label in ("a mask", "a difference")
-    )
-    roots = Stream(seed_of("some roots")).words(4 * GATES).reshape(2, GATES, 2)
-    keys = generate_batches(width, mask, roots, HASH)
-    return [
-        *keys,
-        *(
-            share
-            for p in (0, 1)
-            for share in evaluate_batches(p, width, *keys, masked, roots[p], HASH)
-        ),
-    ]
-
-
-@pytest.mark.parametrize("width", [2, 6, 7, 23, 64])
-@pytest.mark.parametrize("size", [1, 7, 99, 100])
-def test_the_size_of_a_batch_changes_nothing(width, size, monkeypatch):
-    expected = both(width)
-    monkeypatch.setattr(tree, "BATCH", size)
-    assert all(np.array_equal(one, other) for one, other in zip(expected, both(width), strict=True))
 
 
 def test_inputs_stay_as_they_are_and_need_not_be_contiguous():
@@ -48,12 +19,12 @@ def test_inputs_stay_as_they_are_and_need_not_be_contiguous():
         Stream(seed_of("roots")).words(160).reshape(2, 40, 2),
     )
     before = mask.tobytes() + roots.tobytes()
-    keys = generate_batches(18, mask[::2], roots[:, ::2], HASH)
-    again = generate_batches(18, mask[::2].copy(), roots[:, ::2].copy(), HASH)
-    shares = evaluate_batches(1, 18, *keys, mask[::2], roots[1, ::2], HASH)
+    keys = generate_in_numpy(18, mask[::2], roots[:, ::2], HASH)
+    again = generate_in_numpy(18, mask[::2].copy(), roots[:, ::2].copy(), HASH)
+    shares = evaluate_in_numpy(1, 18, *keys, mask[::2], roots[1, ::2], HASH)
     assert all(np.array_equal(one, other) for one, other in zip(keys, again, strict=True))
     assert np.array_equal(
-        shares, evaluate_batches(1, 18, *keys, mask[::2].copy(), roots[1, ::2].copy(), HASH)
+        shares, evaluate_in_numpy(1, 18, *keys, mask[::2].copy(), roots[1, ::2].copy(), HASH)
     )
     assert mask.tobytes() + roots.tobytes() == before
 
@@ -61,7 +32,7 @@ def test_inputs_stay_as_they_are_and_need_not_be_contiguous():
 def test_keys_of_numpy_have_the_known_answer():
     """That of test_comparison.py, also where a compiled kernel answers there."""
     roots = Stream(seed_of("known")).words(256).reshape(2, 64, 2)
-    keys = generate_batches(18, np.arange(64, dtype=np.uint64) * np.uint64(4095), roots, HASH)
+    keys = generate_in_numpy(18, np.arange(64, dtype=np.uint64) * np.uint64(4095), roots, HASH)
     assert (
         hashlib.sha256(b"".join(part.tobytes() for part in keys)).hexdigest()[:16]
         == "f448c813d2424ca3"

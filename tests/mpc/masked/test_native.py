@@ -8,7 +8,7 @@ from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.mpc.masked import native
 from umpc.mpc.masked.dcf import evaluate, generate
-from umpc.mpc.masked.dcf_tree import evaluate_batches, generate_batches
+from umpc.mpc.masked.dcf_tree import evaluate_in_numpy, generate_in_numpy
 
 HASH = FixedKeyHash(seed_of("tree"))
 
@@ -21,11 +21,11 @@ class Recorder:
 
     def generate(self, key, width, mask, roots):
         self._record("generate", key, mask, roots)
-        return generate_batches(width, mask, roots, HASH)
+        return generate_in_numpy(width, mask, roots, HASH)
 
     def evaluate(self, key, party, width, corrections, leaves, masked, roots):
         self._record("evaluate", key, corrections, leaves, masked, roots)
-        return evaluate_batches(party, width, corrections, leaves, masked, roots, HASH)
+        return evaluate_in_numpy(party, width, corrections, leaves, masked, roots, HASH)
 
     def _record(self, name, key, *arrays):
         assert key == seed_of("tree")[:16] and all(array.flags.c_contiguous for array in arrays)

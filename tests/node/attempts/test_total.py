@@ -38,9 +38,6 @@ class Aggregation:
         self.asked.append("sign")
         return bytes(64)
 
-    def work_ahead(self) -> None:
-        self.asked.append("ahead")
-
     def confirm(self, signatures: Sequence[bytes]) -> None:
         self.asked.append(tuple(signatures))
 
@@ -76,7 +73,7 @@ def play(*said: m.CoordinatorMessage) -> tuple[list[Any], Aggregation, AttemptRu
 def test_a_vector_goes_up_and_the_total_is_confirmed():
     sent, aggregation, runner = play(*TOTAL, m.TotalConfirmed((b"one", b"two")))
     assert [type(each) for each in sent] == [m.Part, m.Part, m.TotalSigned]
-    assert aggregation.asked == [0, 1, "sign", "ahead", (b"one", b"two")]
+    assert aggregation.asked == [0, 1, "sign", (b"one", b"two")]
     size = frame("total", 0).wire_bytes + frame("total", 1).wire_bytes
     assert [(each.step, each.bytes) for each in runner.traffic.bytes_online_by_round] == [
         ("histogram", size),

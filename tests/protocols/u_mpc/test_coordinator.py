@@ -5,8 +5,6 @@ up.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -268,35 +266,3 @@ def test_a_sum_is_read_with_its_sign_in_the_shares_ring():
     assert noisy_sums([(2**32 - 5).to_bytes(4, "little"), (3).to_bytes(4, "little")], 1) == [-2]
     assert noisy_sums([(2**32 - 5).to_bytes(8, "little")], 1) == [2**32 - 5]
     assert noisy_sums([(2**32 - 5).to_bytes(8, "little")], 2) == [-5, 0]
-
-
-LOADED = """
-import sys
-from umpc.planning.prediction import attempt_over
-from umpc.protocols.registry import protocol_of
-from tests.support.studies import make_study
-study = make_study({changes})
-attempt = attempt_over(study, ",".join(["9"] * len(study.nodes)))
-side = protocol_of(study).coordinator(study, None)
-side._attempt = attempt
-side.load()
-before = set(sys.modules)
-side.anticipate()
-print("loaded:", *sorted(name for name in set(sys.modules) - before if name.startswith("umpc")))
-"""
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        'edges="2n"',
-        'edges="2n", preprocessing="none", backend="triples", dealer=None',
-        'edges="2n", backend="garbled"',
-    ],
-    ids=["dealt", "triples", "garbled"],
-)
-def test_nothing_is_imported_beside_the_release(changes):
-    """The garbled backend was: it blocked the loop of a fresh coordinator for 70 ms."""
-    program = LOADED.format(changes=changes)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.strip() == "loaded:", done.stderr

@@ -1,7 +1,7 @@
 """Circuits as the arrays that the compiled kernel reads (`umpc/native/garbled.py`).
 
 The kernel takes a few edges through all gates and output elements, where `gates.py` takes all edges
-through one batch of gates. Both give the same bytes: ANDs, hashes and elements have the same
+through one gate after the other. Both give the same bytes: ANDs, hashes and elements have the same
 numbers.
 """
 
@@ -14,10 +14,9 @@ import numpy as np
 
 from umpc.mpc.garbled.circuits import Circuit
 from umpc.mpc.garbled.outputs import OutputElement, Product, Switch, outputs_of
-from umpc.mpc.garbled.schedule import XorGate, schedule_of
+from umpc.mpc.garbled.schedule import schedule_of
 from umpc.native.garbled import CircuitArrays
 
-XOR, AND = 0, 1
 UNIT, PRODUCT, SWITCH = 0, 1, 2
 """The numbers of native/garbled_types.h."""
 _WORD = (1 << 64) - 1
@@ -27,14 +26,7 @@ _WORD = (1 << 64) - 1
 def arrays_of(circuit: Circuit) -> CircuitArrays:
     """The circuit for the kernel, one AND after another. It is public, and shared."""
     outputs = outputs_of(circuit)
-    schedule = schedule_of(circuit, 1)
-    gates: list[tuple[int, ...]] = []
-    for step in schedule.steps:
-        if isinstance(step, XorGate):
-            gates.append((XOR, step.left, step.right, step.out, 0))
-            continue
-        read = step.slots if step.inputs is None else step.slots[step.inputs]
-        gates.append((AND, *read.tolist(), *step.out.tolist(), step.first))
+    schedule = schedule_of(circuit)
     wires: list[tuple[int, int, int]] = []
     numbers: list[int] = []
     for wire, own in outputs.wires:
@@ -48,7 +40,7 @@ def arrays_of(circuit: Circuit) -> CircuitArrays:
         elements.append((kind, place, other, len(terms), len(own_terms)))
         terms += own_terms
     return CircuitArrays(
-        _table(gates, 5),
+        _table(schedule.steps, 5),
         _table(wires, 3),
         np.array(numbers, dtype=np.int64),
         _table(elements, 5),

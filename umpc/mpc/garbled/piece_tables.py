@@ -47,10 +47,9 @@ here is the reference, with the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 
@@ -59,8 +58,6 @@ from umpc.mpc.arrays import BitArray, IndexArray, IntArray, WordArray
 from umpc.mpc.garbled.pieces import LookedUp, NumberPiece, rows_of_piece
 from umpc.native import garbled as compiled
 
-ROWS_AT_ONCE = 1 << 15
-"""Rows that are hashed together."""
 ROW_BITS = 2
 LANES = 64
 """Edges of a record that share a block, which has two bits for each."""
@@ -68,8 +65,7 @@ _EVERY_ROW = np.uint8(0b01010101)
 """Two bits times this stand in all four rows of a packed octet."""
 _ONE = np.uint64(1)
 _REDUCTION = np.uint64(0x87)
-_REDUCTION_POWERS = tuple(map(np.uint64, (0, 1, 2, 7)))
-"""x^128 = x^7 + x^2 + x + 1, as a word and as powers."""
+"""x^128 = x^7 + x^2 + x + 1, modulo the field's polynomial."""
 
 
 def table_bits(pieces: Sequence[LookedUp]) -> int:
@@ -122,13 +118,10 @@ def combined(labels: WordArray) -> WordArray:
 
     Args: labels: (bits, n, 2) uint64. Returns: (n, 2) uint64.
     """
-    shifts = np.arange(len(labels), dtype=np.uint64)[:, None, None]
-    total: WordArray = np.bitwise_xor.reduce(labels << shifts, axis=0)
-    # the bits that leave a word: from the low one into the high one, and from that one modulo
-    over = np.bitwise_xor.reduce(labels[1:] >> (np.uint64(64) - shifts[1:]), axis=0)
-    total[:, 1] ^= over[:, 0]
-    for power in _REDUCTION_POWERS:
-        total[:, 0] ^= over[:, 1] << power
+    total: WordArray = labels[-1].copy()
+    for each in labels[-2::-1]:
+        total = _times_alpha(total)
+        total ^= each
     return total
 
 
@@ -174,9 +167,8 @@ def make_tables(
             blocks = _blocks(keys[number], offsets, places, place, piece)
             message.append(compiled.make_rows(row_hash.key, blocks, table, own, mask).data)
             continue
-        rows = table.take(own[places.order], axis=0)
-        rows ^= mask[places.order, None]
-        _add_pads(rows, keys[number], offsets, places, row_hash, place, _add_packed_lanes)
+        pads = _pads(keys[number], offsets, places, row_hash, place)
+        rows = table[own[places.order]] ^ mask[places.order, None] ^ _four_to_a_byte(pads)
         message.append(rows.tobytes())
     return b"".join(message)
 
@@ -211,10 +203,10 @@ def read_tables(
             continue
         own = own[places.order]
         octets = table[np.arange(count), own >> 2]
-        row = (octets >> (2 * (own & 3)).astype(np.uint8)).reshape(-1, 1)
-        _add_pads(row, keys[number], no_offset, places, row_hash, place, _add_lanes)
-        found[2 * number, places.order] = row[:, 0] & 1
-        found[2 * number + 1, places.order] = row[:, 0] >> 1 & 1
+        pads = _pads(keys[number], no_offset, places, row_hash, place)[:, 0]
+        row = octets >> (2 * (own & 3)).astype(np.uint8) ^ pads
+        found[2 * number, places.order] = row & 1
+        found[2 * number + 1, places.order] = row >> 1 & 1
     return found
 
 
@@ -225,7 +217,7 @@ def _blocks(
     place: tuple[int, int],
     piece: NumberPiece,
 ) -> compiled.RowBlocks:
-    """The pads of a piece's rows, for the compiled kernel. Args: as in `_add_pads`."""
+    """The pads of a piece's rows, for the compiled kernel. Args: as in `_pads`."""
     arrays = places.record, places.order, places.ends, places.number
     return compiled.RowBlocks(keys, offsets, *arrays, *place, piece.rows)
 
@@ -236,67 +228,36 @@ def bits_of_wires(pieces: Sequence[LookedUp], found: BitArray) -> BitArray:
     return found[rows].reshape(-1)
 
 
-def _add_pads(
-    rows: BitArray,
+def _pads(
     keys: WordArray,
     offsets: WordArray,
     places: Places,
     row_hash: FixedKeyHash,
     place: tuple[int, int],
-    add: Callable[[BitArray, BitArray, IndexArray], None],
-) -> None:
-    """rows ^= pads, in place: each edge's (n, …) uint8, as `add` has them.
+) -> BitArray:
+    """Two bits for each row of each edge, in the places' order: (n, offsets) uint8 below 4.
 
     keys: (records, 2), K of each record. place: the chunk's first edge, and the piece.
     """
     first_edge, piece = place
-    blocks, count = len(places.record), len(offsets)
-    tweaks = np.empty((blocks, 2), dtype=np.uint64)
+    tweaks = np.empty((len(places.record), 2), dtype=np.uint64)
     tweaks[:, 0] = first_edge
     tweaks[:, 1] = (places.number << np.uint64(16)) + np.uint64(piece)
-    keys = keys[places.record] ^ tweaks
-    step = min(blocks, max(1, ROWS_AT_ONCE // count))
-    room = np.empty((2, step * count + 1, 2), dtype=np.uint64)
-    for start in range(0, blocks, step):
-        part = keys[start : start + step]
-        inputs = room[0, : len(part) * count]
-        # a label moves as one item when numpy takes it for a complex number
-        inputs.view(np.complex128).reshape(len(part), count)[:] = part.view(np.complex128)
-        flat = inputs.reshape(len(part), -1)
-        np.bitwise_xor(flat, offsets.reshape(-1), out=flat)
-        pads = row_hash.into(inputs, room[1]).view(np.uint8)
-        ends = places.ends[start : start + len(part) + 1]
-        add(rows, pads.reshape(len(part), count, -1), ends)
+    inputs = (keys[places.record] ^ tweaks)[:, None] ^ offsets
+    octets = row_hash(inputs.reshape(-1, 2)).view(np.uint8).reshape(*inputs.shape[:2], -1)
+    counts = np.diff(places.ends)
+    block = np.repeat(np.arange(len(counts)), counts)
+    lane = np.arange(len(block)) - places.ends[block]
+    shift = 2 * (lane % 4).astype(np.uint8)
+    pads: BitArray = octets[block, :, lane // 4] >> shift[:, None] & np.uint8(3)
+    return pads
 
 
-def _add_lanes(rows: BitArray, pads: BitArray, ends: IndexArray) -> None:
-    """rows ^= two bits of pads in each edge's lane; the other bits of a row become any.
-
-    rows: (n, rows) uint8. pads: (blocks, rows, 16) uint8. ends: where the blocks' edges begin, and
-    the end.
-    """
-    for edges, blocks in _alike(rows, ends):
-        for lane in range(edges.shape[1]):
-            octets = pads[blocks, :, lane // 4]
-            edges[:, lane] ^= octets >> np.uint8(2 * (lane % 4))
-
-
-def _add_packed_lanes(rows: BitArray, pads: BitArray, ends: IndexArray) -> None:
-    """rows ^= pads in each lane, for packed rows: (n, rows / 4) uint8, four rows to a byte."""
-    for edges, blocks in _alike(rows, ends):
-        for lane in range(0, edges.shape[1], 4):
-            four = _four_lanes(pads[blocks, :, lane // 4])
-            some = edges[:, lane : lane + 4]
-            some ^= four[:, : some.shape[1]]
-
-
-def _alike(rows: BitArray, ends: IndexArray) -> Iterator[tuple[BitArray, slice]]:
-    """Blocks with as many edges as each other: their edges (blocks, lanes, …), and the blocks."""
-    counts = np.diff(ends)
-    groups = [0, *(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
-    for first, stop in pairwise(groups):
-        lanes = int(counts[first])
-        yield rows[ends[first] : ends[stop]].reshape(stop - first, lanes, -1), slice(first, stop)
+def _four_to_a_byte(rows: BitArray) -> BitArray:
+    """Rows of two bits each, (…, rows) uint8, as (…, rows / 4) uint8."""
+    four = rows.reshape(*rows.shape[:-1], -1, 4) << np.array([0, 2, 4, 6], dtype=np.uint8)
+    packed: BitArray = np.bitwise_or.reduce(four, axis=-1)
+    return packed
 
 
 @lru_cache(maxsize=64)
@@ -305,26 +266,9 @@ def _packed_rows(piece: NumberPiece, kinds: tuple[int, ...], first_is_row: bool)
 
     Chunks and studies share it, as it follows from the public circuit.
     """
-    packed = np.ascontiguousarray(_four_lanes(rows_of_piece(piece, kinds, first_is_row))[:, 0])
+    packed = _four_to_a_byte(rows_of_piece(piece, kinds, first_is_row))
     packed.flags.writeable = False
     return packed
-
-
-def _four_lanes(octets: BitArray) -> BitArray:
-    """The bits of four lanes, each with four rows to a byte: (blocks, 4, rows / 4) uint8.
-
-    Four octets are a square of 4 × 4 pairs of bits, which is transposed in two steps (Eklundh
-    1972). Args: octets: (blocks, rows) uint8, rows a multiple of 4, a lane's two bits each.
-    """
-    four = octets.copy().view("<u4")
-    for shift, lower in ((6, 0x00CC00CC), (12, 0x0000F0F0)):
-        moved = four >> np.uint32(shift)
-        moved ^= four
-        moved &= np.uint32(lower)
-        four ^= moved
-        moved <<= np.uint32(shift)
-        four ^= moved
-    return four.view(np.uint8).reshape(*four.shape, 4).transpose(0, 2, 1)
 
 
 def _times_alpha(blocks: WordArray) -> WordArray:

@@ -1,51 +1,28 @@
-"""The order in which a garbled circuit is worked on: batches of independent gates, few labels.
+"""The order in which a garbled circuit is worked on: gate after gate, with few labels.
 
-Garbler and evaluator follow one schedule. It depends only on the circuit and the size of a batch.
-The bytes that are sent do not depend on that size: ANDs are numbered in the circuit's order.
+Garbler and evaluator follow one schedule, which depends only on the circuit. A label's memory, its
+*slot*, serves another wire after the last gate that reads the label.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
-from typing import TypeAlias
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from umpc.mpc.arrays import WordArray
 from umpc.mpc.garbled.circuits import Circuit
-from umpc.mpc.garbled.outputs import Outputs, outputs_of
+from umpc.mpc.garbled.outputs import outputs_of
 
 
-@dataclass(frozen=True)
-class AndBatch:
-    """Independent ANDs first, first + 1, … that read `slots` and write the slots `out`.
+class Step(NamedTuple):
+    """One gate, which reads and writes slots. number: its place among the ANDs; 0 for an XOR."""
 
-    inputs: all left inputs, then all right ones, as positions in `slots`; None if they are just
-        `slots`, in order.
-    hashes: the number of each input's hash, as a column.
-    """
-
-    first: int
-    slots: NDArray[np.intp]
-    inputs: NDArray[np.intp] | None
-    hashes: WordArray
-    out: NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class XorGate:
-    """One XOR, which reads and writes slots."""
-
+    is_and: bool
     left: int
     right: int
     out: int
-
-
-Step: TypeAlias = AndBatch | XorGate
+    number: int
 
 
 @dataclass(frozen=True)
@@ -89,50 +66,17 @@ class _Slots:
 
 
 @lru_cache(maxsize=64)
-def schedule_of(circuit: Circuit, group: int) -> Schedule:
-    """Steps of at most `group` independent ANDs."""
+def schedule_of(circuit: Circuit) -> Schedule:
+    """The steps of the gates that are garbled, in the circuit's order."""
     outputs = outputs_of(circuit)
-    gates = dict(outputs.gates)
     at_end = [wire for wire, _ in outputs.wires]
-    ands = (wire for wire, gate in gates.items() if gate.is_and)
-    numbers = {wire: number for number, wire in enumerate(ands)}
-    order = list(_batches(circuit, outputs, group))
-    reads = [
-        [gates[wire].left for wire in wires] + [gates[wire].right for wire in wires]
-        for wires in order
-    ]
+    reads = [(gate.left, gate.right) for _, gate in outputs.gates]
     slots = _Slots([*reads, at_end], len(circuit.inputs))
-    steps: list[Step] = []
-    for step, wires in enumerate(order):
-        places = slots.read(step)
-        if wires[0] in numbers:
-            out = [slots.write(wire) for wire in wires]
-            steps.append(_and_batch([numbers[wire] for wire in wires], places, out))
-        else:
-            left, right = places
-            steps.append(XorGate(left, right, slots.write(wires[0])))
-    last = slots.read(len(order))
+    steps = []
+    ands = 0
+    for place, (wire, gate) in enumerate(outputs.gates):
+        left, right = slots.read(place)
+        steps.append(Step(gate.is_and, left, right, slots.write(wire), ands * gate.is_and))
+        ands += gate.is_and
+    last = slots.read(len(reads))
     return Schedule(tuple(steps), slots.size, dict(zip(at_end, last, strict=True)))
-
-
-def _and_batch(numbers: Sequence[int], places: Sequence[int], out: Sequence[int]) -> AndBatch:
-    """A batch of ANDs; a slot that several inputs read is hashed once where possible."""
-    distinct, positions = np.unique(places, return_inverse=True)
-    repeats = len(distinct) < len(places)
-    hashes = [2 * number + half for half in (0, 1) for number in numbers]
-    return AndBatch(
-        first=numbers[0],
-        slots=distinct if repeats else np.array(places),
-        inputs=positions if repeats else None,
-        hashes=np.array(hashes, dtype=np.uint64)[:, None],
-        out=np.array(out),
-    )
-
-
-def _batches(circuit: Circuit, outputs: Outputs, group: int) -> Iterator[list[int]]:
-    """The wires that each step makes: ANDs of one depth, or one XOR."""
-    levels = groupby(outputs.gates, key=lambda item: (circuit.depths[item[0]], item[1].is_and))
-    for (_, is_and), level in levels:
-        wires = [wire for wire, _ in level]
-        size = group if is_and else 1
-        yield from (wires[start : start + size] for start in range(0, len(wires), size))

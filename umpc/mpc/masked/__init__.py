@@ -20,7 +20,6 @@
 | `fields.py` | round 1: masked records |
 | `openings.py` | the messages of one opening |
 | `evaluation.py` | the owners' computation for chunks |
-| `public_factors.py` | the public factors of products of masks of bits |
 | `chunk_inputs.py` | a party's inputs to a chunk |
 | `bit_shares.py` | a party's shares of the bits that a chunk opens |
 | `committee_coins.py` | noise that a committee draws, which nobody knows |

@@ -6,7 +6,6 @@ and opens the shares. Masked places and opened bits are public to the edge's own
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
@@ -14,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.prg import FixedKeyHash
+from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, PieceArray
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import evaluate
-from umpc.mpc.masked.masks import PlaceValues, bit_of, linear_value, modulus, narrow_value
+from umpc.mpc.masked.masks import bit_of, linear_value, modulus, narrow_value
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
 from umpc.mpc.masked.one_hot import above_and_at, moved, piece_of
 from umpc.mpc.masked.plan import Plan
@@ -36,13 +36,7 @@ from umpc.ustat.local import evaluate_local
 
 
 class BitShares:
-    """One party's shares of bits, from its material and from all that is opened so far.
-
-    Args:
-        material: the party's shares of products of masks.
-        places: the masked value of each place that is known, (count,) uint64. It grows.
-        bits: each opened bit under its mask, (⌈count/8⌉,) uint8. It grows.
-    """
+    """One party's state of a chunk, or of several together, and its shares of bits."""
 
     def __init__(
         self,
@@ -51,10 +45,7 @@ class BitShares:
         inputs: ChunkInputs,
         dealt: DealtPart,
         seeded: SeededPart,
-        material: Shares,
         tree_hash: FixedKeyHash,
-        places: PlaceValues,
-        bits: Mapping[int, BitArray],
     ):
         self.party = party
         self.plan = plan
@@ -63,9 +54,11 @@ class BitShares:
         self.dealt = dealt
         self.seeded = seeded
         self.tree_hash = tree_hash
-        self.places = places
-        self.bits = bits
-        self._material = material
+        self.material = shares_of_products(dealt, seeded)
+        self.places = dict(inputs.places)
+        """The masked value of each place that is known, (count,) uint64."""
+        self.bits: dict[int, BitArray] = {}
+        """The opened bits under their masks, eight edges to a byte."""
         self._differences: dict[tuple[Linear, int], PieceArray] = {}
         self._compared_pieces: dict[int, tuple[BitArray, BitArray]] = {}
         self._compared: dict[int, tuple[BitArray, BitArray]] = {}
@@ -119,7 +112,7 @@ class BitShares:
         number = lookup.table
         if number not in self._compared_pieces:
             piece = self._piece(number)
-            less, equal = above_and_at(self._material.tables[number], piece)
+            less, equal = above_and_at(self.material.tables[number], piece)
             self._compared_pieces[number] = _packed(less), _packed(equal)
         return self._compared_pieces[number][0 if lookup.kind == "less" else 1]
 
@@ -130,7 +123,7 @@ class BitShares:
         threshold = piece_of(table, self.inputs.coins_of_noise().thresholds)
         # [u < c] is the parity of the places below c, in the order of u: all of them above ~u.
         backwards = (1 << table.size) - 1
-        rows = moved(self._material.tables[number], table.size, masked ^ np.uint64(backwards))
+        rows = moved(self.material.tables[number], table.size, masked ^ np.uint64(backwards))
         less, equal = above_and_at(rows, threshold ^ np.uint64(backwards))
         return _packed(less if kind == "less" else equal)
 
@@ -149,12 +142,12 @@ class BitShares:
         """
         rows = self.plan.subset_rows[conjunction]
         if len(conjunction) == 1:
-            share: BitArray = self._material.bits[rows[0]]
+            share: BitArray = self.material.bits[rows[0]]
             ((bits, inverted),) = ((each.bits, each.inverted) for each in conjunction)
             return share if self.party else share ^ self._literal(bits, inverted)
         products = np.empty((len(rows) + 1, size), dtype=np.uint8)
         products[0] = 255 * (self.party == 0)
-        self._material.bits.take(rows, axis=0, out=products[1:], mode="clip")
+        self.material.bits.take(rows, axis=0, out=products[1:], mode="clip")
         for literal in reversed(conjunction):
             half = len(products) // 2
             with_it, without = products[half:], products[:half]
@@ -177,3 +170,12 @@ class BitShares:
 def _packed(bits: NDArray[np.integer[Any]]) -> BitArray:
     """Bits (n,), 0 or 1 each, with eight edges to a byte."""
     return np.packbits(bits.astype(np.uint8, copy=False), bitorder="little")
+
+
+def shares_of_products(dealt: DealtPart, seeded: SeededPart) -> Shares:
+    """A party's shares of products of masks: dealt to the last party, expanded by the others."""
+    if dealt.shares is not None:
+        return dealt.shares
+    if seeded.shares is None:
+        raise LocalProtocolError("the last party's shares of a chunk must be dealt to it")
+    return seeded.shares

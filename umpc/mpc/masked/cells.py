@@ -22,13 +22,9 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, joined_chunks, require
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.fields import (
-    check_short,
     fields_frames,
     fields_messages,
-    is_short,
     read_fields,
-    read_short,
-    short_messages,
 )
 from umpc.mpc.masked.masks import joined, masked_wires, wire_masks
 from umpc.mpc.masked.plan import Plan, Program
@@ -67,10 +63,6 @@ class SharedCells:
         own = masked_wires(self._program, columns, self._masks, records)
         self.masked: dict[int, Sequence[WordArray]] = {node: own}
         """For each node whose records were read, this node included: per wire (records,) uint64."""
-        self._short: dict[int, Message] | None = None
-        """This node's short messages of round 1, all packed when the first is asked for."""
-        self._unread: dict[int, Message] = {}
-        """The peers' short messages, which are right, and are read together."""
 
     def __repr__(self) -> str:
         return f"SharedCells({self.attempt.members[self.node].name}, <redacted>)"
@@ -102,20 +94,8 @@ class SharedCells:
 
     def fields_for(self, peer: int) -> list[Message]:
         """The masked records that occur in an edge with the peer."""
-        if self._short is None:
-            self._short = self._short_messages()
-        if peer in self._short:
-            return [self._short.pop(peer)]
         records = self.attempt.hypergraph.shared_records(self.node, peer)
         return fields_messages(self._program, self.masked[self.node], records)
-
-    def _short_messages(self) -> dict[int, Message]:
-        """The messages to the peers that meet a few records of this node."""
-        graph = self.attempt.hypergraph
-        due = {peer: graph.shared_records(self.node, peer) for peer in graph.neighbours(self.node)}
-        short = {peer: each for peer, each in due.items() if is_short(self._program, len(each))}
-        made = short_messages(self._program, self.masked[self.node], list(short.values()))
-        return dict(zip(short, made, strict=True))
 
     def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
         """Take a peer's masked records.
@@ -123,45 +103,21 @@ class SharedCells:
         Raises: EncodingError where these are not exactly the shared records.
         """
         records = self.attempt.hypergraph.shared_records(peer, self.node)
-        if len(messages) == 1 and is_short(self._program, messages[0].count):
-            check_short(self._program, messages[0])
-            _check_count(messages[0].count, len(records))
-            self._unread[peer] = messages[0]
-            return
         values = read_fields(self._program, messages)
         for sent in values:
-            _check_count(len(sent), len(records))
+            if len(sent) != len(records):
+                raise EncodingError(f"{len(sent)} masked records came, {len(records)} were due")
         total = self.attempt.members[peer].records
         table = [np.zeros(total, dtype=np.uint64) for _ in self._program.wires]
         for column, sent in zip(table, values, strict=True):
             column[records] = sent
         self.masked[peer] = table
 
-    def _read(self) -> None:
-        """Put the records of short messages into tables indexed by the peers' record numbers."""
-        peers, messages = list(self._unread), list(self._unread.values())
-        self._unread.clear()
-        if not peers:
-            return
-        shared = self.attempt.hypergraph.shared_records
-        sizes = [self.attempt.members[peer].records for peer in peers]
-        stops = np.cumsum(sizes)
-        starts = stops - sizes
-        places = np.concatenate(
-            [shared(peer, self.node) + start for peer, start in zip(peers, starts, strict=True)]
-        )
-        tables = []
-        for values in read_short(self._program, messages):
-            column = np.zeros(stops[-1], dtype=np.uint64)
-            column[places] = values
-            tables.append(np.split(column, stops[:-1]))
-        self.masked.update(zip(peers, zip(*tables, strict=True), strict=True))
-
     def is_ready(self, chunk: Chunk) -> bool:
         """Whether the masked records of all owners are here."""
         if chunk.noise or not self._program.wires:
             return True
-        return all(owner in self.masked or owner in self._unread for owner in chunk.owners)
+        return all(owner in self.masked for owner in chunk.owners)
 
     def protocol(
         self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
@@ -219,7 +175,6 @@ class SharedCells:
 
     def _edge_inputs(self, plan: Plan, chunks: Sequence[Chunk], party: int) -> ChunkInputs:
         """The inputs of these chunks' edges, behind each other."""
-        self._read()
         cells = self.attempt.hypergraph.cells
         parts = joined_chunks(chunks)
         edges = [cells[owners].edges(start, stop) for owners, start, stop in parts]
@@ -247,8 +202,3 @@ class SharedCells:
         }
         names = self._names(chunks[0]) if len(chunks) == 1 else ()
         return ChunkInputs(places, masks, records, len(rows[0]), names)
-
-
-def _check_count(came: int, due: int) -> None:
-    if came != due:
-        raise EncodingError(f"{came} masked records came, {due} were due")

@@ -59,7 +59,7 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.masked import native
-from umpc.mpc.masked.dcf_tree import evaluate_batches, generate_batches, levels
+from umpc.mpc.masked.dcf_tree import evaluate_in_numpy, generate_in_numpy, levels
 
 LEAF_BYTES = 12
 
@@ -115,7 +115,7 @@ def generate(
         mask = np.ascontiguousarray(mask)
         roots = np.ascontiguousarray(roots)
         return ComparisonKeys(width, *native.KERNEL.generate(tree_hash.key, width, mask, roots))
-    return ComparisonKeys(width, *generate_batches(width, mask, roots, tree_hash))
+    return ComparisonKeys(width, *generate_in_numpy(width, mask, roots, tree_hash))
 
 
 def evaluate(
@@ -136,7 +136,7 @@ def evaluate(
         contiguous = map(np.ascontiguousarray, arrays)
         less, equal = native.KERNEL.evaluate(tree_hash.key, party, keys.width, *contiguous)
     else:
-        less, equal = evaluate_batches(party, keys.width, *arrays, tree_hash)
+        less, equal = evaluate_in_numpy(party, keys.width, *arrays, tree_hash)
     if party == 0:
         less ^= (masked >> np.uint64(keys.width - 1)).astype(np.uint8) & 1
     return less, equal

@@ -36,6 +36,8 @@ def deal_chunks(
     Args:
         record_masks: for each place of a record (edges of all chunks,) uint64.
         seeds: of each owner, in party order, its seed of each chunk.
+
+    Reveals: the dealer learns masks only; it sees nothing that is computed from data.
     """
     count = layout.total
     parts = [
@@ -151,16 +153,16 @@ def _products(plan: Plan, bit_masks: BitArray, masks: PlaceValues, count: int) -
 def _bit_products(plan: Plan, bit_masks: BitArray) -> BitArray:
     """Every bit element's conjunction of masks: (bit elements, ⌈count/8⌉) uint8, packed.
 
-    An element without its last literal is an element, too, and its row is multiplied by that
-    literal's mask. The rows that end with the same literal are computed together.
+    An element without its last literal is an element, too, and comes before it.
     """
     products = np.empty((len(plan.bit_elements), bit_masks.shape[1]), dtype=np.uint8)
-    for literal, (alone, rows, shorter) in plan.bit_element_steps.items():
-        mask = reduce(np.bitwise_xor, [bit_masks[bit] for bit in literal])
-        if alone is not None:
-            products[alone] = mask
-        if len(rows):
-            products[rows] = products.take(shorter, axis=0) & mask
+    masks: dict[tuple[int, ...], BitArray] = {}
+    for row, element in enumerate(plan.bit_elements):
+        *_, last = element
+        if last not in masks:
+            masks[last] = reduce(np.bitwise_xor, [bit_masks[bit] for bit in last])
+        shorter = plan.bit_element_rows.get(element[:-1])
+        products[row] = masks[last] if shorter is None else products[shorter] & masks[last]
     return products
 
 

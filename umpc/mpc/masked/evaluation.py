@@ -17,20 +17,19 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.mpc.arrays import BitArray, RingArray, WordArray
+from umpc.mpc.arrays import RingArray, WordArray
 from umpc.mpc.masked.bit_shares import BitShares
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.edge_layout import EdgeLayout
 from umpc.mpc.masked.masks import linear_value, modulus
-from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
+from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.openings import LayerShares, open_messages, read_open, read_opens
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
@@ -42,7 +41,6 @@ from umpc.mpc.masked.plan_items import (
     SharedPolynomial,
     Term,
 )
-from umpc.mpc.masked.public_factors import PublicFactors
 from umpc.ustat.local import evaluate_local
 
 NOTHING: Element = ((), ())
@@ -68,22 +66,16 @@ def evaluate_chunk(
     Cost: one round per layer of the plan, none without layers.
     """
     kind = plan.ring.dtype
-    shares = yield from evaluate_edges(party, plan, inputs, dealt, seeded, tree_hash)
+    chunk = PartyChunk(party, plan, inputs, dealt, seeded, tree_hash)
+    shares = yield from evaluate_edges(chunk)
     if inputs.coins is not None:
         shares = [values * inputs.coins.weights.astype(kind) for values in shares]
     return [int(values.sum(dtype=kind)) for values in shares]
 
 
-def evaluate_edges(
-    party: int,
-    plan: Plan,
-    inputs: ChunkInputs,
-    dealt: DealtPart,
-    seeded: SeededPart,
-    tree_hash: FixedKeyHash,
-) -> Protocol[list[RingArray]]:
+def evaluate_edges(chunk: PartyChunk) -> Protocol[list[RingArray]]:
     """One owner's additive share of each kernel in every edge: per kernel (count,) of the ring."""
-    chunk = PartyChunk(party, plan, inputs, dealt, seeded, tree_hash)
+    inputs = chunk.inputs
     rounds = _edges(chunk, [inputs.names], EdgeLayout([inputs.count]))
     theirs: list[Message] | None = None
     while True:
@@ -159,45 +151,13 @@ def check_alone(
         ) from error
 
 
-class PartyChunk:
-    """One party's state of a chunk, or of several chunks that are computed together."""
-
-    def __init__(
-        self,
-        party: int,
-        plan: Plan,
-        inputs: ChunkInputs,
-        dealt: DealtPart,
-        seeded: SeededPart,
-        tree_hash: FixedKeyHash,
-    ):
-        self.party = party
-        self.plan = plan
-        self.inputs = inputs
-        self.count = inputs.count
-        self.seeded = seeded
-        self.material = shares_of_products(dealt, seeded)
-        self.places = dict(inputs.places)
-        self.masks = {**inputs.masks, **seeded.place_masks}
-        self.bits: dict[int, BitArray] = {}
-        """The opened bits under their masks, eight edges to a byte."""
-        self._factors = PublicFactors(self.bits, self.count)
-        self._bit_shares = BitShares(
-            party,
-            plan,
-            inputs,
-            dealt,
-            seeded,
-            self.material,
-            tree_hash,
-            self.places,
-            self.bits,
-        )
+class PartyChunk(BitShares):
+    """One party's state, from which it opens layer after layer and expands the kernels."""
 
     def shares(self, layer: int) -> LayerShares:
         """This party's masked shares, which it sends."""
         bits = {
-            number: self._bit_shares.share(number) ^ self.seeded.bit_masks[number]
+            number: self.share(number) ^ self.seeded.bit_masks[number]
             for number in self.plan.opened_bits(layer, self.party)
         }
         places = {
@@ -223,9 +183,7 @@ class PartyChunk:
         total: RingArray = ring.array(own)
         if self.party == 0:
             total += ring.scalar(polynomial.constant)
-        for factor, share in self._expanded(polynomial):
-            # A signed factor becomes the ring element that stands for it.
-            public = factor.astype(ring.dtype, copy=False)
+        for public, share in self._expanded(polynomial):
             total += public if share is None else public * share
         return total
 
@@ -245,34 +203,33 @@ class PartyChunk:
 
     def _expanded(
         self, polynomial: SharedPolynomial
-    ) -> Iterator[tuple[NDArray[np.integer[Any]], RingArray | None]]:
+    ) -> Iterator[tuple[RingArray, RingArray | None]]:
         """Pairs whose products add up to this party's share of the terms.
 
         A pair is (public, share), or (public, None) for a summand that is public itself. With
         b = m ⊕ s = m + (1 − 2m)s for every bit and X = X̂ − R for every linear form, a term is a sum
         over subsets of its bits and factors: public coefficient × product of masks. The products of
-        masks are shared. For one and two factors this is Beaver 1991. `public_factors.py` has the
-        terms that only bits make.
+        masks are shared. For one and two factors this is Beaver 1991.
         """
-        for bits, public in self._factors.of_bits(polynomial, self.plan.ring).items():
-            if bits:
-                yield public, self._element_share((bits, ()))
-            elif self.party == 0:
-                yield public, None
         values: dict[Linear, RingArray] = {}
         for form in {form for term in polynomial.terms for form in term.factors}:
             values[form] = linear_value(form, self.places).astype(self.plan.ring.dtype)
+        bits = {bit: self._opened(bit) for term in polynomial.terms for bit in term.bits}
         coefficients: dict[Element, RingArray] = {}
         for term in polynomial.terms:
-            for element, public in self._publics(term, values).items() if term.factors else ():
-                if element == NOTHING:
-                    if self.party == 0:
-                        yield public, None
-                    continue
+            for element, public in self._publics(term, bits, values).items():
                 known = coefficients.get(element)
                 coefficients[element] = public if known is None else known + public
         for element, public in coefficients.items():
-            yield public, self._element_share(element)
+            if element != NOTHING:
+                yield public, self._element_share(element)
+            elif self.party == 0:
+                yield public, None
+
+    def _opened(self, bit: int) -> RingArray:
+        """An opened bit under its mask: (count,) of the ring."""
+        loose = np.unpackbits(self.bits[bit], count=self.count, bitorder="little")
+        return loose.astype(self.plan.ring.dtype)
 
     def _element_share(self, element: Element) -> RingArray:
         """This party's share of a product of masks: (count,) of the ring."""
@@ -282,11 +239,14 @@ class PartyChunk:
             return share
         # A single linear form is not dealt: the share of its mask is the part known to this party.
         _, (form,) = element
-        known = np.broadcast_to(linear_value(form, self.masks), (self.count,))
+        masks = {**self.inputs.masks, **self.seeded.place_masks}
+        known = np.broadcast_to(linear_value(form, masks), (self.count,))
         return known.astype(self.plan.ring.dtype)
 
-    def _publics(self, term: Term, values: Mapping[Linear, RingArray]) -> dict[Element, RingArray]:
-        """The public factor of every product of masks in a term with factors: (count,) each.
+    def _publics(
+        self, term: Term, bits: Mapping[int, RingArray], values: Mapping[Linear, RingArray]
+    ) -> dict[Element, RingArray]:
+        """The public factor of every product of masks in a term: (count,) each.
 
         Each bit and each factor doubles the products: its mask is in one half of them.
         """
@@ -294,25 +254,14 @@ class PartyChunk:
         found: dict[Element, RingArray]
         found = {NOTHING: np.full(self.count, ring.encode(term.coefficient), dtype=ring.dtype)}
         for bit in term.bits:
-            opened, sign = (
-                factor.astype(ring.dtype)
-                for factor in (self._factors.opened((bit,)), self._factors.signs((bit,)))
-            )
+            opened = bits[bit]
+            sign = 1 - opened - opened
             found = {each: public * opened for each, public in found.items()} | {
-                ((*bits, bit), forms): public * sign for (bits, forms), public in found.items()
+                ((*others, bit), forms): public * sign for (others, forms), public in found.items()
             }
         for form in term.factors:
             found = {each: public * values[form] for each, public in found.items()} | {
-                (bits, (*forms, form.mask)): np.negative(public)
-                for (bits, forms), public in found.items()
+                (others, (*forms, form.mask)): np.negative(public)
+                for (others, forms), public in found.items()
             }
         return found
-
-
-def shares_of_products(dealt: DealtPart, seeded: SeededPart) -> Shares:
-    """A party's shares of products of masks: dealt to the last party, expanded by the others."""
-    if dealt.shares is not None:
-        return dealt.shares
-    if seeded.shares is None:
-        raise LocalProtocolError("the last party's shares of a chunk must be dealt to it")
-    return seeded.shares

@@ -2,9 +2,6 @@
 
 Each record is sent once. Reveals: values under masks that only their owner and the dealer know,
 which are uniform to everybody else.
-
-A node with many peers has a few records for each. `short_messages` packs them for all peers in one
-pass, and `read_short` reads those of all peers in one. The bytes are the same.
 """
 
 from __future__ import annotations
@@ -22,8 +19,6 @@ from umpc.mpc.masked.plan import Program
 
 FIELDS_BYTES = 1_000_000
 """The most bytes of masked fields that go into one message."""
-SHORT_RECORDS = 1 << 10
-"""The most records of a message that is packed together with others."""
 
 
 def fields_frames(program: Program, records: int) -> Iterator[tuple[int, int, int]]:
@@ -73,77 +68,3 @@ def read_fields(program: Program, messages: Sequence[Message]) -> list[WordArray
                 f"{message!r} must take {start} bytes, and it has {len(message.payload)}"
             )
     return [np.concatenate(parts) if parts else np.empty(0, np.uint64) for parts in values]
-
-
-def is_short(program: Program, records: int) -> bool:
-    """Whether so many records take one message, and a short one."""
-    return bool(program.wires) and 0 < records <= min(SHORT_RECORDS, _most_records(program))
-
-
-def short_messages(
-    program: Program, masked: WireValues, records: Sequence[IndexArray]
-) -> list[Message]:
-    """One message for each of these lists, which are short: the bytes of `fields_messages`."""
-    if not records:
-        return []
-    counts = [len(each) for each in records]
-    places, starts = _octets(counts)
-    packed = []
-    for wire, values in zip(program.wires, masked, strict=True):
-        padded = np.zeros(8 * starts[-1], dtype=np.uint64)
-        padded[places] = values[np.concatenate(records)]
-        packed.append((pack(padded, wire.width), wire.width))
-    return [
-        Message(
-            "masked_fields",
-            b"".join(
-                data[start * width : start * width + packed_size(count, width)]
-                for data, width in packed
-            ),
-            count,
-            program.wire_bits,
-        )
-        for start, count in zip(starts, counts, strict=False)
-    ]
-
-
-def check_short(program: Program, message: Message) -> None:
-    """Check a message of few records for `read_short`. Raises: EncodingError, as `read_fields`."""
-    stop = 0
-    for wire in program.wires:
-        stop += packed_size(message.count, wire.width)
-        padding = -message.count * wire.width % 8
-        if padding and stop <= len(message.payload) and message.payload[stop - 1] >> (8 - padding):
-            raise EncodingError(f"the padding after {message.count} values is not zero")
-    if stop != len(message.payload):
-        raise EncodingError(
-            f"{message!r} must take {stop} bytes, and it has {len(message.payload)}"
-        )
-
-
-def read_short(program: Program, messages: Sequence[Message]) -> list[WordArray]:
-    """The masked wires in messages that `check_short` accepted, behind each other."""
-    places, _ = _octets([message.count for message in messages])
-    values = []
-    start = [0] * len(messages)
-    for wire in program.wires:
-        parts = []
-        for number, message in enumerate(messages):
-            stop = start[number] + packed_size(message.count, wire.width)
-            part = message.payload[start[number] : stop]
-            parts.append(part.ljust(-(-message.count // 8) * wire.width, b"\0"))
-            start[number] = stop
-        data = b"".join(parts)
-        values.append(unpack(data, len(data) * 8 // wire.width, wire.width)[places])
-    return values
-
-
-def _octets(counts: Sequence[int]) -> tuple[IndexArray, list[int]]:
-    """Lists behind each other, each of which begins with a new eight of places: a whole byte.
-
-    Returns: the place of each item, and the eight with which each list begins, and the last ends.
-    """
-    eights = np.cumsum([0, *(-(-count // 8) for count in counts)])
-    ends = np.cumsum(counts)
-    places = np.arange(sum(counts)) + np.repeat(8 * eights[:-1] - (ends - counts), counts)
-    return places, eights.tolist()

@@ -38,7 +38,7 @@ from umpc.mpc.masked.plan_items import (
     expansions,
     subsets,
 )
-from umpc.mpc.masked.products import ProductStep, product_steps, subset_rows
+from umpc.mpc.masked.products import subset_rows
 
 """The result of a function of a plan."""
 
@@ -87,33 +87,13 @@ class Plan:
 
     def opened_bits(self, layer: int, party: int) -> tuple[int, ...]:
         """The bits of a layer of which a party sends a share."""
-        return self._opened_bits[layer][party]
-
-    @cached_property
-    def _opened_bits(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """`opened_bits` of each layer and party. Every chunk asks for it, several times."""
-        return tuple(
-            tuple(
-                tuple(bit for bit in layer.bits if party in self.contributors(bit))
-                for party in self.everybody
-            )
-            for layer in self.layers
-        )
+        bits = self.layers[layer].bits
+        return tuple(bit for bit in bits if party in self.contributors(bit))
 
     def opened_places(self, layer: int, party: int) -> tuple[int, ...]:
         """The places of a layer of which a party sends a share."""
-        return self._opened_places[layer][party]
-
-    @cached_property
-    def _opened_places(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """`opened_places` of each layer and party."""
-        return tuple(
-            tuple(
-                tuple(number for number in layer.places if self._sends(party, number))
-                for party in self.everybody
-            )
-            for layer in self.layers
-        )
+        places = self.layers[layer].places
+        return tuple(number for number in places if self._sends(party, number))
 
     def _sends(self, party: int, place: int) -> bool:
         """Whether a party sends a share of an opened place."""
@@ -178,11 +158,6 @@ class Plan:
         }
         return tuple(sorted(found))
 
-    @cached_property
-    def bit_element_steps(self) -> dict[tuple[int, ...], ProductStep]:
-        """The steps in which the dealer multiplies the masks of literals (`products.py`)."""
-        return product_steps(self.bit_element_rows)
-
     def top_bit(self, number: int) -> TopBit | None:
         """The top bit of a difference that is part of a bit: of signs only."""
         match self.bits[number]:
@@ -205,16 +180,8 @@ class Plan:
 
     def holds_keys(self, party: int) -> tuple[int, ...]:
         """The comparisons of which a party gets a key."""
-        return self._held_keys[party]
-
-    @cached_property
-    def _held_keys(self) -> tuple[tuple[int, ...], ...]:
-        """`holds_keys` of each party."""
-        gates = tuple(enumerate(self.comparisons))
-        return tuple(
-            tuple(number for number, gate in gates if party in gate.holders)
-            for party in self.everybody
-        )
+        gates = enumerate(self.comparisons)
+        return tuple(number for number, gate in gates if party in gate.holders)
 
     @cached_property
     def shared_bits(self) -> int:
@@ -260,19 +227,8 @@ class Plan:
 
     def open_width(self, layer: int, party: int) -> int:
         """Bits an edge that a party sends in a layer."""
-        return self._open_widths[layer][party]
-
-    @cached_property
-    def _open_widths(self) -> tuple[tuple[int, ...], ...]:
-        """`open_width` of each layer and party."""
-        return tuple(
-            tuple(
-                len(self.opened_bits(layer, party))
-                + sum(map(self.place_width, self.opened_places(layer, party)))
-                for party in self.everybody
-            )
-            for layer in range(len(self.layers))
-        )
+        words = map(self.place_width, self.opened_places(layer, party))
+        return len(self.opened_bits(layer, party)) + sum(words)
 
     @property
     def rounds(self) -> int:

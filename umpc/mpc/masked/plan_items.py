@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, combinations
 from typing import TypeAlias, TypeVar
 
@@ -93,21 +92,6 @@ class SharedPolynomial:
     terms: tuple[Term, ...]
     local: tuple[Polynomial, ...]
     constant: int
-
-    @cached_property
-    def of_bits(self) -> dict[tuple[int, ...], dict[tuple[int, ...], int]]:
-        """The terms without factors, expanded with b = m + (1 − 2m)s: of each product of masks s.
-
-        Its factor is Π (1 − 2m) over the same bits, times the sum here: the coefficient of each
-        product of opened bits m.
-        """
-        found: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
-        for term in self.terms:
-            for masks in () if term.factors else subsets(term.bits):
-                opened = tuple(bit for bit in term.bits if bit not in masks)
-                sums = found.setdefault(masks, {})
-                sums[opened] = sums.get(opened, 0) + term.coefficient
-        return found
 
 
 @dataclass(frozen=True)

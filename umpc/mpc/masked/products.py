@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
 
 import numpy as np
 
@@ -18,10 +17,6 @@ from umpc.mpc.masked.plan_items import (
     SharedPolynomial,
     WordPlace,
 )
-
-ProductStep: TypeAlias = tuple[int | None, IndexArray, IndexArray]
-"""The row of a literal alone, if there is one; the rows of longer elements that end with it; their
-rows without it."""
 
 
 def expanded(
@@ -67,20 +62,3 @@ def _rows_of_subsets(conjunction: Conjunction, rows: Mapping[BitElement, int]) -
     for literal in conjunction:
         parts += [(*part, literal.bits) for part in parts]
     return np.array([rows[tuple(sorted(set(part)))] for part in parts[1:]])
-
-
-def product_steps(rows: Mapping[BitElement, int]) -> dict[tuple[int, ...], ProductStep]:
-    """For each literal's bits, in order: how the bit elements that end with it are computed.
-
-    An element without its last literal is an element, too, and ends with an earlier literal.
-    """
-    longer: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-    for element, row in rows.items():
-        pairs = longer.setdefault(element[-1], [])
-        if len(element) > 1:
-            pairs.append((row, rows[element[:-1]]))
-    steps = {bits: np.array(pairs, dtype=np.intp).reshape(-1, 2) for bits, pairs in longer.items()}
-    return {
-        bits: (rows.get((bits,)), pairs[:, 0].copy(), pairs[:, 1].copy())
-        for bits, pairs in sorted(steps.items())
-    }

@@ -211,7 +211,7 @@ class AttemptRunner:
         A preparation leaves that to its run, which may follow at once.
         """
         if self._makes_channels():
-            self.material.hang_up(keep=self.ended_well)
+            self.material.hang_up()
         else:
             self.close()
 
@@ -232,10 +232,9 @@ class AttemptRunner:
 
     def close(self) -> None:
         """End this run, and not what waits prepared."""
-        keep = self.ended_well
-        self.material.close(keep=keep, keep_spool=self._is_parked)
-        self.links.close(keep=keep)
-        if self.links.made and not keep and self.site.channels is not None:
+        self.material.close(keep_spool=self._is_parked)
+        self.links.close()
+        if self.links.made and not self.ended_well and self.site.channels is not None:
             self.site.channels.drop(self.links.names)
         self.delivery.close()
         if self._ahead is not None:

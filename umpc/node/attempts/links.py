@@ -18,9 +18,8 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.transport.authority import Identity
 from umpc.transport.hub.address import is_behind_hub
-from umpc.transport.kept import KeptConnections
 from umpc.transport.patience import time_limit
-from umpc.transport.services import EOF, Context, Told, node_stub, read
+from umpc.transport.services import Context, node_stub, read
 from umpc.transport.status import refusal_of
 
 HELLO_SECONDS = 60
@@ -54,14 +53,10 @@ class Meeting:
 
 
 class Links:
-    """The links of this node to other nodes: it serves their calls and dials them.
+    """The links of this node to other nodes: it serves their calls and dials them."""
 
-    Args: kept: the connections of ended runs.
-    """
-
-    def __init__(self, identity: Identity, kept: KeptConnections | None = None):
+    def __init__(self, identity: Identity):
         self.identity = identity
-        self.kept = kept
         self._pumps: set[asyncio.Task[None]] = set()
         self._meetings: dict[Place, Meeting] = {}
         self._dialling = asyncio.Semaphore(DIALS_AT_ONCE)
@@ -88,15 +83,13 @@ class Links:
     async def _greeting(self, caller: str, context: PeerContext) -> pb.PeerHello:
         """Return the greeting with the attempt that a caller wants to meet in."""
         try:
-            hello = context.poll() if isinstance(context, Told) else None
-            if hello is None:
-                async with time_limit(HELLO_SECONDS):
-                    hello = await read(context)
+            async with time_limit(HELLO_SECONDS):
+                hello = await read(context)
         except TimeoutError as error:
             raise StepTimeout(
                 f"{caller} called and did not say for which attempt", culprit=caller
             ) from error
-        if hello is None or hello is EOF or len(hello.hello.attempt) != 32:
+        if hello is None or len(hello.hello.attempt) != 32:
             raise RemoteProtocolError(f"{caller} did not begin with an attempt", culprit=caller)
         unclaimed = sum(
             name == caller and not m.wanted.is_set() for (_, name), m in self._meetings.items()
@@ -169,7 +162,7 @@ class Links:
             # a hub has no TLS handshakes for it, and takes many openings in one message
             async with nullcontext() if is_behind_hub(node.address) else self._dialling:
                 patience = study.seconds_per_step
-                await stream.connect(self.identity, "node", node.address, patience, self.kept)
+                await stream.connect(self.identity, "node", node.address, patience)
             stream.begin(node_stub(stream.channel).Peer())
             await stream.write(pb.PeerMessage(hello=hello))
             answer = (await stream.next("prepare")).hello.channel

@@ -19,7 +19,6 @@ from umpc.study.frames import Frame
 from umpc.study.parts import Participant
 from umpc.study.sizes import Member
 from umpc.transport.authority import Identity
-from umpc.transport.kept import KeptConnections
 from umpc.transport.services import dealer_stub
 from umpc.transport.stream import RpcStream
 
@@ -44,19 +43,17 @@ class DealerLine:
             early_end="ended before all material had come",
         )
 
-    async def connect(self, identity: Identity, kept: KeptConnections | None = None) -> None:
+    async def connect(self, identity: Identity) -> None:
         """Connect to the dealer, which is told nothing yet.
-
-        Args: kept: as of `RpcStream.connect`.
 
         Raises: PeerUnavailable, CertificateError.
         """
         at = self._dealer.address
-        await self.stream.connect(identity, "dealer", at, self._patience, kept)
+        await self.stream.connect(identity, "dealer", at, self._patience)
 
-    def close(self, *, keep: bool = False) -> None:
-        """Hang up; the connection ends in the background. Args: as of `RpcStream.cancel`."""
-        self.stream.cancel(keep=keep)
+    def close(self) -> None:
+        """Hang up; the connection ends in the background."""
+        self.stream.cancel()
 
 
 def request_of(
@@ -91,9 +88,9 @@ class DealerCall:
         for piece in pieces.cut(self._request):
             await self.stream.write(piece)
 
-    def close(self, *, keep: bool = False) -> None:
-        """Hang up. Args: as of `DealerLine.close`."""
-        self._line.close(keep=keep)
+    def close(self) -> None:
+        """Hang up."""
+        self._line.close()
 
 
 class MaterialReader:
@@ -200,10 +197,10 @@ class MaterialReader:
         if self.violation is not None:
             alarm(self.violation)
 
-    def close(self, *, keep: bool = False) -> None:
-        """Hang up; the connection ends in the background. Args: as of `RpcStream.cancel`."""
+    def close(self) -> None:
+        """Hang up; the connection ends in the background."""
         self._alarm = None
-        self._call.close(keep=keep)
+        self._call.close()
 
     async def _read(self) -> Frame:
         """The next frame of the stream, whose messages have one or more."""

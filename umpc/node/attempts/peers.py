@@ -204,17 +204,14 @@ class PeerLink:
         """
         await self._stream.finish(FINISH_SECONDS)
 
-    def close(self, *, keep: bool = False) -> None:
-        """End the link and its stream; the connection ends in the background.
-
-        Args: keep: the run ended well, so the node that dialled may keep the connection.
-        """
+    def close(self) -> None:
+        """End the link and its stream; the connection ends in the background."""
         self._alarm = None
         self.fail(lost(self.peer, self.step))
-        self._stream.cancel(keep=keep)
+        self._stream.cancel()
 
     async def ended(self) -> None:
-        """Wait, after `close`, until the connection has ended or was given back."""
+        """Wait, after `close`, until the connection has ended."""
         await self._stream.close()
 
     async def pump(self) -> None:

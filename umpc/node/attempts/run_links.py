@@ -85,9 +85,9 @@ class RunLinks:
         """Wait until all links have ended, after `close`."""
         await asyncio.gather(*(link.ended() for link in self.made.values()))
 
-    def close(self, *, keep: bool) -> None:
-        """Hang up. Args: keep: the connections may serve another run."""
+    def close(self) -> None:
+        """Hang up."""
         if self._meeting is not None:
             self._meeting.cancel()
         for link in self.made.values():
-            link.close(keep=keep)
+            link.close()

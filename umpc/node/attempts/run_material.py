@@ -86,7 +86,7 @@ class RunMaterial:
     ) -> bytes:
         """Begin to read. Returns: the node's seed: the dealer's, or its own if nothing is dealt."""
         if not attempt.needs_dealer:
-            self.hang_up(keep=False)
+            self.hang_up()
             return os.urandom(SEED_BYTES)
         facts = attempt, openings, signatures, chunks
         self.reader = await site.open_material(*facts, self._asked)
@@ -148,20 +148,20 @@ class RunMaterial:
             return [self.reader.dealer]
         return []
 
-    def hang_up(self, *, keep: bool) -> None:
-        """End the call to the dealer. Args: keep: its connection may serve another run."""
+    def hang_up(self) -> None:
+        """End the call to the dealer."""
         if self._pump:
             self._pump.cancel()
         if self._dialled:
             self._dialled.cancel()
         if self.reader:
-            self.reader.close(keep=keep)
+            self.reader.close()
         elif self._line:
             self._line.close()
 
-    def close(self, *, keep: bool, keep_spool: bool) -> None:
-        """End all of it. Args: keep: as of `hang_up`. keep_spool: what is on disk stays."""
-        self.hang_up(keep=keep)
+    def close(self, *, keep_spool: bool) -> None:
+        """End all of it. Args: keep_spool: what is on disk stays."""
+        self.hang_up()
         if self.spool and not keep_spool:
             self.spool.close()
 

@@ -39,7 +39,6 @@ async def add_up(
         failpoint("during-total")
     await stream.send(m.TotalSigned(await compute(aggregation.sign)))
     failpoint("after-total")
-    await compute(aggregation.work_ahead)
     confirmed = await stream.expect(m.TotalConfirmed)
     await compute(aggregation.confirm, confirmed.signatures)
 

@@ -41,13 +41,6 @@ class NodeAggregation(Protocol):
         """The node's signature of the attempt and the total."""
         ...
 
-    def work_ahead(self) -> None:
-        """Compute what follows from the total that was signed, while signatures are on their way.
-
-        It stays in this process, and is of use after `confirm` only.
-        """
-        ...
-
     def confirm(self, signatures: Sequence[bytes]) -> None:
         """Check that all nodes were told one total, and compute what follows from it.
 
@@ -66,17 +59,8 @@ class CoordinatorAggregation(Protocol):
         """
         ...
 
-    @property
-    def is_short(self) -> bool:
-        """The total may stay in memory once more, for all nodes to get it."""
-        ...
-
     def total(self) -> Iterator[Frame]:
         """The total, once all vectors are added."""
-        ...
-
-    def work_ahead(self) -> None:
-        """Compute what the nodes sign, while they do."""
         ...
 
     def check_signed(self, signatures: Sequence[bytes]) -> None:

@@ -233,14 +233,6 @@ class CoordinatorSide(ABC):
                 what, statement, [member], self._keys[one], signatures[one], member.name, step
             )
 
-    def load(self) -> None:
-        """Import what `anticipate` needs, while the nodes prepare: later it would block the run."""
-        return
-
-    def anticipate(self) -> None:
-        """Compute what the report takes from the attempt alone, while the nodes prepare it."""
-        return
-
     def evaluate(self) -> m.Evaluate:
         """The order to go on, once all nodes are prepared, with everybody's signatures."""
         if not self._signatures:

@@ -28,13 +28,10 @@ from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
 from umpc.study.cost import Cost
 from umpc.study.frames import Frame
-from umpc.study.interval import Limits, expect_interval
+from umpc.study.interval import Limits
 from umpc.study.possible import check_sums, impossible
 from umpc.study.report import SumReport
 from umpc.study.sizes import Member, Sizes
-
-SHORT_FRAMES = 4
-"""The most frames of a total that is encoded once for all nodes: 2 MiB."""
 
 
 class TotalOfTables:
@@ -48,7 +45,6 @@ class TotalOfTables:
         self._keys = keys
         self._total = np.zeros(attempt.layout.cells, dtype=attempt.ring.dtype)
         self._came = [0] * len(attempt.members)
-        self._digest = b""
 
     def add(self, node: int, frame: Frame) -> bool:
         """Add a node's next frame. Returns: whether it was the last one.
@@ -67,10 +63,6 @@ class TotalOfTables:
         self._came[node] += 1
         return self._came[node] == layout.frames
 
-    @property
-    def is_short(self) -> bool:
-        return self.attempt.layout.frames <= SHORT_FRAMES
-
     def total(self) -> Iterator[Frame]:
         """The frames of the total, each time anew."""
         layout = self.attempt.layout
@@ -79,18 +71,12 @@ class TotalOfTables:
         for start, stop in layout.ranges:
             yield layout.frame(TOTAL, start, self._total[start:stop])
 
-    def work_ahead(self) -> None:
-        """Hash the total, which is complete."""
+    def check_signed(self, signatures: Sequence[bytes]) -> None:
+        """Every node must have signed this total. Raises: RemoteProtocolError naming the node."""
         state = hashlib.sha256()
         for frame in self.total():
             state.update(frame.payload)
-        self._digest = state.digest()
-
-    def check_signed(self, signatures: Sequence[bytes]) -> None:
-        """Every node must have signed this total. Raises: RemoteProtocolError naming the node."""
-        if not self._digest:
-            self.work_ahead()
-        statement = total_statement(self.attempt.id, self._digest)
+        statement = total_statement(self.attempt.id, state.digest())
         check_signed(statement, self.attempt.members, self._keys, signatures, None)
 
 
@@ -121,12 +107,6 @@ class GridCoordinator(UMpcCoordinator):
 
     def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
         return grid_attempt(self.study, members, openings)
-
-    def anticipate(self) -> None:
-        super().anticipate()
-        sizes = self.attempt.sizes
-        laws = noise_of_sums(sizes)
-        expect_interval(self.study, sum_reports(sizes, [0] * len(laws), laws))
 
     def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
         return cost_of(require(attempt, GridAttempt))

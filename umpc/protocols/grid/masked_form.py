@@ -19,7 +19,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from umpc.crypto.ring import Elements, Ring
-from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Words
 from umpc.protocols.grid.masks import inner, widened
 from umpc.protocols.grid.operators import DyadicGrid, Form, Grid, TripleForm
@@ -111,11 +110,9 @@ class TripleSum:
 
 
 def masked_forms(grid: Grid | DyadicGrid) -> Iterator[MaskedForm]:
-    """The sums of a grid. Raises: LocalProtocolError for a sum over single records."""
+    """The sums of a grid."""
     for form in grid.forms:
         if isinstance(form, TripleForm):
             yield TripleSum(form)
-        elif form.degree == 2:
-            yield PairSum(form)
         else:
-            raise LocalProtocolError(f"a grid masks no sum over {form.degree} record(s)")
+            yield PairSum(form)

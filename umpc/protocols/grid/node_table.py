@@ -55,12 +55,9 @@ class NodeTable:
         self._table: Words | None = None
         self._own_parts: list[int] = []
         self._is_masked = False
-        self._mask: Elements | None = None
-        """The mask of a table of one frame, until the share is made; a longer one is made twice."""
         self._total: Elements | None = None
         self._came = 0
         self._hash = hashlib.sha256()
-        self._of_total: list[int] | None = None
         self._shares: list[int] | None = None
         self._numbers: list[int] = []
         self._vectors: dict[int, Elements] = {}
@@ -96,8 +93,6 @@ class NodeTable:
         stream = mask_stream(self._seed, self.attempt.id)
         for start, stop in layout.ranges:
             mask: Elements = stream.words(stop - start, layout.ring.dtype)
-            if layout.frames == 1:
-                self._mask = mask
             masked = table[start:stop].astype(layout.ring.dtype)
             masked += mask
             yield layout.frame(HISTOGRAM, start, masked)
@@ -135,21 +130,6 @@ class NodeTable:
         """The node's signature of the total."""
         return self._own.sign(self._statement)
 
-    def work_ahead(self) -> None:
-        """Compute what depends on the total that this node has signed, once.
-
-        It is part of no share before `confirm`.
-        """
-        total = self._total
-        if total is None or self._came != self.attempt.layout.frames:
-            raise LocalProtocolError("shares are made once, from the whole total")
-        forms = enumerate(masked_forms(self.attempt.grid))
-        self._of_total = [self._share(total, place, form) for place, form in forms]
-        self._total = None
-        self._vectors.clear()
-        self._seed = b""
-        self._mask = None
-
     def confirm(self, signatures: Sequence[bytes]) -> None:
         """Make the node's share of each sum, once all nodes have signed this total.
 
@@ -157,13 +137,18 @@ class NodeTable:
         """
         relay = self.attempt.study.coordinator
         check_signed(self._statement, self.attempt.members, self._keys, signatures, relay)
-        if self._of_total is None:
-            self.work_ahead()
-        of_total, self._of_total = self._of_total, None
-        if of_total is None or self._shares is not None:
+        total = self._total
+        if total is None:
             raise LocalProtocolError("shares are made once, from the total")
+        of_total = [
+            self._share(total, place, form)
+            for place, form in enumerate(masked_forms(self.attempt.grid))
+        ]
         parts = zip(self._numbers, self._own_parts, of_total, strict=True)
         self._shares = [number + own + part for number, own, part in parts]
+        self._total = None
+        self._vectors.clear()
+        self._seed = b""
 
     def _share(self, total: Elements, place: int, form: MaskedForm) -> int:
         """The part of a node's share that depends on the total."""
@@ -177,8 +162,6 @@ class NodeTable:
 
     def _with_mask(self, image: Elements) -> int:
         """⟨a_u, image⟩ modulo 2^w."""
-        if self._mask is not None:
-            return inner(self._mask.astype(image.dtype, copy=False), image)
         return self._with_stream(mask_stream(self._seed, self.attempt.id), image)
 
     def _with_vector(self, place: int, total: Elements) -> int:

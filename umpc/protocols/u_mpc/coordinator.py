@@ -31,15 +31,11 @@ from umpc.study.possible import check_sums
 from umpc.study.report import Report, SumReport
 from umpc.study.sizes import Member, Sizes
 
-_LOADED: set[tuple[str, ...]] = set()
-"""The kinds of studies for which this process has imported what predicts their cost."""
-
 
 class UMpcCoordinator(CoordinatorSide):
     """One study, one attempt. Lists are in the study's order of nodes."""
 
     _attempt: SharedAttempt | None = None
-    _anticipated: Cost | None = None
 
     def check_sizes(self, members: Sequence[Member]) -> None:
         sizes = Sizes.of(self.study, members)
@@ -59,16 +55,6 @@ class UMpcCoordinator(CoordinatorSide):
             raise LocalProtocolError("the attempt has not begun")
         return self._attempt
 
-    def load(self) -> None:
-        settings = self.study.settings
-        kind = settings.protocol, settings.backend, settings.preprocessing, settings.coins_used
-        if kind not in _LOADED:
-            _LOADED.add(kind)
-            self._cost(self.attempt, prepared=False)
-
-    def anticipate(self) -> None:
-        self._anticipated = self._cost(self.attempt, prepared=False)
-
     def finish(self, answers: Sequence[m.Released], measured: Measured) -> Report:
         values = [self.attempt.released_values(node) for node in range(len(self.names))]
         shares = self._shares(answers, self.attempt.id, [self.attempt.ring], values)
@@ -85,9 +71,7 @@ class UMpcCoordinator(CoordinatorSide):
         """Add up the shares and say what the numbers mean."""
         if isinstance(run, SharedAttempt):
             sums = self._sums(shares, run.sizes)
-            cost = self._anticipated
-            if cost is None or (measured.prepared and run.makes_ahead):
-                cost = self._cost(run, prepared=measured.prepared)
+            cost = self._cost(run, prepared=measured.prepared)
             delta = self._delta(run.sizes)
             return report_of(self.study, sums, run, delta, measured, cost, self._limits(sums))
         sums, delta = self._sums(shares, run), self._delta(run)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from umpc.errors import UmpcError
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.session import Session
-from umpc.transport.services import EOF, Told
+from umpc.transport.services import EOF
 from umpc.transport.status import LocalFailure
 from umpc.transport.tls import grpc
 
@@ -27,9 +27,6 @@ def same(value: Any) -> Any:
 class Sessions(Protocol):
     """The part of a `HubChannel` that its calls use."""
 
-    def first_session(self) -> Session | None:
-        """Return an open session, if there is one."""
-
     async def session(self) -> Session:
         """Return a session for one call."""
 
@@ -37,7 +34,7 @@ class Sessions(Protocol):
         """Forget a call that has left."""
 
 
-class HubCall(Told):
+class HubCall:
     """The client's end of one call, with the methods of `services.Call`."""
 
     def __init__(
@@ -56,25 +53,16 @@ class HubCall(Told):
         self._session: Session | None = None
         self._is_done = False
         self._begun: asyncio.Task[Session] | None = None
-        self._tells: Callable[[], None] | None = None
 
     def begin(self, requests: list[bytes] | None) -> None:
         """Begin the call. Args: requests: all there are, or None if `write` brings them."""
-        first = self._channel.first_session() if requests is None else None
-        if first is not None:
-            self._begin_over(first)
-            return
         self._begun = asyncio.create_task(self._begin(requests))
         self._begun.add_done_callback(self._note)
 
-    def _begin_over(self, session: Session) -> None:
-        self._session = session
-        session.begin_call(self._method)
-        session.tell(self._tells)
-
     async def _begin(self, requests: list[bytes] | None) -> Session:
         session = await self._channel.session()
-        self._begin_over(session)
+        self._session = session
+        session.begin_call(self._method)
         if requests is not None:
             with suppress(EOFError):  # the call has ended already, and `read` says how
                 for request in requests:
@@ -86,54 +74,11 @@ class HubCall(Told):
         """Take note of a failed beginning; `read` and `write` raise it."""
         with suppress(asyncio.CancelledError):
             task.exception()
-        if self._tells is not None:
-            self._tells()
 
     async def _open(self) -> Session:
-        if self._begun is not None:
-            return await asyncio.shield(self._begun)
-        if self._session is None:
+        if self._begun is None:
             raise asyncio.InvalidStateError("the call was used before it began")
-        return self._session
-
-    def tell(self, changed: Callable[[], None] | None, /) -> None:
-        """Call this whenever `poll` may have something new."""
-        self._tells = changed
-        if self._session is not None:
-            self._session.tell(changed)
-
-    def poll(self) -> Any:
-        """Return the next reply, EOF at the end, or None. Raises: AioRpcError."""
-        session = self._session
-        if session is None:
-            self._raise_not_begun()
-            return None
-        message = session.poll()
-        if message is not None:
-            return self._decode(message)
-        if session.has_ended:
-            return self._ended(session)
-        if session.failure is not None:
-            self._is_done = True
-            raise LocalFailure(session.failure)
-        return None
-
-    def _raise_not_begun(self) -> None:
-        """Raise why the call did not begin, if that is known."""
-        if self._is_done:
-            raise _cancelled()
-        if self._begun is not None and self._begun.done() and not self._begun.cancelled():
-            error = self._begun.exception()
-            if error is not None:
-                self._is_done = True
-                raise LocalFailure(error) if isinstance(error, UmpcError) else error
-
-    def write_now(self, request: Any, /) -> bool:
-        """Write one request if nothing has to be waited for. Returns: whether it was written."""
-        session = self._session
-        if self._begun is not None or session is None:
-            return False
-        return session.write_now(self._encode(request))
+        return await asyncio.shield(self._begun)
 
     async def read(self) -> Any:
         """Return the next reply, or EOF at the end. Raises: AioRpcError."""

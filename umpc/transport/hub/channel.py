@@ -32,14 +32,12 @@ class HubChannel:
         self._peer = first.other
         self._calls: set[HubCall] = set()
 
-    def first_session(self) -> Session | None:
-        """Return the session that `connect` opened, once, if it is still good."""
-        first, self._first = self._first, None
-        return first if first is not None and first.failure is None else None
-
     async def session(self) -> Session:
         """Return a session for one call."""
-        return self.first_session() or await self._link.open_session(*self._peer)
+        first, self._first = self._first, None
+        if first is not None and first.failure is None:
+            return first
+        return await self._link.open_session(*self._peer)
 
     async def close(self, grace: float | None = None) -> None:
         """End all calls, and let their last records leave."""
@@ -64,18 +62,10 @@ class HubChannel:
         response_deserializer: Decode | None = None,
         _registered_method: bool = False,
     ) -> Callable[..., HubCall]:
-        """Return the call of a method with one request and one reply: await it."""
+        """Return the call of a method with one request: await its reply, or read its replies."""
         return self._method(method, request_serializer, response_deserializer, has_request=True)
 
-    def unary_stream(
-        self,
-        method: str,
-        request_serializer: Encode | None = None,
-        response_deserializer: Decode | None = None,
-        _registered_method: bool = False,
-    ) -> Callable[..., HubCall]:
-        """Return the call of a method with one request and many replies: read it."""
-        return self._method(method, request_serializer, response_deserializer, has_request=True)
+    unary_stream = unary_unary
 
     def stream_stream(
         self,

@@ -11,14 +11,14 @@ from umpc.errors import UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.session import Session
-from umpc.transport.services import EOF, Told
+from umpc.transport.services import EOF
 from umpc.transport.status import LocalFailure
 from umpc.transport.tls import grpc
 
 Metadata = Sequence[tuple[str, str]]
 
 
-class HubContext(Told):
+class HubContext:
     """The server's end of one call, with the methods of `services.Context`."""
 
     def __init__(self, session: Session):
@@ -36,29 +36,6 @@ class HubContext(Told):
         except UmpcError as error:
             raise LocalFailure(error) from error
         return EOF if message is None else self.decode(message)
-
-    def tell(self, changed: Callable[[], None] | None, /) -> None:
-        """Call this whenever `poll` may have something new."""
-        if not self._has_ended:
-            self._session.tell(changed)
-
-    def poll(self) -> Any:
-        """Return the next request, EOF after the last one, or None. Raises: AioRpcError."""
-        session = self._session
-        if self._has_ended:
-            return EOF
-        message = session.poll()
-        if message is not None:
-            return self.decode(message)
-        if session.has_ended:
-            return EOF
-        if session.failure is not None:
-            raise LocalFailure(session.failure)
-        return None
-
-    def write_now(self, message: Any, /) -> bool:
-        """Write one reply if nothing has to be waited for. Returns: whether it was written."""
-        return not self._has_ended and self._session.write_now(self.encode(message))
 
     async def requests(self) -> AsyncIterator[Any]:
         """Yield all requests."""

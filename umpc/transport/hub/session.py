@@ -54,7 +54,6 @@ class Session(SealedEnd):
         self._is_gone = False
         self._writing = asyncio.Lock()
         self._changed = asyncio.Event()
-        self._tells: Callable[[], None] | None = None
 
     # ---- the application's side --------------------------------------------------------------
 
@@ -80,10 +79,6 @@ class Session(SealedEnd):
     def has_ended(self) -> bool:
         """No further message of the other side comes."""
         return self.end is not None or self._is_half_closed or self._is_over
-
-    def tell(self, changed: Callable[[], None] | None) -> None:
-        """Call this whenever something changed for a reader, in place of what was there before."""
-        self._tells = changed
 
     async def write(self, message: bytes) -> None:
         """Add a message to what is sent, as soon as the window has room.
@@ -114,17 +109,6 @@ class Session(SealedEnd):
         if not self._is_writable:
             raise EOFError("the call has ended")
 
-    def write_now(self, message: bytes) -> bool:
-        """Add a short message if the window has room now. Returns: whether it was added."""
-        if len(message) > n.PART_BYTES or not self._is_writable:
-            return False
-        if self._writing.locked():
-            return False  # between two parts of another message
-        if not self._numbering.has_room(len(message)):
-            return False
-        self.send(n.MESSAGE, message)
-        return True
-
     def send(self, kind: int, payload: bytes = b"") -> None:
         """Add a record that needs no room in the window."""
         if self.failure is None:
@@ -138,8 +122,6 @@ class Session(SealedEnd):
 
     def _note_change(self) -> None:
         self._changed.set()
-        if self._tells is not None:
-            self._tells()
 
     async def _until_changed(self) -> None:
         self._changed.clear()

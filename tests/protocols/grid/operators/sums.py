@@ -32,8 +32,6 @@ def clear_sum(kernel: Kernel, columns: Columns, label: str = "") -> int:
 
 def form_sum(form: Form, table: np.ndarray) -> int:
     """Return the form's sum, read as a signed number."""
-    if form.degree == 1:
-        return signed(inner(form.linear(), table))
     doubled = signed(inner(form.apply(table), table) - inner(form.diagonal(), table))
     assert doubled % 2 == 0
     return doubled // 2

@@ -121,9 +121,3 @@ def test_what_a_table_is_not_asked_for_is_refused():
     grid = compile_grid([kernel_of(lambda a, b: a.x * b.x)], SCHEMA)
     with pytest.raises(LocalProtocolError, match="take tabulate"):
         grid.cell_of({"x": np.array([3])})
-    with pytest.raises(LocalProtocolError, match="take apply"):
-        grid.forms[0].linear()
-    mean = compile_grid([kernel_of(lambda a: a.x, degree=1)], SCHEMA)
-    for method in (mean.forms[0].diagonal, lambda: mean.forms[0].apply(np.zeros(1, np.uint64))):
-        with pytest.raises(LocalProtocolError, match="take linear"):
-            method()

@@ -3,7 +3,6 @@
     grid = compile_grid(kernels, schema, label=…)
     h = grid.tabulate(columns)                        a node's table; H is the sum of all nodes'
     2·S = ⟨H, form.apply(H)⟩ − ⟨form.diagonal(), H⟩   modulo 2^64, over pairs
-    S = ⟨form.linear(), H⟩                            over single records
     6·S = form.value(H) + ⟨form.diagonal(), H⟩        over triples, see `triples.py` for masks
 
 S counts the kernel's units, as everywhere. A table is a histogram, or more: where a kernel

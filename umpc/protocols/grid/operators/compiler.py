@@ -17,14 +17,14 @@ from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import ONE, Axis, axis_of
 from umpc.protocols.grid.operators.cuts import Cuts
 from umpc.protocols.grid.operators.dense import MAX_DENSE_CELLS, DenseForm, dense_layout
-from umpc.protocols.grid.operators.form import Form, LinearForm, OwnPart, PairForm
+from umpc.protocols.grid.operators.form import Form, OwnPart, PairForm
 from umpc.protocols.grid.operators.intervals import DoesNotFactor, link_of
 from umpc.protocols.grid.operators.layout import Layout, lay_out
 from umpc.protocols.grid.operators.limits import MAX_CELLS, require_cells
 from umpc.protocols.grid.operators.splitting import ProductTerm, terms_of, written_out
 from umpc.protocols.grid.operators.substitution import best_axes_first, pivots, substituted
 from umpc.protocols.grid.operators.symmetry import symmetric_matrix
-from umpc.protocols.grid.operators.triples import TripleTerms, triple_form
+from umpc.protocols.grid.operators.triples import TripleForm, TripleTerms, triple_form
 from umpc.ustat import polynomial as poly
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
@@ -38,7 +38,7 @@ class Grid:
     """A table of all records' cells, and the sums that are forms of it."""
 
     layout: Layout
-    forms: tuple[Form, ...]
+    forms: tuple[Form, ...] | tuple[TripleForm, ...]
     cuts: Cuts
 
     @property
@@ -93,8 +93,8 @@ def compile_grid(
     if cut.points:
         kernels = [cut.kernel(kernel) for kernel in kernels]
     degree = kernels[0].degree
-    if degree > 3:
-        raise KernelError(f"the grid has sums over 1 to 3 records, this kernel takes {degree}")
+    if degree not in (2, 3):
+        raise KernelError(f"the grid has sums over 2 or 3 records, this kernel takes {degree}")
     if degree == 3:
         return _of_triples(kernels, cut)
     try:
@@ -116,7 +116,7 @@ def least_cells(kernels: Sequence[Kernel], schema: Schema, *, label: str = "") -
     Args: as of `compile_grid`, without cuts. Returns: 0 where no number of cells is known.
     """
     degree = kernels[0].degree
-    if degree > 3:
+    if degree not in (2, 3):
         return 0
     try:
         if degree == 3:
@@ -129,9 +129,9 @@ def least_cells(kernels: Sequence[Kernel], schema: Schema, *, label: str = "") -
 
 
 def _laid_out(kernels: Sequence[Kernel], label: str, cut: Cuts) -> tuple[_Factors, Layout]:
-    """The terms of kernels of one or two records, and their table. Raises: DoesNotFactor."""
+    """The terms of kernels of two records, and their table. Raises: DoesNotFactor."""
     polynomials = [_integral(kernel, label) for kernel in kernels]
-    parts = _best(polynomials, kernels[0].degree, cut.coarse)
+    parts = _best(polynomials, cut.coarse)
     return parts, parts.layout(cut.coarse)
 
 
@@ -167,9 +167,9 @@ class _Factors:
     singles: tuple[tuple[ProductTerm, ...], ...]
 
     @classmethod
-    def of(cls, polynomials: Sequence[Polynomial], degree: int) -> Self:
-        diagonals = [relabel(each, dict.fromkeys(range(degree), 0)) for each in polynomials]
-        terms = tuple(terms_of(polynomial, degree) for polynomial in polynomials)
+    def of(cls, polynomials: Sequence[Polynomial]) -> Self:
+        diagonals = [relabel(each, {0: 0, 1: 0}) for each in polynomials]
+        terms = tuple(terms_of(polynomial, 2) for polynomial in polynomials)
         singles = tuple(terms_of(diagonal, 1) for diagonal in diagonals)
         return cls(tuple(polynomials), terms, singles)
 
@@ -187,13 +187,13 @@ class _Factors:
         )
 
 
-def _best(polynomials: Sequence[Polynomial], degree: int, schema: Schema) -> _Factors:
+def _best(polynomials: Sequence[Polynomial], schema: Schema) -> _Factors:
     """The terms in the variables with the fewest cells."""
-    parts = _Factors.of(polynomials, degree)
+    parts = _Factors.of(polynomials)
     for axis in best_axes_first(parts.compared(schema)):
         for pivot in pivots(axis):
             changed = [substituted(each, axis, pivot) for each in parts.polynomials]
-            other = _Factors.of(changed, degree)
+            other = _Factors.of(changed)
             if other.layout(schema).cells < parts.layout(schema).cells:
                 parts = other
                 break
@@ -210,8 +210,6 @@ def _form(
     layout: Layout, kernel: Kernel, terms: Sequence[ProductTerm], single: Sequence[ProductTerm]
 ) -> Form:
     own = OwnPart(layout, tuple((term.coefficient, term.local[0]) for term in single))
-    if kernel.degree == 1:
-        return LinearForm(own, kernel.magnitude_units)
     return PairForm(symmetric_matrix(layout, terms), own, kernel.magnitude_units)
 
 

@@ -91,21 +91,11 @@ class Cuts:
 
     def _numbers(self, column: Integers, name: str) -> Integers:
         steps = self._steps[name]
-        field = self.schema[name]
-        low, high = field.lower_units, field.upper_units
-        numbers: Integers | None = None
-        if len(column) > high - low:
-            # more records than values: find each value's number once, and look it up
-            values = np.arange(low, high + 1, dtype=np.int64)
-            numbers = np.searchsorted(steps, values, side="right").astype(np.int64)
         found = np.empty(len(column), dtype=np.int64)
 
         def fill(start: int) -> None:
             part = column[start : start + CACHED]
-            if numbers is not None and part.min() >= low and part.max() <= high:
-                found[start : start + CACHED] = numbers[part - low]
-            else:
-                found[start : start + CACHED] = np.searchsorted(steps, part, side="right")
+            found[start : start + CACHED] = np.searchsorted(steps, part, side="right")
 
         in_blocks(fill, range(0, len(column), CACHED))
         return found

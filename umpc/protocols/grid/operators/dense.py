@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.ring import Word
-from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import field_axis
 from umpc.protocols.grid.operators.layout import Layout
@@ -33,8 +32,6 @@ class DenseForm:
     layout: Layout
     kernel: Kernel
     label: str
-    degree = 2
-    multiple = 2
 
     @property
     def magnitude(self) -> int:
@@ -71,9 +68,6 @@ class DenseForm:
         columns = self._columns(0, cells)
         rows = {name: column[:, None] for name, column in columns.items()}
         return self._entries(rows, columns, (cells, cells))
-
-    def linear(self) -> Words:
-        raise LocalProtocolError("a sum over pairs is not linear: take apply() and diagonal()")
 
     def _columns(self, start: int, stop: int) -> Columns:
         """The fields' values at these cells."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,7 @@ from umpc.ustat.normal_form import BitAtom, Polynomial
 def ties_of_uniform_columns(resolution: int) -> Fraction:
     """The share of pairs that count as ties, for independent uniform columns: (L + 3) / 2^(L + 2).
 
-    It is no bound for other columns. `DyadicGrid.decided` is the form that counts the decided
-    pairs, so a study that releases it has the share itself.
+    It is no bound for other columns.
     """
     return Fraction(resolution + 3, 1 << (resolution + 2))
 
@@ -119,11 +118,6 @@ class DyadicGrid:
         names = " and ".join(axis.text for axis in self.axes)
         return f"{len(self.forms[0].tables)} tables of leading bits of {names}"
 
-    @cached_property
-    def decided(self) -> DyadicForm:
-        """The number of pairs that are decided: both columns differ, with i + j ≤ L."""
-        return DyadicForm(self.forms[0].tables, Signs(1, 1, 0, 0, 0), 1)
-
     def cell_of(self, columns: Columns) -> Integers:
         raise LocalProtocolError("a record has a cell in each table: take tabulate()")
 
@@ -150,8 +144,6 @@ class DyadicForm:
     tables: tuple[_LevelTable, ...]
     signs: Signs
     magnitude: int
-    degree = 2
-    multiple = 2
 
     @property
     def cells(self) -> int:
@@ -182,9 +174,6 @@ class DyadicForm:
         diagonal = np.zeros(self.cells, dtype=np.uint64)
         diagonal[self.tables[0].part] = word(self.signs.none)
         return diagonal
-
-    def linear(self) -> Words:
-        raise LocalProtocolError("a sum over pairs is not linear: take apply() and diagonal()")
 
     def _interaction(self, source: NDArray[Word], target: NDArray[Word]) -> None:
         """Rows that differ in the last bit alone, by the order of the second column."""

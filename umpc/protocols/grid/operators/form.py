@@ -1,7 +1,7 @@
-"""One sum that a study releases, as a quadratic or linear form of the table.
+"""One sum over pairs that a study releases, as a quadratic form of the table.
 
-For pairs, 2·S = HᵀAH − ⟨diagonal, H⟩ modulo 2^64, where S is the sum of the kernel over all pairs
-in the kernel's units. For single records, S = ⟨linear, H⟩.
+2·S = HᵀAH − ⟨diagonal, H⟩ modulo 2^64, where S is the sum of the kernel over all pairs in the
+kernel's units.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.ring import Word
-from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Words
 from umpc.protocols.grid.operators.layout import Layout
 from umpc.protocols.grid.operators.leg import to_words, word
@@ -22,23 +21,13 @@ from umpc.ustat.normal_form import Monomial
 
 
 class Form(Protocol):
-    """A sum over all sets of records as a polynomial of the table H, modulo 2^64."""
-
-    @property
-    def degree(self) -> int:
-        """The number of records of an edge."""
-        ...
-
-    @property
-    def multiple(self) -> int:
-        """The multiple of S that the form gives: the number of orders of an edge's records."""
-        ...
+    """A sum over all pairs of records as a polynomial of the table H, modulo 2^64."""
 
     @property
     def magnitude(self) -> int:
         """max |kernel| in units, or a bound of it; no entry of A at two records is larger.
 
-        |multiple·S| ≤ multiple · edges · magnitude must stay below half of the ring's modulus.
+        |2·S| ≤ 2 · edges · magnitude must stay below half of the ring's modulus.
         """
         ...
 
@@ -53,10 +42,6 @@ class Form(Protocol):
 
     def diagonal(self) -> Words:
         """(cells,) uint64: the factors of the table's entries in the sum of f(r, r)."""
-        ...
-
-    def linear(self) -> Words:
-        """(cells,) uint64: the sum's factors of the table's entries, for degree 1."""
         ...
 
 
@@ -91,37 +76,12 @@ class OwnPart:
 
 
 @dataclass(frozen=True)
-class LinearForm:
-    """A sum over single records: S = ⟨linear, H⟩."""
-
-    own: OwnPart
-    magnitude: int
-    degree = 1
-    multiple = 1
-
-    @property
-    def cost(self) -> int:
-        return self.own.layout.cells * (1 + len(self.own.terms))
-
-    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
-        raise LocalProtocolError("a sum over single records has no matrix: take linear()")
-
-    def diagonal(self) -> Words:
-        raise LocalProtocolError("a sum over single records has no matrix: take linear()")
-
-    def linear(self) -> Words:
-        return self.own.vector()
-
-
-@dataclass(frozen=True)
 class PairForm:
     """A sum over pairs: 2·S = HᵀAH − ⟨diagonal, H⟩."""
 
     matrix: Matrix
     own: OwnPart
     magnitude: int
-    degree = 2
-    multiple = 2
 
     @property
     def cost(self) -> int:
@@ -132,6 +92,3 @@ class PairForm:
 
     def diagonal(self) -> Words:
         return self.own.vector()
-
-    def linear(self) -> Words:
-        raise LocalProtocolError("a sum over pairs is not linear: take apply() and diagonal()")

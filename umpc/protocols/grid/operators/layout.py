@@ -88,9 +88,6 @@ class Layout:
         cell = self.cell_of(columns)
         table = np.zeros((len(self.features), prod(self.shape[1:])), dtype=np.uint64)
         for row, feature in zip(table, self.features, strict=True):
-            if feature == () and len(cell) > len(row):
-                row += np.bincount(cell, minlength=len(row)).astype(np.uint64)
-                continue
             if feature == ():
                 np.add.at(row, cell, np.uint64(1))
                 continue

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isqrt
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +22,6 @@ from umpc.ustat.blocks import in_blocks
 CHUNK = 1 << 19
 """Cells that a thread works on at once. Fewer make calls so short that threads wait for each other;
 more do not stay in a processor's cache."""
-
-Threshold: TypeAlias = "int | slice | Integers"
-"""The place of a prefix sum (or of a value) for each place of the output."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,7 @@ class Piece:
 class _Gather:
     """factor · source[threshold], the source being prefix sums, or the values themselves."""
 
-    threshold: Threshold
+    threshold: Integers
     factor: Elements
 
     def of(self, kind: np.dtype[Any]) -> _Gather:
@@ -65,11 +61,6 @@ class _LegGroup:
         """These addends for elements of a ring."""
         inner = None if self.inner is None else self.inner.astype(kind)
         return _LegGroup(inner, self.of_values, tuple(each.of(kind) for each in self.gathers))
-
-    @property
-    def only_total(self) -> bool:
-        """Whether the sum over all places is all that is needed."""
-        return not self.of_values and all(isinstance(g.threshold, int) for g in self.gathers)
 
 
 class Leg:
@@ -130,14 +121,11 @@ class Leg:
         total = np.zeros(shape, dtype=block.dtype)
         for group in self._of(block.dtype):
             values = block if group.inner is None else block * _along(group.inner, axis)
-            if group.only_total:
-                whole = np.add.reduce(values, axis=axis, dtype=block.dtype, keepdims=True)
-                for gather in group.gathers:
-                    _accumulate(total, whole, gather.factor, axis)
-                continue
             sums = values if group.of_values else _prefix_sums(values, axis)
             for gather in group.gathers:
-                _accumulate(total, _taken(sums, gather.threshold, axis), gather.factor, axis)
+                taken = np.take(sums, gather.threshold, axis=axis)
+                factor = gather.factor
+                total += taken * (_along(factor, axis) if factor.ndim else factor)
         return total
 
 
@@ -167,7 +155,7 @@ def _group(pieces: Sequence[Piece], inputs: int, outputs: int) -> _LegGroup:
             _collect(found, high, factor)
             _collect(found, low, np.negative(factor))
     gathers = [
-        _Gather(_simplified(places), factor)
+        _Gather(places, factor)
         for places, factor in found.values()
         if factor.any() and (points or places.any())
     ]
@@ -180,16 +168,6 @@ def _collect(found: dict[bytes, tuple[Integers, Words]], places: Integers, facto
     found[key] = (places, factor if known is None else np.add(known[1], factor))
 
 
-def _simplified(places: Integers) -> Threshold:
-    """Places as one number or a slice where they are; views cost nothing."""
-    first = int(places[0])
-    if np.all(places == first) and len(places) > 1:
-        return first
-    if np.array_equal(places, np.arange(first, first + len(places))):
-        return slice(first, first + len(places))
-    return places
-
-
 def _along(vector: Elements, axis: int) -> Elements:
     return vector[None, :] if axis else vector[:, None]
 
@@ -198,54 +176,7 @@ def _prefix_sums(values: Elements, axis: int) -> Elements:
     """P with P[t] = Σ_{j < t} values[j] along the axis."""
     shape = list(values.shape)
     shape[axis] += 1
-    sums: Elements = np.empty(shape, dtype=values.dtype)
-    if axis:
-        sums[:, 0] = 0
-        np.cumsum(values, axis=1, dtype=values.dtype, out=sums[:, 1:])
-        return sums
-    sums[0] = 0
-    _sums_of_rows(values, sums[1:])
+    sums: Elements = np.zeros(shape, dtype=values.dtype)
+    after = sums[:, 1:] if axis else sums[1:]
+    np.cumsum(values, axis=axis, dtype=values.dtype, out=after)
     return sums
-
-
-def _sums_of_rows(values: Elements, sums: Elements) -> None:
-    """Write Σ_{j ≤ t} values[j] to sums[t], each a row.
-
-    Rows are added in about √rows groups: within all groups at once, then each group's total to the
-    next one. `np.cumsum` along rows adds number by number, and takes eight times as long.
-    """
-    rows, width = values.shape
-    size = isqrt(rows)
-    groups = rows // size
-    whole = groups * size
-    parts = sums[:whole].reshape(groups, size, width)
-    source = values[:whole].reshape(groups, size, width)
-    parts[:, 0] = source[:, 0]
-    for place in range(1, size):
-        np.add(parts[:, place - 1], source[:, place], out=parts[:, place])
-    for group in range(1, groups):
-        parts[group, -1] += parts[group - 1, -1]
-    if size > 1:
-        parts[1:, :-1] += parts[:-1, -1:]
-    for place in range(whole, rows):
-        np.add(sums[place - 1], values[place], out=sums[place])
-
-
-def _taken(sums: Elements, threshold: Threshold, axis: int) -> Elements:
-    if isinstance(threshold, int):
-        threshold = slice(threshold, threshold + 1)
-    if isinstance(threshold, slice):
-        return sums[:, threshold] if axis else sums[threshold]
-    return np.take(sums, threshold, axis=axis)
-
-
-def _accumulate(total: Elements, value: Elements, factor: Elements, axis: int) -> None:
-    """total += factor · value, without a product where the factor is 1 or −1."""
-    if factor.ndim:
-        total += value * _along(factor, axis)
-    elif factor == 1:
-        total += value
-    elif factor == word(-1).astype(total.dtype):
-        total -= value
-    else:
-        total += value * factor

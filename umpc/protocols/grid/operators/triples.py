@@ -18,10 +18,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from umpc.crypto.ring import Word
-from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Words
 from umpc.protocols.grid.operators.factoring import Combination, grouped
 from umpc.protocols.grid.operators.form import OwnPart
@@ -67,8 +64,6 @@ class TripleForm:
     twice: _Arms
     own: OwnPart
     magnitude: int
-    degree = 3
-    multiple = 6
 
     @property
     def cost(self) -> int:
@@ -106,12 +101,6 @@ class TripleForm:
 
     def diagonal(self) -> Words:
         return self.own.vector()
-
-    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
-        raise LocalProtocolError("a sum over triples has no matrix: take value() and gradient()")
-
-    def linear(self) -> Words:
-        raise LocalProtocolError("a sum over triples is not linear: take value() and gradient()")
 
     def _cubic(self, vector: Words) -> int:
         table = vector.reshape(self.layout.shape)
