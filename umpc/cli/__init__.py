@@ -53,6 +53,5 @@
 | `dataset_option.py` | the options --config and --dataset of commands at a site |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |
 | `settings_help.py` | the list of every protocol's settings for help texts |
-| `show.py` | a report as a table or as JSON |
-| `report_table.py` | the rows of the table |
+| `show.py` | a report as a table or as JSON, and the files of its other forms |
 """

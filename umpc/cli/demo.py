@@ -206,15 +206,7 @@ def demo(**given: Any) -> None:
     options = replace(options, nodes=_sites(options))
     with kept_folder(options.keep) as folder, fork_server() as popen:
         report, exact = run_demo(folder, _table(options), options, popen)
-    print_report(report, options.style, exact)
-    if options.text:
-        from umpc.reporting.markdown import save_markdown
-
-        save_markdown(report, options.text)
-    if options.page:
-        from umpc.reporting.page import save_page
-
-        save_page(report, options.page)
+    print_report(report, options.style, exact, page=options.page, text=options.text)
 
 
 def _table(options: DemoOptions) -> DemoTable:

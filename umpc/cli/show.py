@@ -10,7 +10,11 @@ import os
 import sys
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from umpc.errors import ConfigError
+from umpc.text_file import write_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,17 +35,54 @@ def console(usual: int = 110) -> Console:
     return Console(width=None if is_known else usual)
 
 
-def print_report(report: Report, style: str, extra: Extra | None = None) -> None:
-    """Print the report: a table for people, or one JSON object for programs (style "json")."""
+def print_report(
+    report: Report,
+    style: str,
+    extra: Extra | None = None,
+    *,
+    page: Path | None = None,
+    text: Path | None = None,
+) -> None:
+    """Print the report: a table for people, or one JSON object for programs (style "json").
+
+    Args: page, text: files for the report as HTML and as Markdown.
+    Raises: ConfigError if one of them cannot be written.
+    """
     known = extra or {}
     if style == "json":
         from umpc.reporting.json_document import document
 
         print(json.dumps(document(report, known)))
-        return
-    from umpc.cli.report_table import print_table
+    else:
+        _print_table(report, known)
+    what = "what is printed above"
+    if text:
+        from umpc.reporting.markdown import markdown
 
-    print_table(report, known, console())
+        write_text(text, markdown(report), what, ConfigError)
+    if page:
+        from umpc.reporting import page as html
+
+        write_text(page, html.page(report), what, ConfigError)
+
+
+def _print_table(report: Report, extra: Extra) -> None:
+    """Print the report as a table for people."""
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    from umpc.reporting.printable import printable
+    from umpc.reporting.rows import table_rows, title_of
+
+    title = escape(printable(title_of(report)))
+    table = Table(title=title, show_header=False, title_justify="left")
+    table.add_column(style="bold", overflow="fold")
+    table.add_column(justify="right", overflow="fold")
+    table.add_column(overflow="fold")
+    for row in table_rows(report, extra):
+        table.add_row(*(Text(printable(cell)) for cell in row))  # no markup: a study names fields
+    console().print(table)
 
 
 def print_preparation(study: Study, preparation: Preparation, style: str) -> None:

@@ -164,15 +164,7 @@ def run(
     result = (
         run_when_accepted(study, hours, progress=progress) if wait else study.run(progress=progress)
     )
-    print_report(result.report, style)
-    if page:
-        from umpc.reporting.page import save_page
-
-        save_page(result.report, page)
-    if text:
-        from umpc.reporting.markdown import save_markdown
-
-        save_markdown(result.report, text)
+    print_report(result.report, style, page=page, text=text)
 
 
 @study.command()
