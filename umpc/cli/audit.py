@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from umpc.cli.dataset_option import CONFIG, DATASET
+from umpc.cli.show import print_columns
 
 if TYPE_CHECKING:
     from umpc.node.audit.trail import AuditTrail
@@ -58,10 +59,7 @@ def show(
         if (event is None or row["event"] == event) and row["study"].startswith(study or "")
     )
     table = [SHOWN, *(tuple(map(_short, _cells(row, SHOWN))) for row in deque(fitting, last))]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for line in table:
-        cells = (text.ljust(width) for text, width in zip(line, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    print_columns(table)
 
 
 @audit.command()

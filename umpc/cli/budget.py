@@ -14,6 +14,7 @@ import click
 
 from umpc.cli.budget_shown import DIGITS, as_dict, print_tables
 from umpc.cli.dataset_option import CONFIG, DATASET
+from umpc.cli.show import FORMAT
 
 if TYPE_CHECKING:
     from umpc.node.budget.ledger_place import Place
@@ -44,14 +45,7 @@ def budget() -> None:
 @budget.command()
 @CONFIG
 @DATASET
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="A table for people, or one JSON object for programs.",
-)
+@FORMAT
 def show(config: Path, dataset: str | None, style: str) -> None:
     """Show how much budget is spent, held, reserved by prepared studies and left, and each study.
 

@@ -1,4 +1,4 @@
-"""Show a report as a table or as JSON on standard output. A style loads what it alone needs.
+"""What commands print: a report as a table or as JSON, columns of text. A style loads its own.
 
 Every table of a command goes to `console`.
 """
@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from umpc.cli.paths import FILE
 from umpc.errors import ConfigError
 from umpc.text_file import write_text
 
@@ -25,6 +28,33 @@ if TYPE_CHECKING:
 
 Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
+
+
+FORMAT = click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="A table for people, or one JSON object for programs.",
+)
+HTML = click.option(
+    "--html",
+    "page",
+    type=FILE,
+    help="Also write the report as one HTML file that needs no network.",
+)
+MARKDOWN = click.option(
+    "--markdown", "text", type=FILE, help="Also write the report as a Markdown file."
+)
+
+
+def print_columns(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of text as columns, each as wide as its widest text."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
 
 
 def console(usual: int = 110) -> Console:
