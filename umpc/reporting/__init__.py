@@ -11,5 +11,5 @@
 | `rows.py` | a report as rows and blocks, from which terminal, page and Markdown are written |
 | `words.py` | the sentences in these rows |
 
-`report.schema.json` is the schema. `python -m umpc.reporting.json_document` writes it again.
+`report.schema.json` is the schema. `make settings` writes it again.
 """
