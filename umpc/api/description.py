@@ -99,7 +99,7 @@ def _fields(study: Study) -> Iterator[Line]:
 def _privacy(study: Study) -> Iterator[Line]:
     protocol = protocol_of(study)
     yield from describe_promise(study)
-    yield "epsilon", str(study.exact_epsilon)
+    yield "epsilon", study.epsilon
     if delta := protocol.known_delta(study):
         yield "delta", str(delta) if study.delta else f"{float(delta):.3g}"
     yield "noise", f"{study.noise}, {protocol.noise_withstands(study)}"

@@ -58,11 +58,21 @@ class CellRows:
         order = nodes.argsort(kind="stable")
         return nodes[order], rows[order]
 
+    def shared_of_node(self, node: int) -> NDArray[np.intp]:
+        """The rows of the node's cells that it shares, ascending."""
+        rows = self.of_node(node)
+        return rows[self._is_shared[rows]]
+
+    @cached_property
+    def _is_shared(self) -> NDArray[np.bool_]:
+        """Whether a cell has at least two different owners."""
+        owned: NDArray[np.intp] = self.first_places.sum(axis=1)
+        return owned > 1
+
     @cached_property
     def shared(self) -> NDArray[np.intp]:
-        """The rows of cells with at least two different owners."""
-        owned: NDArray[np.intp] = self.first_places.sum(axis=1)
-        return (owned > 1).nonzero()[0]
+        """The rows of such cells, ascending."""
+        return self._is_shared.nonzero()[0]
 
     @cached_property
     def first_places(self) -> NDArray[np.bool_]:

@@ -7,11 +7,11 @@ polynomials for shares, text. An interpreter is a class with one method per kind
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 Meaning = TypeVar("Meaning")
 """The value that an interpreter gives a node: an array, an interval, a polynomial, a text, …"""
@@ -288,6 +288,16 @@ def interpret(expression: Expression, interpreter: Interpreter[Meaning]) -> Mean
     return Walk(interpreter)(expression)
 
 
+def _joined(node: type[BinaryOperation]) -> Callable[[Any, Expression, Expression], Expression]:
+    """The method of an interpreter that makes such a node."""
+    return lambda _, left, right: node(left, right)
+
+
+def _applied(node: type[UnaryOperation]) -> Callable[[Any, Expression], Expression]:
+    """The method of an interpreter that makes such a node."""
+    return lambda _, operand: node(operand)
+
+
 class Rebuild(Interpreter[Expression]):
     """The interpreter that builds the expression anew. Override one method to rewrite nodes."""
 
@@ -297,44 +307,13 @@ class Rebuild(Interpreter[Expression]):
     def constant(self, value: Fraction) -> Expression:
         return Constant(value)
 
-    def add(self, left: Expression, right: Expression) -> Expression:
-        return Add(left, right)
-
-    def subtract(self, left: Expression, right: Expression) -> Expression:
-        return Subtract(left, right)
-
-    def multiply(self, left: Expression, right: Expression) -> Expression:
-        return Multiply(left, right)
-
-    def less(self, left: Expression, right: Expression) -> Expression:
-        return Less(left, right)
-
-    def equal(self, left: Expression, right: Expression) -> Expression:
-        return Equal(left, right)
-
-    def same(self, left: Expression, right: Expression) -> Expression:
-        return Equal(left, right)
-
-    def sign(self, operand: Expression) -> Expression:
-        return Sign(operand)
-
-    def absolute(self, operand: Expression) -> Expression:
-        return Absolute(operand)
+    add, subtract, multiply = _joined(Add), _joined(Subtract), _joined(Multiply)
+    less, equal, same = _joined(Less), _joined(Equal), _joined(Equal)
+    both, either, exclusive = _joined(And), _joined(Or), _joined(Xor)
+    sign, absolute, complement = _applied(Sign), _applied(Absolute), _applied(Not)
 
     def select(self, condition: Expression, then: Expression, otherwise: Expression) -> Expression:
         return Select(condition, then, otherwise)
-
-    def complement(self, bit: Expression) -> Expression:
-        return Not(bit)
-
-    def both(self, left: Expression, right: Expression) -> Expression:
-        return And(left, right)
-
-    def either(self, left: Expression, right: Expression) -> Expression:
-        return Or(left, right)
-
-    def exclusive(self, left: Expression, right: Expression) -> Expression:
-        return Xor(left, right)
 
 
 class _Permuted(Rebuild):
