@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.dataset_option import CONFIG, DATASET, configs_of
+from umpc.cli.dataset_option import (
+    CONFIG,
+    DATASET,
+    approvals_of,
+    configs_of,
+    has_ledger,
+    read_budget,
+)
 from umpc.cli.show import print_columns
 from umpc.errors import ApprovalError
 
@@ -60,7 +67,7 @@ def list_studies(config: Path, dataset: str | None) -> None:
     from umpc.node.approvals import PENDING
 
     found = configs_of(config, dataset)
-    entries = [(each.dataset, entry) for each in found for entry in _approvals(each).entries()]
+    entries = [(each.dataset, entry) for each in found for entry in approvals_of(each).entries()]
     if not entries:
         click.echo("no study has asked for approval yet")
         return
@@ -158,7 +165,7 @@ def decide(
         note=f"{by}: {reason}" if reason else by,
     )
     AuditTrail(found.ledger).append(row)
-    return _approvals(found).decide(entry.hash, state, reason)
+    return approvals_of(found).decide(entry.hash, state, reason)
 
 
 def _person() -> str:
@@ -186,7 +193,7 @@ def _fields_of(entry: Entry) -> tuple[str, ...]:
 def find(config: Path, dataset: str | None, prefix: str) -> tuple[NodeConfig, Entry]:
     """Return the only study whose hash begins so, in any data set. Raises: ApprovalError."""
     found = configs_of(config, dataset)
-    with_it = [each for each in found if _begins(_approvals(each), prefix)]
+    with_it = [each for each in found if _begins(approvals_of(each), prefix)]
     if len(with_it) > 1:
         names = ", ".join(repr(each.dataset) for each in with_it)
         raise ApprovalError(
@@ -194,18 +201,12 @@ def find(config: Path, dataset: str | None, prefix: str) -> tuple[NodeConfig, En
             f"{names} have one each. Give more digits, or --dataset"
         )
     chosen = with_it[0] if with_it else found[0]
-    return chosen, _approvals(chosen).find(prefix)
+    return chosen, approvals_of(chosen).find(prefix)
 
 
 def _begins(approvals: Approvals, prefix: str) -> bool:
     digits = prefix.strip().lower()
     return any(entry.hash.startswith(digits) for entry in approvals.entries())
-
-
-def _approvals(config: NodeConfig) -> Approvals:
-    from umpc.node.approvals import Approvals, approvals_beside
-
-    return Approvals(approvals_beside(config.ledger))
 
 
 def _say(entry: Entry) -> None:
@@ -229,23 +230,18 @@ def budget_after(config: NodeConfig, study: Study) -> str:
     from umpc.cli.amounts import short_amount
     from umpc.errors import LedgerError
     from umpc.node.budget.budget_account import BudgetCost
-    from umpc.node.budget.ledger_place import Place
-    from umpc.node.budget.ledger_reading import read_beside
-    from umpc.node.budget.prepared_costs import reserve_prepared
     from umpc.protocols.registry import protocol_of
 
-    place = Place.of(config.ledger, config.anchor)
-    if not place.ledger.exists():
+    if not has_ledger(config):
         before = f"epsilon {short_amount(config.epsilon)} in all, and nothing is spent"
         if study.exact_epsilon > config.epsilon:
             return f"{before}; the node will refuse this study, which needs more epsilon"
         left = short_amount(config.epsilon - study.exact_epsilon)
         return f"{before}, epsilon {left} after this study"
     try:
-        account = read_beside(place, composition=config.composition).account
+        account = read_budget(config)[0].account
     except LedgerError as error:
         return f"not known: {error.message}"
-    reserve_prepared(account, config.ledger)
     protocol, charged_as = protocol_of(study), study.whole.hash
     course = protocol.course(study)
     now = account.epsilon()

@@ -111,20 +111,20 @@ class Serving:
 Command = Callable[..., None]
 
 
-def serving_options(*own: Command) -> Callable[[Command], Command]:
+def serving_options(*own: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """A decorator: these options and those of every server, as one first argument `Serving`."""
 
     def decorate(command: Command) -> Command:
-        @wraps(command)
         def run(**given: Any) -> None:
             serving = {
                 each.name: given.pop(each.name) for each in fields(Serving) if each.name in given
             }
             command(Serving(**serving), **given)
 
+        found: Command = wraps(command)(run)
         for option in reversed((*own, LOG_LEVEL, LOG_FORMAT, METRICS, LEASH)):
-            run = option(run)
-        return run
+            found = option(found)
+        return found
 
     return decorate
 

@@ -213,54 +213,54 @@ class Interpreter(Generic[Meaning]):
     def constant(self, value: Fraction) -> Meaning:
         raise NotImplementedError
 
-    def add(self, left: Meaning, right: Meaning) -> Meaning:
+    def add(self, left: Meaning, right: Meaning, /) -> Meaning:
         raise NotImplementedError
 
-    def multiply(self, left: Meaning, right: Meaning) -> Meaning:
+    def multiply(self, left: Meaning, right: Meaning, /) -> Meaning:
         raise NotImplementedError
 
-    def less(self, left: Meaning, right: Meaning) -> Meaning:
+    def less(self, left: Meaning, right: Meaning, /) -> Meaning:
         raise NotImplementedError
 
-    def equal(self, left: Meaning, right: Meaning) -> Meaning:
+    def equal(self, left: Meaning, right: Meaning, /) -> Meaning:
         raise NotImplementedError
 
-    def subtract(self, left: Meaning, right: Meaning) -> Meaning:
+    def subtract(self, left: Meaning, right: Meaning, /) -> Meaning:
         return self.add(left, self.multiply(self.constant(Fraction(-1)), right))
 
-    def square(self, operand: Meaning) -> Meaning:
+    def square(self, operand: Meaning, /) -> Meaning:
         return self.multiply(operand, operand)
 
-    def same(self, left: Meaning, right: Meaning) -> Meaning:
+    def same(self, left: Meaning, right: Meaning, /) -> Meaning:
         """Equality of two bits: logic, not a comparison of numbers."""
         return self.complement(self.exclusive(left, right))
 
-    def complement(self, bit: Meaning) -> Meaning:
+    def complement(self, bit: Meaning, /) -> Meaning:
         return self.subtract(self.constant(Fraction(1)), bit)
 
-    def sign(self, operand: Meaning) -> Meaning:
+    def sign(self, operand: Meaning, /) -> Meaning:
         zero = self.constant(Fraction(0))
         return self.subtract(self.less(zero, operand), self.less(operand, zero))
 
-    def absolute(self, operand: Meaning) -> Meaning:
+    def absolute(self, operand: Meaning, /) -> Meaning:
         return self.multiply(self.sign(operand), operand)
 
     def select(self, condition: Meaning, then: Meaning, otherwise: Meaning) -> Meaning:
         return self.add(otherwise, self.multiply(condition, self.subtract(then, otherwise)))
 
-    def minimum(self, left: Meaning, right: Meaning) -> Meaning:
+    def minimum(self, left: Meaning, right: Meaning, /) -> Meaning:
         return self.select(self.less(left, right), left, right)
 
-    def maximum(self, left: Meaning, right: Meaning) -> Meaning:
+    def maximum(self, left: Meaning, right: Meaning, /) -> Meaning:
         return self.select(self.less(left, right), right, left)
 
-    def both(self, left: Meaning, right: Meaning) -> Meaning:
+    def both(self, left: Meaning, right: Meaning, /) -> Meaning:
         return self.multiply(left, right)
 
-    def either(self, left: Meaning, right: Meaning) -> Meaning:
+    def either(self, left: Meaning, right: Meaning, /) -> Meaning:
         return self.complement(self.both(self.complement(left), self.complement(right)))
 
-    def exclusive(self, left: Meaning, right: Meaning) -> Meaning:
+    def exclusive(self, left: Meaning, right: Meaning, /) -> Meaning:
         both = self.both(left, right)
         return self.subtract(self.add(left, right), self.add(both, both))
 

@@ -34,18 +34,8 @@ from umpc.ustat.sampling import (
 )
 from umpc.ustat.sorted_edges import RecordNumbering, sorted_by_owners
 
-__all__ = [
-    "Cell",
-    "CompleteCell",
-    "Hypergraph",
-    "Owners",
-    "RecordBlock",
-    "SampledCell",
-    "expand",
-    "expand_drawn",
-    "expand_two_sample",
-]
-
+__all__ = ["Cell", "CompleteCell", "Owners", "RecordBlock", "SampledCell"]
+"""Names of other modules that this one passes on."""
 MAX_COMPLETE = 1 << 62
 """Edges of a complete edge set are numbered by int64, and are fewer than this."""
 

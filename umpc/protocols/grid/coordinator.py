@@ -28,7 +28,7 @@ from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
 from umpc.study.cost import Cost
 from umpc.study.frames import Frame
-from umpc.study.interval import Limits, expect_interval
+from umpc.study.interval import Limits
 from umpc.study.possible import check_sums, impossible
 from umpc.study.report import SumReport
 from umpc.study.sizes import Member, Sizes
@@ -121,12 +121,6 @@ class GridCoordinator(UMpcCoordinator):
 
     def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
         return grid_attempt(self.study, members, openings)
-
-    def anticipate(self) -> None:
-        super().anticipate()
-        sizes = self.attempt.sizes
-        laws = noise_of_sums(sizes)
-        expect_interval(self.study, sum_reports(sizes, [0] * len(laws), laws))
 
     def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
         return cost_of(require(attempt, GridAttempt))
