@@ -188,9 +188,10 @@ architecture:  ## draw docs/architecture.svg and docs/threats.svg again
 	$(PYTHON) docs/architecture.py
 	$(PYTHON) docs/threats.py
 
-settings: $(VENV)/.demo  ## write the tables of docs/study.md and docs/exit_codes.md again
+settings: $(VENV)/.demo  ## write the tables of docs/study.md and docs/exit_codes.md and the schema of a report again
 	$(BIN)/python docs/settings_table.py
 	$(BIN)/python docs/exit_codes.py
+	$(BIN)/python docs/report_schema.py
 
 proto: $(VENV)/.dev  ## generate Python from umpc/proto/v1/umpc.proto
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. umpc/proto/v1/umpc.proto

@@ -1,4 +1,4 @@
-"""Small files of text that a person names: read them, or say in one line why that failed."""
+"""Small files of text that a person names: read and write them, or say why that failed."""
 
 from __future__ import annotations
 
@@ -46,6 +46,18 @@ def check_writable(path: Path, what: str, failure: type[Exception]) -> None:
             f"{path}: {what} could not be written there ({error.strerror}), and nothing was done. "
             "Correct the path, or check the folder, its owner and its mode"
         ) from None
+
+
+def write_text(path: Path, text: str, what: str, failure: type[Exception]) -> Path:
+    """Write a file, and return its path. Args: what: it holds, as "the report". Raises: failure."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise failure(
+            f"{path}: {what} cannot be written ({error.strerror}): make room, or check the folder, "
+            "its owner and its mode"
+        ) from error
+    return path
 
 
 def why_unread(error: Exception) -> str:

@@ -74,7 +74,7 @@ def test_check_and_plan_refuse_fields_that_do_not_fit_and_say_what_classes_mean(
         with pytest.raises(RangeError, match=r"field 'state'.*the second counts"):
             ask()
     told = study(identity, **made, bounds={**bounds, "state": ["1", "2"]}).check()
-    assert ("classes", "state: '2' should score above '1'") in told
+    assert ("classes", "'state': '2' should score above '1'") in told
 
 
 @pytest.mark.parametrize(

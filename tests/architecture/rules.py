@@ -198,7 +198,6 @@ SHELLS = (
     "umpc_papers/shuffler/command.py",
     "umpc/hub/server.py",
     "umpc/cli/hub.py",
-    "umpc/cli/open_server.py",
     "umpc/cli/own_site.py",
     "umpc/cli/run_server.py",
     "umpc/cli/serve.py",

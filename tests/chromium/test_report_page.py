@@ -17,7 +17,7 @@ from tests.chromium.watched_page import watched_page
 from tests.support.fields import number_field
 from tests.support.several import several
 from tests.support.studies import GINI, KENDALL, Entropy, library_study
-from umpc.reporting.page import save_page
+from umpc.reporting.page import page as page_of
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.study.measured import Moment
@@ -62,7 +62,7 @@ def report_named(name: str) -> Report:
 def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report's file."""
     path = tmp_path_factory.mktemp("pages") / f"{request.param}.html"
-    save_page(report_named(request.param), path)
+    path.write_text(page_of(report_named(request.param)), encoding="utf-8")
     return path
 
 

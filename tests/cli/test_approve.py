@@ -125,7 +125,7 @@ def test_a_study_is_shown_with_all_that_a_decision_needs(site):
         f"promise       {promise.protected}",
         f"adversary     honest. {promise.sites}",
         f"disclosed     {promise.disclosed}",
-        "epsilon       3/10",
+        "epsilon       0.3",
         "noise         distributed, withstands 2 of 3 nodes that collude",
         "edges         all, balanced",
         "protocol      u-mpc",

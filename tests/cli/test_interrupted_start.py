@@ -14,6 +14,7 @@ import pytest
 
 from umpc.cli import run_server
 from umpc.cli.monitor import Monitor
+from umpc.cli.server_options import Serving
 from umpc.deployment.fork_server import fork_server
 from umpc.transport.authority import Identity
 
@@ -36,8 +37,9 @@ def test_a_server_interrupted_while_it_opens_ends_as_after_it(monkeypatch, capsy
     monkeypatch.setattr("umpc.transport.expiry.keep_watch", nothing)
     identity = cast(Identity, SimpleNamespace(role="hub", name="relay"))
     monitor = cast(Monitor, SimpleNamespace(served=contextlib.nullcontext))
-    place = "127.0.0.1:0"
-    asyncio.run(run_server.serve(identity, place, {}, lambda *_: None, None, False, monitor))
+    service = run_server.Service(identity, "127.0.0.1:0", {}, lambda *_: None)
+    given = Serving(level="info", style="text", metrics="", leash=False)
+    asyncio.run(run_server.serve([service], given, monitor))
     assert stopped == [1]
 
 

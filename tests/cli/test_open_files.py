@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import resource
-from umpc.cli.open_files import allow_many_files
+from umpc.cli.memory import allow_many_files
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 512))
 allow_many_files()
 assert resource.getrlimit(resource.RLIMIT_NOFILE) == (512, 512)

@@ -154,7 +154,7 @@ def test_the_code_binds_one_key_once_and_in_time(office, tmp_path):
     )
     unproven = join(tmp_path / "u")
     with pytest.raises(CertificateError, match="does not prove the code"):
-        office.receive(unproven, needs_code=True)
+        RequestReceiver(office.register).answer(unproven)
     with pytest.raises(CertificateError, match="does not prove the code"):
         office.receive(unproven.proven_by(b"0" * 16))
     assert office.receive(owner).proven

@@ -12,7 +12,7 @@ from tests.support.studies import Entropy, make_study
 from umpc.cli.show import print_report
 from umpc.errors import ConfigError
 from umpc.reporting.markdown import markdown
-from umpc.reporting.page import page, save_page
+from umpc.reporting.page import page
 from umpc.reporting.words import rounded
 from umpc.simulation import simulate
 from umpc.study.measured import Moment
@@ -176,6 +176,6 @@ def test_a_replay_says_so_and_has_no_costs(report):
 
 def test_a_page_that_cannot_be_written_is_told(report, tmp_path):
     with pytest.raises(ConfigError, match="printed above"):
-        save_page(report, tmp_path / "nowhere" / "report.html")
-    save_page(report, tmp_path / "report.html")
+        print_report(report, "table", page=tmp_path / "nowhere" / "report.html")
+    print_report(report, "table", page=tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == page(report)

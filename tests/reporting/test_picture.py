@@ -12,7 +12,8 @@ import pytest
 import umpc
 from umpc.approval_page.html import PARTS
 from umpc.approval_page.style import STYLE as APPROVAL_STYLE
-from umpc.reporting.markdown import markdown, save_markdown
+from umpc.cli.show import print_report
+from umpc.reporting.markdown import markdown
 from umpc.reporting.page import COLORS, page
 from umpc.reporting.page_style import STYLE as PAGE_STYLE
 from umpc.reporting.picture import ticks
@@ -68,8 +69,11 @@ def contrast(one: str, other: str) -> float:
 
 def themes(style: str) -> list[dict[str, str]]:
     """The colors of each theme of a style, by name: light, dark, and print where there is one."""
-    found = re.findall(r"\{([^{}]*--ink:[^{}]*)\}", style)
-    return [dict(re.findall(r"--(\w+): (#\w+)", block)) for block in found]
+    roots = r"(dark\) \{|print \{)?\s*(?::root|\.umpc-picture) \{([^{}]*--[^{}]*)\}"
+    found: dict[str, dict[str, str]] = {}
+    for theme, block in re.findall(roots, style):
+        found.setdefault(theme, {}).update(re.findall(r"--(\w+): (#\w+)", block))
+    return list(found.values())
 
 
 def test_what_is_drawn_stands_out_from_what_it_lies_on(result):
@@ -117,10 +121,10 @@ def test_markdown_says_the_same_and_names_are_no_markup(result, tmp_path):
     assert all(len(re.findall(r"(?<!\\)\|", row)) in (3, 4, 5) for row in rows)
     odd = markdown(replace(result.report, study="a|b\n# *c*", replayed=True))
     assert r"a\|b \# \*c\*" in odd and "What it cost" not in odd
-    save_markdown(result.report, tmp_path / "report.md")
+    print_report(result.report, "table", text=tmp_path / "report.md")
     assert (tmp_path / "report.md").read_text(encoding="utf-8") == text
     with pytest.raises(umpc.errors.ConfigError, match="printed above"):
-        save_markdown(result.report, tmp_path / "nowhere" / "report.md")
+        print_report(result.report, "table", text=tmp_path / "nowhere" / "report.md")
     with pytest.raises(umpc.errors.ConfigError):
         result.plot().save(tmp_path / "nowhere" / "a.svg")
     assert result.save(tmp_path / "a.html").exists() and result.plot().save(tmp_path / "a.svg")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 from math import comb
 
 import numpy as np
@@ -23,7 +23,6 @@ from umpc.ustat.hypergraph import (
     expand,
     expand_two_sample,
 )
-from umpc.ustat.met_records import MetRecords
 from umpc.ustat.sampling import balanced, biregular, two_sample_max_degree
 
 
@@ -329,49 +328,11 @@ def test_the_edges_of_other_degrees_and_of_two_samples_never_change():
     assert cells_of(expand_two_sample("6", [(2, 3), (0, 0), (4, 3)], of_seed())) == pairs
 
 
-@pytest.mark.parametrize("most", [1 << 14, 0])
-def test_a_node_looks_at_its_own_cells_only_for_all_that_its_peers_share_with_it(monkeypatch, most):
-    monkeypatch.setattr("umpc.ustat.hypergraph.MANY_EDGES", most)
+def test_a_node_looks_at_its_own_cells_only_for_all_that_its_peers_share_with_it():
     graph = expand("2n", (4,) * 6, words())
     for peer in graph.neighbours(2):
         graph.shared_records(2, peer)
         graph.shared_records(peer, 2)
-    assert list(graph._met_records if most else graph._meetings) == [2]
-    assert not (graph._meetings if most else graph._met_records)
     assert isinstance(graph.cells, ListedCells)
     others = [owners for owners in graph.cells if 2 not in owners]
     assert others and graph.cells._made.keys().isdisjoint(others)
-
-
-def test_nodes_of_one_process_ask_in_any_order_and_each_is_looked_at_once(monkeypatch):
-    looked = []
-    of = MetRecords.of
-    monkeypatch.setattr(
-        MetRecords, "of", lambda cells, node: looked.append(node) or of(cells, node)
-    )
-    graph = expand("2n", (4,) * 6, words())
-    for other in range(6):
-        for node in graph.neighbours(other):
-            graph.shared_records(other, node)
-            graph.shared_records(node, other)
-    assert sorted(looked) == list(range(6))
-
-
-@pytest.mark.parametrize("degree", [1, 2, 3, 4])
-def test_records_that_meet_are_the_same_whether_all_nodes_are_looked_at_at_once(
-    monkeypatch, degree
-):
-    counts = (3, 0, 5, 1, 4)
-    for number in range(5):
-        at_once = expand("8", counts, words(number), degree)
-        with monkeypatch.context() as patch:
-            patch.setattr("umpc.ustat.hypergraph.MANY_EDGES", 0)
-            one_by_one = expand("8", counts, words(number), degree)
-            expected = [
-                (one_by_one.neighbours(node), one_by_one.shared_records(node, other).tolist())
-                for node, other in permutations(range(5), 2)
-            ]
-        assert [
-            (at_once.neighbours(node), at_once.shared_records(node, other).tolist())
-            for node, other in permutations(range(5), 2)
-        ] == expected

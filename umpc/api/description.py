@@ -9,9 +9,9 @@ from ipaddress import ip_address
 from umpc.errors import ConfigError
 from umpc.planning.prediction import attempt_over, worst_survivors
 from umpc.protocols.registry import protocol_of
-from umpc.study.computation import computation_hash
+from umpc.study.computation import computation_hash, unusual
 from umpc.study.document import Study
-from umpc.study.field_rules import classes_of
+from umpc.study.field_rules import classes_of, columns_of
 from umpc.study.grades import edge_change
 from umpc.study.interval import SETS
 from umpc.study.parts import Participant
@@ -26,42 +26,84 @@ Line = tuple[str, str]
 
 def describe_study(study: Study) -> Iterator[Line]:
     """Lines that follow from the study alone."""
-    protocol = protocol_of(study)
     yield "study", f"{study.name}, hash {study.hash.hex()}"
-    yield "statistic", f"{study.statistic}: {study.estimator} of {len(study.kernels)} sum(s)"
-    for part in study.several:
-        stratum = f" inside {study.stratum_field} = {part.stratum!r}" if part.stratum else ""
-        share = study.exact_epsilon * study.split_by_name[part.name]
-        yield "  reports", f"{part.name}{stratum}: {part.estimator} of {part.sums}, epsilon {share}"
-    if study.strata_share_epsilon:
-        yield "", "strata share epsilon: their sums change together no more than one may"
+    yield from describe_question(study)
+
+
+def describe_question(study: Study) -> Iterator[Line]:
+    """The lines but for its name: what it computes, of which records, how, and who takes part.
+
+    Text that only its coordinator vouches for is in quotes.
+    """
+    yield from _statistic(study)
     for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
         interval = kernel.interval
         yield "kernel", kernel.text
         yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
-        width = edge_change(kernel, study.adversary)
-        change = f"{width} per edge when one record is replaced"
-        yield "  changes by", f"{change}; gets epsilon {epsilon}"
+        change = edge_change(kernel, study.adversary)
+        yield "  Δf", f"{change} per edge when one record is replaced; gets epsilon {epsilon}"
     if told := _counted_as_zero(study):
         yield "averages", told
-    for name, meaning in classes_of(study).items():
-        yield "classes", f"{name}: {meaning}"
+    yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
+    yield from _fields(study)
     if study.people is not None:
         yield "protects", study.protected
     yield "records", study.described_records
     if named := study.named_datasets:
         yield "data sets", ", ".join(f"{node}: {name!r}" for node, name in named.items())
-    yield from describe_promise(study)
-    yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
-    yield "epsilon", study.epsilon
-    yield "noise", f"{study.noise}, {protocol.noise_withstands(study)}"
-    yield "edges", f"{study.edges}, {study.sampling}"
+    yield from _privacy(study)
+    told = "; each node discloses its number of records with each label" * study.two_sample
+    yield "edges", f"{study.edges}, {study.sampling}{told}"
     yield "protocol", study.protocol
-    yield from protocol.describe(study)
-    dealer = f"dealer {study.dealer.name}" if study.dealer else "no dealer"
-    yield "nodes", f"{', '.join(node.name for node in study.nodes)}; {dealer}"
+    yield "backend", study.backend
+    yield "coordinator", study.coordinator
+    yield "dealer", study.dealer.name if study.dealer else "none"
+    yield "nodes", ", ".join(node.name for node in study.nodes)
     if told := describe_losses(study):
         yield "may miss", told
+
+
+def _statistic(study: Study) -> Iterator[Line]:
+    """The study's own name of its statistic, beside what the library says of its kernels."""
+    same = [name for name, known in LIBRARY.items() if columns_of(study, known) is not None]
+    told = "but it equals no statistic of the library with default parameters"
+    if same:
+        told = f"which is the library's {' or '.join(same)}"
+    yield "statistic", f"{study.statistic!r}, {told}"
+    sums = f"{len(study.kernels)} sum(s) over sets of {study.degree} record(s)"
+    yield "", f"{study.estimator} of {sums}"
+    for part in study.several:
+        stratum = f" inside {study.stratum_field} = {part.stratum!r}" if part.stratum else ""
+        share = study.exact_epsilon * study.split_by_name[part.name]
+        told = f"{part.estimator} of {part.sums} sum(s), epsilon {share}"
+        yield "  reports", f"{part.name!r}{stratum}: {told}"
+    if study.strata_share_epsilon:
+        yield "", "strata share epsilon: their sums change together no more than one may"
+
+
+def _fields(study: Study) -> Iterator[Line]:
+    """The fields, what their classes mean, and where the study chooses to be coarser."""
+    for field in study.fields:
+        label = ", a public label" if field.public else ""
+        yield "field", f"{field.name!r}: {field.values()}{label}"
+    for name, meaning in classes_of(study).items():
+        yield "classes", f"{name!r}: {meaning}"
+    chosen = unusual(study)
+    for bins in chosen.get("bins", ()):
+        cuts = f"cut at {', '.join(bins.cuts)}"
+        yield "  bins", f"{bins.field!r}: {cuts if bins.cuts else f'{bins.count} of equal width'}"
+    if "levels" in chosen:
+        yield "levels", str(chosen["levels"])
+
+
+def _privacy(study: Study) -> Iterator[Line]:
+    protocol = protocol_of(study)
+    yield from describe_promise(study)
+    yield "epsilon", study.epsilon
+    if delta := protocol.known_delta(study):
+        yield "delta", str(delta) if study.delta else f"{float(delta):.3g}"
+    yield "noise", f"{study.noise}, {protocol.noise_withstands(study)}"
+    yield from protocol.describe(study)
 
 
 def describe_promise(study: Study) -> Iterator[Line]:

@@ -24,6 +24,7 @@ from umpc.reporting.page import body_of, page
 from umpc.reporting.picture import IntervalPicture, picture
 from umpc.reporting.words import names_of_parts, rounded
 from umpc.study.report import Report
+from umpc.text_file import write_text
 
 
 @dataclass(frozen=True)
@@ -129,14 +130,7 @@ class Result:
                 f"{file}: a report is saved as {', '.join(forms)}, and the file's name has to end "
                 f"with one of them; got {file.suffix!r}"
             )
-        try:
-            file.write_text(form(), encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(
-                f"{file}: the report cannot be written ({error.strerror}): make room, or check the "
-                "folder, its owner and its mode"
-            ) from error
-        return file
+        return write_text(file, form(), "the report", ConfigError)
 
     @cached_property
     def _inference(self) -> Inference:

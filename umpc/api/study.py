@@ -216,15 +216,8 @@ class ProposedStudy:
     async def prepare_async(self, *, progress: bool = True) -> Preparation:
         """`prepare` for an event loop."""
         document = self.document
-        with self._noted() as note:
-            noted: Any = {"note": note, "check_new": self.file.check_new_run}
-            if not progress:
-                return await prepare_study(document, self.identity, **noted)
-            from umpc.api.progress import ProgressShow
-
-            with ProgressShow(nodes=self._names) as show:
-                parts = (document, self.identity, show.tell, show.expect)
-                return await prepare_study(*parts, **{**noted, "note": _both(note, show.note)})
+        with self._led(progress=progress) as led:
+            return await prepare_study(document, self.identity, **led)
 
     def run(self, *, progress: bool = True) -> Result:
         """Run the study. One that ran before returns its stored result and costs nothing.
@@ -245,24 +238,30 @@ class ProposedStudy:
 
     async def _report(self, *, progress: bool) -> Report:
         document = self.document
+        with self._led(progress=progress) as led:
+            told = led.pop("expect", None)
+
+            def expect(attempt: Attempt) -> None:
+                if told is not None:
+                    told(attempt)
+                _load_result(attempt)
+
+            led |= {"expect": expect, "returning": self.returning}
+            return await run_study(document, self.identity, **led)
+
+    @contextmanager
+    def _led(self, *, progress: bool) -> Iterator[dict[str, Any]]:
+        """What `prepare_study` and `run_study` are told and tell: their last arguments."""
         with self._noted() as note:
-            noted: Any = {
-                "note": note,
-                "returning": self.returning,
-                "check_new": self.file.check_new_run,
-            }
+            led: dict[str, Any] = {"note": note, "check_new": self.file.check_new_run}
             if not progress:
-                return await run_study(document, self.identity, expect=_load_result, **noted)
+                yield led
+                return
             from umpc.api.progress import ProgressShow
 
             with ProgressShow(nodes=self._names) as show:
-
-                def expect(attempt: Attempt) -> None:
-                    show.expect(attempt)
-                    _load_result(attempt)
-
-                noted["note"] = _both(note, show.note)
-                return await run_study(document, self.identity, show.tell, expect, **noted)
+                own = {"tell": show.tell, "expect": show.expect, "note": _both(note, show.note)}
+                yield {**led, **own}
 
     @contextmanager
     def _noted(self) -> Iterator[Note]:

@@ -22,14 +22,14 @@ import threading
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from html import escape
 from http import HTTPStatus
 from urllib.parse import parse_qs
 
 from umpc.approval_page.contents import PageContents
-from umpc.approval_page.html import MOST_REASON, document, render
+from umpc.approval_page.html import MOST_REASON, render
 from umpc.approval_page.style import STYLE
 from umpc.errors import UmpcError
+from umpc.reporting.page_style import document, escape
 
 TOKEN_BYTES = 32
 MOST_BODY = 4096
@@ -168,4 +168,4 @@ def _has_its_reason(form: Mapping[str, str]) -> bool:
 
 def _refusal(status: HTTPStatus, sentence: str) -> PageAnswer:
     body = [f"<h1>{status.value} {status.phrase}</h1>", f"<p>{escape(sentence)}</p>"]
-    return PageAnswer(status, document(status.phrase, body))
+    return PageAnswer(status, document(status.phrase, STYLE, body))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from html import escape
 
 from umpc.approval_page.contents import BudgetShares, PageContents, PastEvent, WaitingStudy
 from umpc.approval_page.style import STYLE
+from umpc.reporting.page_style import document, escape
 
 MOST_REASON = 200
 WIDTH = 1000
@@ -18,6 +18,7 @@ def render(contents: PageContents, notice: str = "") -> str:
     """Return the page. Args: notice: one line about the last decision, or ""."""
     return document(
         f"Node {contents.site}: studies that wait",
+        STYLE,
         [
             f"<h1>Node {escape(contents.site)}</h1>",
             '<p class="quiet">Only this machine can open this page. <a href="./">Read it '
@@ -28,16 +29,6 @@ def render(contents: PageContents, notice: str = "") -> str:
             *_budget(contents.budgets),
             *_history(contents.history),
         ],
-    )
-
-
-def document(title: str, body: Iterable[str]) -> str:
-    """Return a whole document. Args: body: lines of HTML, escaped."""
-    about = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    head = f"{about}<title>{escape(title)}</title><style>{STYLE}</style>"
-    shown = "\n".join(body)
-    return (
-        f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{shown}\n</body></html>\n'
     )
 
 

@@ -1,26 +1,18 @@
 """The style of the approvals' page: light and dark, wide and narrow."""
 
-STYLE = """
+from umpc.reporting.page_style import BASE
+
+OWN = """
 :root {
-  color-scheme: light dark;
-  --ink: #1d2733; --quiet: #566573; --paper: #fff; --line: #d9e0e6; --card: #f5f7f9;
-  --spent: #a23b3b; --reserved: #b57d14; --left: #3b7a57; --warn: #8f1d1d; --warned: #fdeaea;
-  --yes: #23613f; --no: #8f1d1d; --on: #fff;
+  --card: #f5f7f9; --spent: #a23b3b; --reserved: #b57d14; --left: #3b7a57;
+  --warn: #8f1d1d; --warned: #fdeaea; --yes: #23613f; --no: #8f1d1d; --on: #fff;
 }
 @media (prefers-color-scheme: dark) { :root {
-  --ink: #e6ebf0; --quiet: #a3b3c2; --paper: #14191f; --line: #323c47; --card: #1c232b;
-  --spent: #e07b73; --reserved: #e0b860; --left: #6fbf92; --warn: #ffb4ab; --warned: #3b1a1a;
-  --yes: #8fd6ae; --no: #ffb4ab; --on: #10151a;
+  --card: #1c232b; --spent: #e07b73; --reserved: #e0b860; --left: #6fbf92;
+  --warn: #ffb4ab; --warned: #3b1a1a; --yes: #8fd6ae; --no: #ffb4ab; --on: #10151a;
 } }
-body {
-  font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 54rem; margin: 1.5rem auto; padding: 0 1rem;
-}
-h1 { font-size: 1.5rem; margin: 0; }
-h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; }
 h3 { font-size: 1.1rem; margin: 0 0 .5rem; overflow-wrap: anywhere; }
 a { color: inherit; }
-.quiet { color: var(--quiet); }
 article { background: var(--card); border: 1px solid var(--line); border-radius: .5rem;
   padding: 1rem; margin: 0 0 1rem; }
 dl { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: .2rem 1rem; margin: 0 0 1rem; }
@@ -50,3 +42,4 @@ li { overflow-wrap: anywhere; }
   form > button { width: 100%; }
 }
 """
+STYLE = BASE + OWN

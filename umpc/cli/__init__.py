@@ -14,14 +14,11 @@
 | `lazy.py` | commands that are loaded when they are used, and those of other packages |
 | `serve.py` | `umpc node`, `umpc dealer`: servers that wait for studies |
 | `server_options.py` | the options of these commands and of `umpc hub` |
-| `run_server.py` | one server, until a signal or until it has served its studies |
-| `many.py` | `umpc node start --many`: one process that runs many nodes |
-| `open_files.py` | the limit of open files of a process with one for each node |
-| `open_server.py` | a server that listens, or one behind a hub |
+| `run_server.py` | servers, until a signal or until they have served their studies |
 | `own_site.py` | the parts of a site that `umpc node start` opens |
 | `hub.py` | `umpc hub`: the relay that lets all other processes dial out |
 | `monitor.py` | a server's metrics and health, if its administrator wants them |
-| `memory.py` | how a process takes memory from the system |
+| `memory.py` | how a process takes memory and files from the system |
 | `amounts.py` | amounts of ε and δ in a few characters, for people |
 | `status.py` | `umpc node status`: certificate, budget and studies that wait, from a site's files |
 | `backup.py` | `umpc node backup` and `restore`: a site's files in one archive, and back |
@@ -53,6 +50,5 @@
 | `dataset_option.py` | the options --config and --dataset of commands at a site |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |
 | `settings_help.py` | the list of every protocol's settings for help texts |
-| `show.py` | a report as a table or as JSON |
-| `report_table.py` | the rows of the table |
+| `show.py` | a report as a table or as JSON, and the files of its other forms |
 """

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.dataset_option import CONFIG, DATASET, configs_of
+from umpc.cli.dataset_option import (
+    CONFIG,
+    DATASET,
+    approvals_of,
+    configs_of,
+    has_ledger,
+    read_budget,
+)
+from umpc.cli.show import print_columns
 from umpc.errors import ApprovalError
 
 if TYPE_CHECKING:
@@ -19,7 +27,6 @@ if TYPE_CHECKING:
     from umpc.node.approvals import Approvals, Entry
     from umpc.node.config import NodeConfig
     from umpc.study.document import Study
-    from umpc.study.parts import FieldText
 
 HASH = click.argument("prefix", metavar="HASH")
 DIGITS = 16
@@ -60,7 +67,7 @@ def list_studies(config: Path, dataset: str | None) -> None:
     from umpc.node.approvals import PENDING
 
     found = configs_of(config, dataset)
-    entries = [(each.dataset, entry) for each in found for entry in _approvals(each).entries()]
+    entries = [(each.dataset, entry) for each in found for entry in approvals_of(each).entries()]
     if not entries:
         click.echo("no study has asked for approval yet")
         return
@@ -68,10 +75,7 @@ def list_studies(config: Path, dataset: str | None) -> None:
     rows = [(*HEAD, "data set"), *((*_row(entry), name) for name, entry in entries)]
     if len(found) == 1:
         rows = [row[:-1] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    print_columns(rows)
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
@@ -97,12 +101,13 @@ def show(config: Path, dataset: str | None, prefix: str) -> None:
     Text in quotes is the coordinator's own. The node has checked everything else.
     """
     from umpc.protocols.registry import decode_study
+    from umpc.reporting.printable import printable
 
     found, entry = find(config, dataset, prefix)
     if len(configs_of(config, None)) > 1:
-        click.echo(f"{'data set':<14}{_plain(found.dataset)}")
+        click.echo(f"{'data set':<14}{printable(found.dataset)}")
     for name, text in facts_of(found, entry, decode_study(entry.document, stored=True)):
-        click.echo(f"{name:<14}{_plain(text)}")
+        click.echo(f"{name:<14}{printable(text)}")
 
 
 @approve.command()
@@ -160,7 +165,7 @@ def decide(
         note=f"{by}: {reason}" if reason else by,
     )
     AuditTrail(found.ledger).append(row)
-    return _approvals(found).decide(entry.hash, state, reason)
+    return approvals_of(found).decide(entry.hash, state, reason)
 
 
 def _person() -> str:
@@ -188,7 +193,7 @@ def _fields_of(entry: Entry) -> tuple[str, ...]:
 def find(config: Path, dataset: str | None, prefix: str) -> tuple[NodeConfig, Entry]:
     """Return the only study whose hash begins so, in any data set. Raises: ApprovalError."""
     found = configs_of(config, dataset)
-    with_it = [each for each in found if _begins(_approvals(each), prefix)]
+    with_it = [each for each in found if _begins(approvals_of(each), prefix)]
     if len(with_it) > 1:
         names = ", ".join(repr(each.dataset) for each in with_it)
         raise ApprovalError(
@@ -196,18 +201,12 @@ def find(config: Path, dataset: str | None, prefix: str) -> tuple[NodeConfig, En
             f"{names} have one each. Give more digits, or --dataset"
         )
     chosen = with_it[0] if with_it else found[0]
-    return chosen, _approvals(chosen).find(prefix)
+    return chosen, approvals_of(chosen).find(prefix)
 
 
 def _begins(approvals: Approvals, prefix: str) -> bool:
     digits = prefix.strip().lower()
     return any(entry.hash.startswith(digits) for entry in approvals.entries())
-
-
-def _approvals(config: NodeConfig) -> Approvals:
-    from umpc.node.approvals import Approvals, approvals_beside
-
-    return Approvals(approvals_beside(config.ledger))
 
 
 def _say(entry: Entry) -> None:
@@ -231,23 +230,18 @@ def budget_after(config: NodeConfig, study: Study) -> str:
     from umpc.cli.amounts import short_amount
     from umpc.errors import LedgerError
     from umpc.node.budget.budget_account import BudgetCost
-    from umpc.node.budget.ledger_place import Place
-    from umpc.node.budget.ledger_reading import read_beside
-    from umpc.node.budget.prepared_costs import reserve_prepared
     from umpc.protocols.registry import protocol_of
 
-    place = Place.of(config.ledger, config.anchor)
-    if not place.ledger.exists():
+    if not has_ledger(config):
         before = f"epsilon {short_amount(config.epsilon)} in all, and nothing is spent"
         if study.exact_epsilon > config.epsilon:
             return f"{before}; the node will refuse this study, which needs more epsilon"
         left = short_amount(config.epsilon - study.exact_epsilon)
         return f"{before}, epsilon {left} after this study"
     try:
-        account = read_beside(place, composition=config.composition).account
+        account = read_budget(config)[0].account
     except LedgerError as error:
         return f"not known: {error.message}"
-    reserve_prepared(account, config.ledger)
     protocol, charged_as = protocol_of(study), study.whole.hash
     course = protocol.course(study)
     now = account.epsilon()
@@ -270,34 +264,16 @@ def description_of(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
 
     All facts follow from the document. Text that only its coordinator vouches for is in quotes.
     """
-    from umpc.study.computation import computation_hash
+    from umpc.api.description import describe_question
 
     yield "study", f"{study.name!r}, hash {entry.hash}"
     yield from _raw_records(study)
     yield "asked", _asked(entry, study)
-    yield "statistic", _statistic(study)
-    counts = f"{len(study.kernels)} sum(s) over sets of {study.degree} record(s)"
-    yield "", f"{study.estimator} of {counts}"
-    for part in study.several:
-        stratum = f" inside {study.stratum_field} = {part.stratum!r}" if part.stratum else ""
-        yield "  reports", f"{part.name!r}{stratum}: {part.estimator} of {part.sums} sum(s)"
-    if study.strata_share_epsilon:
-        yield "", "strata share epsilon: their sums change together no more than one may"
-    yield from _kernels(study)
-    yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
-    for field in study.fields:
-        yield "field", _field(field)
-    yield from _coarser(study)
-    if study.people is not None:
-        yield "protects", study.protected
-    yield "records", study.described_records
-    yield from _privacy(study)
-    yield from _protocol(study)
-    yield from _participants(study)
+    yield from describe_question(study)
 
 
 def _raw_records(study: Study) -> Iterator[tuple[str, str]]:
-    """The warning that a trusted curator sees raw records."""
+    """A warning if a study shows raw records."""
     from umpc.protocols.registry import protocol_of
 
     shown = ", ".join(protocol_of(study).discloses(study))
@@ -307,87 +283,6 @@ def _raw_records(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def _asked(entry: Entry, study: Study) -> str:
-    """When the study was asked for, by which coordinator, and the decision so far."""
     decision = f"{entry.state} {entry.decided}" if entry.decided else "not decided on"
     reason = f": {entry.reason}" if entry.reason else ""
     return f"{entry.asked} by {study.coordinator}, {decision}{reason}"
-
-
-def _statistic(study: Study) -> str:
-    """The study's name for its statistic, and the library's statistics with the same kernels."""
-    from umpc.node.policy import computes
-    from umpc.ustat.statistics import LIBRARY
-
-    same = [name for name, statistic in LIBRARY.items() if computes(study, statistic)]
-    if same:
-        return f"{study.statistic!r}, which is the library's {' or '.join(same)}"
-    return f"{study.statistic!r}, but it equals no statistic of the library with default parameters"
-
-
-def _kernels(study: Study) -> Iterator[tuple[str, str]]:
-    from umpc.study.grades import edge_change
-
-    for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
-        interval = kernel.interval
-        yield "kernel", kernel.text
-        yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
-        width = edge_change(kernel, study.adversary)
-        change = f"{width} per edge when one record is replaced"
-        yield "  Δf", f"{change}; gets epsilon {epsilon}"
-
-
-def _coarser(study: Study) -> Iterator[tuple[str, str]]:
-    """The bins and levels in which values count as equal, if the study chooses some."""
-    from umpc.study.computation import unusual
-
-    chosen = unusual(study)
-    for bins in chosen.get("bins", ()):
-        cuts = f"cut at {', '.join(bins.cuts)}"
-        yield "  bins", f"{bins.field!r}: {cuts if bins.cuts else f'{bins.count} of equal width'}"
-    if "levels" in chosen:
-        yield "levels", str(chosen["levels"])
-
-
-def _privacy(study: Study) -> Iterator[tuple[str, str]]:
-    """The cost of the release. The δ that finite bits add depends on the numbers of records."""
-    from umpc.api.description import describe_promise
-    from umpc.protocols.registry import protocol_of
-
-    protocol = protocol_of(study)
-    yield from describe_promise(study)
-    yield "epsilon", str(study.exact_epsilon)
-    delta = protocol.known_delta(study)
-    if delta:
-        yield "delta", str(delta) if study.delta else f"{float(delta):.3g}"
-    yield "noise", f"{study.noise}, {protocol.noise_withstands(study)}"
-    yield from protocol.describe(study)
-
-
-def _protocol(study: Study) -> Iterator[tuple[str, str]]:
-    edges = f"{study.edges}, {study.sampling}"
-    if study.two_sample:
-        edges += "; each node discloses its number of records with each label"
-    yield "edges", edges
-    yield "protocol", study.protocol
-    yield "backend", study.backend
-
-
-def _participants(study: Study) -> Iterator[tuple[str, str]]:
-    from umpc.study.survivors import describe_losses
-
-    yield "coordinator", study.coordinator
-    yield "dealer", study.dealer.name if study.dealer else "none"
-    yield "nodes", ", ".join(node.name for node in study.nodes)
-    if told := describe_losses(study):
-        yield "may miss", told
-
-
-def _field(field: FieldText) -> str:
-    """A field's name and its values: its categories, or its bounds and step."""
-    label = ", a public label" if field.public else ""
-    return f"{field.name!r}: {field.values()}{label}"
-
-
-def _plain(text: str) -> str:
-    """Text from outside without the characters that steer a terminal."""
-    return "".join(character if character.isprintable() else "?" for character in text)

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from umpc.cli.dataset_option import CONFIG, DATASET
+from umpc.cli.dataset_option import CONFIG, DATASET, read_ledger
+from umpc.cli.show import print_columns
 
 if TYPE_CHECKING:
+    from umpc.node.audit.entry import AuditMark
     from umpc.node.audit.trail import AuditTrail
+    from umpc.node.config import NodeConfig
 
 COLUMNS = (
     *("seq", "at", "event", "study", "name", "coordinator"),
@@ -58,10 +61,7 @@ def show(
         if (event is None or row["event"] == event) and row["study"].startswith(study or "")
     )
     table = [SHOWN, *(tuple(map(_short, _cells(row, SHOWN))) for row in deque(fitting, last))]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for line in table:
-        cells = (text.ljust(width) for text, width in zip(line, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    print_columns(table)
 
 
 @audit.command()
@@ -79,20 +79,29 @@ def verify(config: Path, dataset: str | None, expect: str | None) -> None:
     charge were cut off, or the whole trail was made anew.
     """
     from umpc.node.audit.entry import AuditMark
-    from umpc.node.audit.reading import compare, verify
-    from umpc.node.budget.ledger_place import Place
-    from umpc.node.budget.ledger_reading import read_beside
+    from umpc.node.audit.trail import AuditTrail
     from umpc.node.config import load_node_config
 
     loaded = load_node_config(config, dataset, reads_table=False)
-    trail = _trail(config, dataset)
-    place = Place.of(loaded.ledger, loaded.anchor)
-    charged = frozenset(read_beside(place, composition=loaded.composition).account.charged)
-    mark = AuditMark.parse(expect) if expect else None
+    trail = AuditTrail(loaded.ledger)
+    head = verified_head(loaded, trail, AuditMark.parse(expect) if expect else None)
+    click.echo(f"verified: {head.seq} rows of {trail.path}, with every charge")
+    click.echo(str(head))
+
+
+def verified_head(
+    config: NodeConfig, trail: AuditTrail, mark: AuditMark | None = None
+) -> AuditMark:
+    """Verify a trail with every charge of the ledger, and return its last place.
+
+    Raises: AuditError, LedgerError.
+    """
+    from umpc.node.audit.reading import compare, verify
+
+    charged = frozenset(read_ledger(config).account.charged)
     verified = verify(trail.path, trail.key(), mark, charged)
     compare(trail.path, verified, charged)
-    click.echo(f"verified: {verified.head.seq} rows of {trail.path}, with every charge")
-    click.echo(str(verified.head))
+    return verified.head
 
 
 @audit.command()
@@ -122,15 +131,11 @@ def export(config: Path, dataset: str | None, after: int, style: str) -> None:
 
 def _rows(config: Path, dataset: str | None, after: int) -> Iterator[dict[str, Any]]:
     from umpc.node.audit.reading import rows
-
-    return islice(rows(_trail(config, dataset).path), after, None)
-
-
-def _trail(config: Path, dataset: str | None) -> AuditTrail:
     from umpc.node.audit.trail import AuditTrail
     from umpc.node.config import load_node_config
 
-    return AuditTrail(load_node_config(config, dataset, reads_table=False).ledger)
+    ledger = load_node_config(config, dataset, reads_table=False).ledger
+    return islice(rows(AuditTrail(ledger).path), after, None)
 
 
 def _cells(row: dict[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:

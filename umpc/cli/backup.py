@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.dataset_option import DATASET
+from umpc.cli.dataset_option import CONFIG, DATASET
 from umpc.cli.paths import FILE
 
 if TYPE_CHECKING:
     from umpc.node.backup.restoring import Statement
 
-CONFIG = click.option("--config", type=FILE, required=True, help="The node's TOML file.")
 AMOUNT = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE]-?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{0,29}[1-9]"
 ALL = "all"
 

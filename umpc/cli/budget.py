@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.budget_shown import DIGITS, as_dict, print_tables
-from umpc.cli.dataset_option import CONFIG, DATASET
+from umpc.cli.dataset_option import CONFIG, DATASET, read_budget, read_ledger
+from umpc.cli.show import FORMAT
 
 if TYPE_CHECKING:
     from umpc.node.budget.ledger_place import Place
@@ -44,25 +45,14 @@ def budget() -> None:
 @budget.command()
 @CONFIG
 @DATASET
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="A table for people, or one JSON object for programs.",
-)
+@FORMAT
 def show(config: Path, dataset: str | None, style: str) -> None:
     """Show how much budget is spent, held, reserved by prepared studies and left, and each study.
 
     Long amounts are rounded for people: what is left down, and what is gone up. JSON is exact.
     """
-    from umpc.node.budget.ledger_reading import read_beside
-    from umpc.node.budget.prepared_costs import reserve_prepared
-
     loaded, place = _place(config, dataset)
-    snapshot = read_beside(place, composition=loaded.composition)
-    prepared = reserve_prepared(snapshot.account, loaded.ledger)
+    snapshot, prepared = read_budget(loaded)
     if style == "json":
         click.echo(json.dumps(as_dict(snapshot, place, prepared)))
     else:
@@ -85,9 +75,7 @@ def verify(config: Path, dataset: str | None) -> None:
 
 def read_verified(config: NodeConfig, place: Place) -> Snapshot:
     """Read a ledger and verify its rows, its anchor and its held attempts. Raises: LedgerError."""
-    from umpc.node.budget.ledger_reading import read_beside
-
-    snapshot = read_beside(place, composition=config.composition)
+    snapshot = read_ledger(config)
     if snapshot.fault:
         raise place.astray(snapshot.fault)
     for study in snapshot.damaged:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple
 
 from umpc.cli.amounts import AMOUNTS, short_amount, short_part
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from fractions import Fraction
 
     from rich.table import Table
@@ -41,20 +42,20 @@ NAMING = ("reserve", "charge", "course", "step")
 """The kinds of rows whose note is the study's name."""
 
 
-class StudyEntry(TypedDict):
+class StudyEntry(NamedTuple):
     """One study of a ledger. epsilon, delta: its cost; None while it is not yet known."""
 
     when: str
     hash: str
-    name: str
-    epsilon: Fraction | None
-    delta: Fraction | None
-    state: str
+    name: str = ""
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    state: str = ""
 
 
 def studies(
     rows: list[Row], held: list[HeldAttempt], prepared: list[PreparedCost]
-) -> list[StudyEntry]:
+) -> Iterator[StudyEntry]:
     """One entry for each study: its cost, or what it would have cost, and its state.
 
     The order is that of each study's last row; held attempts follow, then prepared studies.
@@ -64,50 +65,27 @@ def studies(
         if row.kind in STATES:
             before = found.pop(row.study, None)
             found[row.study] = _entry(row, before if row.kind != "reserve" else None)
-    return [*found.values(), *map(_held_entry, held), *map(_prepared_entry, prepared)]
-
-
-def _prepared_entry(prepared: PreparedCost) -> StudyEntry:
-    """The entry of a study that is prepared ahead; it shows until when."""
-    return {
-        "when": _time_text(prepared.until),
-        "hash": prepared.study.hex(),
-        "name": prepared.name,
-        "epsilon": prepared.cost.epsilon,
-        "delta": prepared.cost.delta,
-        "state": "prepared until then",
-    }
-
-
-def _time_text(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
-def _held_entry(held: HeldAttempt) -> StudyEntry:
-    """The entry of an attempt that is held; it shows until when."""
-    return {
-        "when": _time_text(held.until),
-        "hash": held.study.hex(),
-        "name": held.name,
-        "epsilon": held.epsilon,
-        "delta": held.delta,
-        "state": "held until then",
-    }
+    yield from found.values()
+    waiting = [
+        *((each, each.epsilon, each.delta, "held until then") for each in held),
+        *((each, each.cost.epsilon, each.cost.delta, "prepared until then") for each in prepared),
+    ]
+    for each, epsilon, delta, state in waiting:
+        until = datetime.fromtimestamp(each.until, UTC).isoformat(timespec="seconds")
+        yield StudyEntry(until, each.study.hex(), each.name, epsilon, delta, state)
 
 
 def _entry(row: Row, before: StudyEntry | None) -> StudyEntry:
     """A study's entry after one more row. A reservation starts a new entry: before is None."""
-    name = before["name"] if before else ""
-    epsilon = before["epsilon"] if before else None
-    delta = before["delta"] if before else None
-    return {
-        "when": row.at,
-        "hash": row.study.hex(),
-        "name": row.note if row.kind in NAMING and row.note else name,
-        "epsilon": epsilon if row.epsilon is None else row.epsilon,
-        "delta": delta if row.delta is None else row.delta,
-        "state": STATES[row.kind],
-    }
+    known = before or StudyEntry("", "")
+    return StudyEntry(
+        row.at,
+        row.study.hex(),
+        row.note if row.kind in NAMING and row.note else known.name,
+        known.epsilon if row.epsilon is None else row.epsilon,
+        known.delta if row.delta is None else row.delta,
+        STATES[row.kind],
+    )
 
 
 # --- for programs ---
@@ -142,8 +120,8 @@ def as_dict(snapshot: Snapshot, place: Place, prepared: list[PreparedCost]) -> d
         "studies": [
             {
                 **_exact(study),
-                "mechanism": mechanisms.get(study["hash"], ""),
-                "data": _data(snapshot.cohorts.get(bytes.fromhex(study["hash"]))),
+                "mechanism": mechanisms.get(study.hash, ""),
+                "data": _data(snapshot.cohorts.get(bytes.fromhex(study.hash))),
             }
             for study in studies(snapshot.rows, snapshot.held, prepared)
         ],
@@ -159,15 +137,8 @@ def restores(snapshot: Snapshot) -> list[Row]:
 
 def _data(cohort: Fingerprint | None) -> dict[str, object] | None:
     """The fingerprint of a study's records; None where none is known."""
-    if cohort is None:
-        return None
-    return {
-        "at_least": cohort.at_least,
-        "at_most": cohort.at_most,
-        "whole": cohort.whole,
-        "fields": cohort.fields,
-        "selection": cohort.selection,
-    }
+    names = ("at_least", "at_most", "whole", "fields", "selection")
+    return {name: getattr(cohort, name) for name in names} if cohort else None
 
 
 def _amounts(balance: Balance) -> dict[str, str]:
@@ -175,16 +146,7 @@ def _amounts(balance: Balance) -> dict[str, str]:
 
 
 def _exact(study: StudyEntry) -> dict[str, str | None]:
-    """A study's entry with its amounts as text; None where an amount is not yet known."""
-    epsilon, delta = study["epsilon"], study["delta"]
-    return {
-        "when": study["when"],
-        "hash": study["hash"],
-        "name": study["name"],
-        "epsilon": None if epsilon is None else str(epsilon),
-        "delta": None if delta is None else str(delta),
-        "state": study["state"],
-    }
+    return {key: None if each is None else str(each) for key, each in study._asdict().items()}
 
 
 # --- for people ---
@@ -250,13 +212,13 @@ def _studies(snapshot: Snapshot, prepared: list[PreparedCost]) -> Table:
     groups = same_data(snapshot.cohorts)
     for study in studies(snapshot.rows, snapshot.held, prepared):
         table.add_row(
-            study["when"],
-            study["hash"][:DIGITS],
-            escape(study["name"]),
-            short_amount(study["epsilon"]),
-            short_amount(study["delta"]),
-            study["state"],
-            groups.get(bytes.fromhex(study["hash"]), ""),
+            study.when,
+            study.hash[:DIGITS],
+            escape(study.name),
+            short_amount(study.epsilon),
+            short_amount(study.delta),
+            study.state,
+            groups.get(bytes.fromhex(study.hash), ""),
         )
     return table
 

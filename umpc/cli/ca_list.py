@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-import click
-
+from umpc.cli.show import print_columns
 from umpc.enrolment.authority_side import EnrolmentOffice
 from umpc.enrolment.register import ADMITTED, INVITED
 from umpc.transport.certificates import clock, names_of
@@ -21,11 +20,7 @@ def print_list(folder: Path) -> None:
     Raises: CertificateError if a file of the authority is damaged.
     """
     office = EnrolmentOffice(folder)
-    rows = [HEAD, *_enrolments(office), *_certificates(office, clock())]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    print_columns([HEAD, *_enrolments(office), *_certificates(office, clock())])
 
 
 def _enrolments(office: EnrolmentOffice) -> Iterator[tuple[str, ...]]:

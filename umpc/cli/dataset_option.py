@@ -10,6 +10,9 @@ import click
 from umpc.cli.paths import FILE
 
 if TYPE_CHECKING:
+    from umpc.node.approvals import Approvals
+    from umpc.node.budget.ledger_reading import Snapshot
+    from umpc.node.budget.prepared_costs import PreparedCost
     from umpc.node.config import NodeConfig
 
 CONFIG = click.option(
@@ -31,3 +34,33 @@ def configs_of(config: Path, dataset: str | None) -> tuple[NodeConfig, ...]:
 
     found = load_datasets(config, reads_table=False)
     return found if dataset is None else (choose_dataset(found, dataset),)
+
+
+def approvals_of(config: NodeConfig) -> Approvals:
+    """The decisions on studies at a data set."""
+    from umpc.node.approvals import Approvals, approvals_beside
+
+    return Approvals(approvals_beside(config.ledger))
+
+
+def has_ledger(config: NodeConfig) -> bool:
+    """Whether the node has made the ledger of a data set, at its first start."""
+    from umpc.node.budget.ledger_place import Place
+
+    return Place.of(config.ledger, config.anchor).ledger.exists()
+
+
+def read_ledger(config: NodeConfig) -> Snapshot:
+    """Read the ledger of a data set beside a node that may run. Raises: LedgerError."""
+    from umpc.node.budget.ledger_place import Place
+    from umpc.node.budget.ledger_reading import read_beside
+
+    return read_beside(Place.of(config.ledger, config.anchor), composition=config.composition)
+
+
+def read_budget(config: NodeConfig) -> tuple[Snapshot, list[PreparedCost]]:
+    """The same, with what studies that are prepared ahead reserve in it. Raises: LedgerError."""
+    from umpc.node.budget.prepared_costs import reserve_prepared
+
+    snapshot = read_ledger(config)
+    return snapshot, reserve_prepared(snapshot.account, config.ledger)

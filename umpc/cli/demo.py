@@ -22,6 +22,7 @@ from umpc.cli.demo_options import (
 from umpc.cli.demo_run import run_demo
 from umpc.cli.kernel_options import listed
 from umpc.cli.paths import FILE, FOLDER
+from umpc.cli.show import FORMAT, HTML, MARKDOWN, print_report
 from umpc.errors import ConfigError
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS
 from umpc.protocols.registry import PROTOCOLS
@@ -146,21 +147,9 @@ NODES = 4
     "The default takes equally many of each record.",
 )
 @protocol_options
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="How the report is printed.",
-)
-@click.option(
-    "--html",
-    "page",
-    type=FILE,
-    help="Also write the report as one HTML file that needs no network.",
-)
-@click.option("--markdown", "text", type=FILE, help="Also write the report as a Markdown file.")
+@FORMAT
+@HTML
+@MARKDOWN
 @click.option(
     "--hub", is_flag=True, help="Also start a hub. All processes dial it, and no other one listens."
 )
@@ -189,7 +178,6 @@ def demo(**given: Any) -> None:
 
     docs/demo.md has an example of every protocol.
     """
-    from umpc.cli.show import print_report
     from umpc.deployment.fork_server import fork_server
 
     named = {key: given.pop(key) for key in demo_settings()}
@@ -206,15 +194,7 @@ def demo(**given: Any) -> None:
     options = replace(options, nodes=_sites(options))
     with kept_folder(options.keep) as folder, fork_server() as popen:
         report, exact = run_demo(folder, _table(options), options, popen)
-    print_report(report, options.style, exact)
-    if options.text:
-        from umpc.reporting.markdown import save_markdown
-
-        save_markdown(report, options.text)
-    if options.page:
-        from umpc.reporting.page import save_page
-
-        save_page(report, options.page)
+    print_report(report, options.style, exact, page=options.page, text=options.text)
 
 
 def _table(options: DemoOptions) -> DemoTable:

@@ -16,7 +16,9 @@ from pathlib import Path
 
 from umpc import __version__
 from umpc.cli.amounts import balance_text
+from umpc.cli.audit import verified_head
 from umpc.cli.budget import read_verified
+from umpc.cli.dataset_option import has_ledger
 from umpc.cli.doctor_columns import check_columns, fields_of
 from umpc.cli.doctor_finding import Finding, neutral
 from umpc.cli.doctor_policy import check_people
@@ -29,10 +31,8 @@ from umpc.errors import (
     InsufficientBudget,
     LedgerError,
 )
-from umpc.node.audit.reading import compare, verify
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
 from umpc.node.budget.prepared_costs import reserve_prepared
 from umpc.node.config import NodeConfig, changed_since_start
 from umpc.node.dataset_files import is_same_database, shared_content
@@ -188,14 +188,11 @@ def check_ledger(config: NodeConfig) -> Iterator[Finding]:
 def check_audit(config: NodeConfig) -> Iterator[Finding]:
     """Verify the audit trail as `umpc audit verify`, with every charge of the ledger."""
     trail = AuditTrail(config.ledger)
-    place = Place.of(config.ledger, config.anchor)
-    if not trail.path.exists() and not place.ledger.exists():
+    if not trail.path.exists() and not has_ledger(config):
         yield neutral("audit trail", f"{trail.path}: the node makes it at its first start")
         return
-    charged = frozenset(read_beside(place, composition=config.composition).account.charged)
-    verified = verify(trail.path, trail.key(), sought=charged)
-    compare(trail.path, verified, charged)
-    yield Finding("audit trail", f"{trail.path}: verified with every charge, {verified.head}")
+    head = verified_head(config, trail)
+    yield Finding("audit trail", f"{trail.path}: verified with every charge, {head}")
 
 
 def check_identity(config: NodeConfig, identity: Identity) -> Iterator[Finding]:

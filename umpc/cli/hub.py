@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.memory import Collector, tune_memory
-from umpc.cli.open_files import allow_many_files
-from umpc.cli.run_server import serve
-from umpc.cli.server_options import IDENTITY, LEASH, LISTEN, LOG_FORMAT, LOG_LEVEL, METRICS
-from umpc.logs import start_logging
+from umpc.cli.memory import Collector
+from umpc.cli.run_server import begin_helper, serve_helper
+from umpc.cli.server_options import IDENTITY, Serving, hub_options
 
 if TYPE_CHECKING:
     from umpc.cli.run_server import Finished, Server
@@ -38,8 +36,7 @@ def hub() -> None:
 
 
 @hub.command("start")
-@IDENTITY
-@LISTEN
+@hub_options
 @click.option(
     "--grace",
     type=click.IntRange(1, 600),
@@ -47,29 +44,18 @@ def hub() -> None:
     show_default=True,
     help="Seconds that a lost connection may take to come back before a study ends.",
 )
-@LOG_LEVEL
-@LOG_FORMAT
-@METRICS
-@LEASH
-def start_hub(
-    folder: Path, listen: str, grace: int, level: str, style: str, metrics: str, leash: bool
-) -> None:
+def start_hub(given: Serving, grace: int) -> None:
     """Relay envelopes until Ctrl-C or SIGTERM."""
-    from umpc.cli.monitor import Monitor
     from umpc.hub.server import ALLOWED, HubServer
-    from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
-    tune_memory()
-    allow_many_files()
-    identity = load_identity(folder, "hub")
-    start_logging(f"hub {identity.name}", level, style)
+    identity = begin_helper(given, "hub")
 
     def add(server: Server, finished: Finished) -> None:
         hub = HubServer(identity, grace, Collector().collect_soon)
         rpc.add_HubServicer_to_server(hub, server)  # type: ignore[no-untyped-call]
 
-    asyncio.run(serve(identity, listen, ALLOWED, add, None, leash, Monitor(identity, metrics)))
+    serve_helper(given, identity, ALLOWED, add)
 
 
 @hub.command("status")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.paths import FILE
+from umpc.cli.show import FORMAT
 
 if TYPE_CHECKING:
     from umpc.reporting.json_document import InferenceDocument
@@ -32,9 +33,7 @@ if TYPE_CHECKING:
     help="Test that the statistic has this value. The default is its own hypothesis.",
 )
 @click.option("--part", type=int, help="The value of a report that has several, from 1.")
-@click.option(
-    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@FORMAT
 def infer(
     file: Path,
     level: float,

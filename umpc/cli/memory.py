@@ -1,4 +1,4 @@
-"""How a process of `umpc` takes memory from glibc, and how soon it gives back what is unused."""
+"""How a process takes memory and files from the system, and how soon it gives them back."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import ctypes
 import gc
+import resource
 import time
 
 ARENA_MAX, MMAP_THRESHOLD, TRIM_THRESHOLD = -8, -3, -1
@@ -37,6 +38,23 @@ def tune_memory() -> None:
         mallopt(ARENA_MAX, ARENAS)
         mallopt(MMAP_THRESHOLD, LARGEST_KEPT)
         mallopt(TRIM_THRESHOLD, KEPT)
+
+
+def tune_process() -> None:
+    """Prepare a process that serves or runs studies."""
+    tune_memory()
+    allow_many_files()
+
+
+def allow_many_files() -> None:
+    """Let this process open as many files as the system grants.
+
+    Many systems let a process open 1,024, unless it asks for more. A hub or a coordinator of 1,000
+    nodes has a connection for each, and a node in a host of many takes about ten files.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # macOS grants less than it says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class Collector:

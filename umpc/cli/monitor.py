@@ -56,10 +56,11 @@ class Monitor:
 
         Args: dataset: its name, where the node has several.
         """
-        from umpc.node.approvals import PENDING, Approvals, approvals_beside
+        from umpc.cli.dataset_option import approvals_of
+        from umpc.node.approvals import PENDING
 
         self._ledgers.append(ledger)
-        approvals = Approvals(approvals_beside(config.ledger))
+        approvals = approvals_of(config)
 
         def pending() -> int:
             try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from umpc.cli.dataset_option import CONFIG
+from umpc.cli.dataset_option import CONFIG, approvals_of, configs_of, has_ledger, read_budget
 from umpc.errors import ApprovalError, UmpcError
 
 if TYPE_CHECKING:
@@ -53,9 +53,8 @@ def page(config: Path, port: int, hours: float) -> None:
       umpc node page --config node.toml --port 8765
     """
     from umpc.approval_page.server import served_page
-    from umpc.node.config import load_datasets
 
-    load_datasets(config, reads_table=False)
+    configs_of(config, None)
     done = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: done.set())
@@ -89,7 +88,6 @@ def contents(config: Path) -> PageContents:
     """Return what the page shows now. A part that fails is left out and named."""
     from umpc.approval_page.contents import PageContents
     from umpc.node.approvals import PENDING
-    from umpc.node.config import load_datasets
 
     faults: list[str] = []
 
@@ -100,7 +98,7 @@ def contents(config: Path) -> PageContents:
             faults.append(error.message)
             return otherwise
 
-    name = part(lambda: load_datasets(config, reads_table=False)[0].name, "")
+    name = part(lambda: configs_of(config, None)[0].name, "")
     entries: list[tuple[NodeConfig, Entry]] = part(lambda: _entries(config), [])
     waiting = [pair for pair in entries if pair[1].state == PENDING]
     nothing: tuple[Any, ...] = ()
@@ -136,19 +134,11 @@ def _waiting(config: NodeConfig, entry: Entry) -> WaitingStudy:
 def _budgets(config: Path) -> tuple[BudgetShares, ...]:
     """Return ε and δ of each data set; none before its first start. Raises: LedgerError."""
     from umpc.approval_page.contents import BudgetShares
-    from umpc.node.budget.ledger_place import Place
-    from umpc.node.budget.ledger_reading import read_beside
-    from umpc.node.budget.prepared_costs import reserve_prepared
-    from umpc.node.config import load_datasets
 
     shares = []
-    datasets = load_datasets(config, reads_table=False)
-    for each in datasets:
-        place = Place.of(each.ledger, each.anchor)
-        if not place.ledger.exists():
-            continue
-        account = read_beside(place, composition=each.composition).account
-        reserve_prepared(account, each.ledger)
+    datasets = configs_of(config, None)
+    for each in filter(has_ledger, datasets):
+        account = read_budget(each)[0].account
         of_which = f", {each.dataset}" if len(datasets) > 1 else ""
         for name, found in (("epsilon", account.epsilon()), ("delta", account.delta())):
             amounts = (found.total, found.spent, found.reserved, found.left)
@@ -161,9 +151,8 @@ def _history(config: Path) -> tuple[PastEvent, ...]:
     from umpc.approval_page.contents import PastEvent
     from umpc.node.audit.reading import last_rows
     from umpc.node.audit.trail import trail_beside
-    from umpc.node.config import load_datasets
 
-    datasets = load_datasets(config, reads_table=False)
+    datasets = configs_of(config, None)
     trails = [trail_beside(each.ledger.resolve()) for each in datasets]
     rows = sorted(chain.from_iterable(map(last_rows, trails)), key=lambda row: str(row["at"]))
     told = [row for row in reversed(rows) if row["event"] in HISTORY][:MOST_EVENTS]
@@ -182,12 +171,7 @@ def _about(row: dict[str, Any]) -> str:
 
 
 def _entries(config: Path) -> list[tuple[NodeConfig, Entry]]:
-    """Return the studies of all data sets, each with its data set. Raises: ApprovalError."""
-    from umpc.node.approvals import Approvals, approvals_beside
-    from umpc.node.config import load_datasets
-
+    """Return all studies with their data sets. Raises: ApprovalError."""
     return [
-        (each, entry)
-        for each in load_datasets(config, reads_table=False)
-        for entry in Approvals(approvals_beside(each.ledger)).entries()
+        (each, entry) for each in configs_of(config, None) for entry in approvals_of(each).entries()
     ]

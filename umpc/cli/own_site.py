@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from umpc.errors import CertificateError, UmpcError
+from umpc.errors import CertificateError
 
 if TYPE_CHECKING:
+    from umpc.cli.run_server import Finished, Server, Service
     from umpc.node.config import NodeConfig
     from umpc.node.datasets import Dataset
     from umpc.node.run_watch import RunWatch
-    from umpc.node.server import NodeServer
     from umpc.transport.authority import Identity
     from umpc.transport.hub.address import HubAddress
-    from umpc.transport.services import grpc
 
 log = logging.getLogger("umpc.node")
 
@@ -40,39 +39,24 @@ class OwnSite:
         """The hub that the node dials, or the address where it listens."""
         return self.config.hub or self.config.listen
 
-    def add_to(
-        self,
-        server: grpc.aio.Server,
-        finished: Callable[[UmpcError | None], None],
-        ending: contextlib.ExitStack,
-        watch: Callable[[], RunWatch] | None = None,
-    ) -> None:
-        """Let a server answer the calls to this node. Args: as of `calls`."""
-        from umpc.transport.services import rpc
-
-        node = self.calls(finished, ending, watch)
-        rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
-
-    def calls(
-        self,
-        finished: Callable[[UmpcError | None], None],
-        ending: contextlib.ExitStack,
-        watch: Callable[[], RunWatch] | None = None,
-    ) -> NodeServer:
+    def service(self, ending: contextlib.ExitStack, watch: Callable[[], RunWatch]) -> Service:
         """Return the calls to this node, which computes where its file says.
 
-        Args: finished: called after each study. ending: closes the node before its ledgers. watch:
-            makes the observer of each study.
+        Args: ending: closes the node before its ledgers. watch: makes the observer of each study.
         """
-        from umpc.node.run_watch import Unwatched
-        from umpc.node.server import NodeServer
+        from umpc.cli.run_server import Service
+        from umpc.node.server import ALLOWED, NodeServer
+        from umpc.transport.services import rpc
 
-        workers = self.config.place.open(self.config.identity)
-        if workers is not None:
-            ending.callback(workers.close)
-        node = NodeServer(self.datasets, self.identity, finished, watch or Unwatched, workers)
-        ending.callback(node.close)
-        return node
+        def add(server: Server, finished: Finished) -> None:
+            workers = self.config.place.open(self.config.identity)
+            if workers is not None:
+                ending.callback(workers.close)
+            node = NodeServer(self.datasets, self.identity, finished, watch, workers)
+            ending.callback(node.close)
+            rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
+
+        return Service(self.identity, self.place, ALLOWED, add)
 
 
 def own_identity(config: NodeConfig) -> Identity:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from umpc.cli.paths import FILE
-from umpc.cli.show import console
+from umpc.cli.show import FORMAT, console
 
 if TYPE_CHECKING:
     from umpc.coordinator.studyfile import StudyFile
@@ -83,9 +83,7 @@ OF_DATA = ("sampling_std", "bins_bias", "mse", "mse_of_constant")
     help="Target: the most that sites may have to trust. The default is helpers without data, such "
     "as a dealer.",
 )
-@click.option(
-    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@FORMAT
 def plan(
     file: Path,
     records: str,

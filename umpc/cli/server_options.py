@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
 import click
 
 from umpc.cli.paths import FOLDER
@@ -85,3 +91,45 @@ COMPUTE_TLS = click.option(
 )
 LEASH = click.option("--while-stdin-open", "leash", is_flag=True, hidden=True)
 """End with the process that started this one. The demo's processes must not outlive it."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What a command's options say of its server, which has some of them."""
+
+    level: str
+    style: str
+    metrics: str
+    leash: bool
+    studies: int | None = None
+    folder: Path | None = None
+    listen: str = ""
+    hub: str | None = None
+    traces: str = ""
+
+
+Command = Callable[..., None]
+
+
+def serving_options(*own: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """A decorator: these options and those of every server, as one first argument `Serving`."""
+
+    def decorate(command: Command) -> Command:
+        def run(**given: Any) -> None:
+            serving = {
+                each.name: given.pop(each.name) for each in fields(Serving) if each.name in given
+            }
+            command(Serving(**serving), **given)
+
+        found: Command = wraps(command)(run)
+        for option in reversed((*own, LOG_LEVEL, LOG_FORMAT, METRICS, LEASH)):
+            found = option(found)
+        return found
+
+    return decorate
+
+
+hub_options = serving_options(IDENTITY, LISTEN)
+helper_options = serving_options(IDENTITY, LISTEN, HUB, STUDIES)
+"""Of a dealer, and of a process like it."""
+node_options = serving_options(STUDIES, TRACES)

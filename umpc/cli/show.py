@@ -1,4 +1,4 @@
-"""Show a report as a table or as JSON on standard output. A style loads what it alone needs.
+"""What commands print: a report as a table or as JSON, columns of text. A style loads its own.
 
 Every table of a command goes to `console`.
 """
@@ -8,9 +8,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
+
+from umpc.cli.paths import FILE
+from umpc.errors import ConfigError
+from umpc.text_file import write_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +30,33 @@ Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
 
 
+FORMAT = click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="A table for people, or one JSON object for programs.",
+)
+HTML = click.option(
+    "--html",
+    "page",
+    type=FILE,
+    help="Also write the report as one HTML file that needs no network.",
+)
+MARKDOWN = click.option(
+    "--markdown", "text", type=FILE, help="Also write the report as a Markdown file."
+)
+
+
+def print_columns(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of text as columns, each as wide as its widest text."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
 def console(usual: int = 110) -> Console:
     """The terminal; where output goes elsewhere, as wide as COLUMNS says, or as usual."""
     from rich.console import Console
@@ -31,17 +65,54 @@ def console(usual: int = 110) -> Console:
     return Console(width=None if is_known else usual)
 
 
-def print_report(report: Report, style: str, extra: Extra | None = None) -> None:
-    """Print the report: a table for people, or one JSON object for programs (style "json")."""
+def print_report(
+    report: Report,
+    style: str,
+    extra: Extra | None = None,
+    *,
+    page: Path | None = None,
+    text: Path | None = None,
+) -> None:
+    """Print the report: a table for people, or one JSON object for programs (style "json").
+
+    Args: page, text: files for the report as HTML and as Markdown.
+    Raises: ConfigError if one of them cannot be written.
+    """
     known = extra or {}
     if style == "json":
         from umpc.reporting.json_document import document
 
         print(json.dumps(document(report, known)))
-        return
-    from umpc.cli.report_table import print_table
+    else:
+        _print_table(report, known)
+    what = "what is printed above"
+    if text:
+        from umpc.reporting.markdown import markdown
 
-    print_table(report, known, console())
+        write_text(text, markdown(report), what, ConfigError)
+    if page:
+        from umpc.reporting import page as html
+
+        write_text(page, html.page(report), what, ConfigError)
+
+
+def _print_table(report: Report, extra: Extra) -> None:
+    """Print the report as a table for people."""
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    from umpc.reporting.printable import printable
+    from umpc.reporting.rows import table_rows, title_of
+
+    title = escape(printable(title_of(report)))
+    table = Table(title=title, show_header=False, title_justify="left")
+    table.add_column(style="bold", overflow="fold")
+    table.add_column(justify="right", overflow="fold")
+    table.add_column(overflow="fold")
+    for row in table_rows(report, extra):
+        table.add_row(*(Text(printable(cell)) for cell in row))  # no markup: a study names fields
+    console().print(table)
 
 
 def print_preparation(study: Study, preparation: Preparation, style: str) -> None:

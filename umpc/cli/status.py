@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.amounts import balance_text
-from umpc.cli.dataset_option import CONFIG
+from umpc.cli.dataset_option import CONFIG, approvals_of, has_ledger, read_budget
 from umpc.errors import UmpcError
 
 if TYPE_CHECKING:
@@ -137,20 +137,17 @@ def list_text(revoked: Revoked | None) -> str:
 
 def _budget(config: NodeConfig, show: Sheet) -> None:
     from umpc.node.budget.ledger_place import Place
-    from umpc.node.budget.ledger_reading import read_beside
-    from umpc.node.budget.prepared_costs import reserve_prepared
     from umpc.node.config import changed_since_start
 
-    place = Place.of(config.ledger, config.anchor)
-    if not place.ledger.exists():
+    if not has_ledger(config):
         show.line(
             "budget", f"{config.epsilon} in all; the node makes its ledger at its first start"
         )
         return
     if stale := changed_since_start(config):
         show.must(stale)
-    snapshot = read_beside(place, composition=config.composition)
-    prepared = reserve_prepared(snapshot.account, config.ledger)
+    snapshot, prepared = read_budget(config)
+    place = Place.of(config.ledger, config.anchor)
     show.line("epsilon", balance_text(snapshot.account.epsilon()))
     show.line("delta", balance_text(snapshot.account.delta()))
     _some(show, "held", [(each.study.hex(), each.name) for each in snapshot.held])
@@ -162,13 +159,9 @@ def _budget(config: NodeConfig, show: Sheet) -> None:
 
 
 def _studies(config: NodeConfig, show: Sheet) -> None:
-    from umpc.node.approvals import PENDING, Approvals, approvals_beside
+    from umpc.node.approvals import PENDING
 
-    waiting = [
-        entry
-        for entry in Approvals(approvals_beside(config.ledger)).entries()
-        if entry.state == PENDING
-    ]
+    waiting = [each for each in approvals_of(config).entries() if each.state == PENDING]
     _some(show, "waiting", [(entry.hash, entry.name) for entry in waiting])
     if waiting:
         show.must(f"decide on {len(waiting)} studies that wait: see `umpc approve list`")

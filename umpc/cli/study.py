@@ -10,23 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.paths import FILE
+from umpc.cli.show import FORMAT, HTML, MARKDOWN, print_preparation, print_report
 
 if TYPE_CHECKING:
     from umpc.api.study import ProposedStudy
     from umpc.study.document import Study
 
-HTML = click.option(
-    "--html",
-    "page",
-    type=FILE,
-    help="Also write the report as one HTML file that needs no network.",
-)
-MARKDOWN = click.option(
-    "--markdown", "text", type=FILE, help="Also write the report as a Markdown file."
-)
-FORMAT = click.option(
-    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
 QUIET = click.option(
     "--quiet", is_flag=True, help="Print the result, warnings and failures, and no progress."
 )
@@ -142,17 +131,14 @@ def run(
     rejection ends it.
     """
     from umpc.api.study import ProposedStudy
-    from umpc.cli.memory import tune_memory
-    from umpc.cli.open_files import allow_many_files
-    from umpc.cli.show import print_report
+    from umpc.cli.memory import tune_process
     from umpc.cli.wait import run_when_accepted
     from umpc.errors import ConfigError
     from umpc.text_file import check_writable
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     sys.setswitchinterval(SWITCH_SECONDS)
-    tune_memory()
-    allow_many_files()
+    tune_process()
     for report in filter(None, (page, text)):
         check_writable(report, "the report", ConfigError)
     study = ProposedStudy.load(file)
@@ -164,15 +150,7 @@ def run(
     result = (
         run_when_accepted(study, hours, progress=progress) if wait else study.run(progress=progress)
     )
-    print_report(result.report, style)
-    if page:
-        from umpc.reporting.page import save_page
-
-        save_page(result.report, page)
-    if text:
-        from umpc.reporting.markdown import save_markdown
-
-        save_markdown(result.report, text)
+    print_report(result.report, style, page=page, text=text)
 
 
 @study.command()
@@ -214,7 +192,6 @@ def prepare(file: Path, style: str, quiet: bool) -> None:
     umpc study prepare study.toml && umpc study run study.toml
     """
     from umpc.api.study import ProposedStudy
-    from umpc.cli.show import print_preparation
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     study = ProposedStudy.load(file)

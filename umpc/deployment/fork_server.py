@@ -39,7 +39,7 @@ IMPORTED = (
     "umpc.api.result",
     "umpc.api.study",
     "umpc.cli.main",
-    "umpc.cli.report_table",
+    "umpc.reporting.rows",
     "umpc.cli.serve",
     "umpc.cli.show",
     "umpc.cli.study",

@@ -88,9 +88,9 @@ class EnrolmentOffice:
             self.register.put(fresh.changed(listed=known.member_address if known else ""))
         return invitation
 
-    def receive(self, request: Request, *, needs_code: bool = False) -> Enrolment:
+    def receive(self, request: Request) -> Enrolment:
         """Record a request, which then waits for a person. See `RequestReceiver.receive`."""
-        return RequestReceiver(self.register, self._now).receive(request, needs_code=needs_code)
+        return RequestReceiver(self.register, self._now).receive(request)
 
     def former_admission(self, request: Request) -> AdmissionText | None:
         """Return the admission that was made for this very request, while it is of use, or None.

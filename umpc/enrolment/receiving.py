@@ -33,15 +33,11 @@ class RequestReceiver:
         self._register = register
         self._now = now
 
-    def receive(self, request: Request, *, needs_code: bool = False) -> Enrolment:
-        """Record a request, which then waits for a person.
-
-        Args: needs_code: refuse a request without the proof of an invitation.
-        Raises: CertificateError.
-        """
+    def receive(self, request: Request) -> Enrolment:
+        """Record a request, which then waits for a person. Raises: CertificateError."""
         name, role = request.names
         with self._register.locked():
-            return self._receive(request, self._register.find(name, role), needs_code)
+            return self._receive(request, self._register.find(name, role))
 
     def answer(self, request: Request) -> Enrolment:
         """Return the enrolment of a request from the network, which is recorded if it is new.
@@ -58,17 +54,17 @@ class RequestReceiver:
             if known is not None and known.state in DECIDED and known.proven:
                 raise _unproven(name, role)
             if known is not None and self._proves(known, request):
-                return self._receive(request, known, needs_code=True, online=True)
+                return self._receive(request, known, online=True)
         raise _unproven(name, role)
 
     def _receive(
-        self, request: Request, known: Enrolment | None, needs_code: bool, online: bool = False
+        self, request: Request, known: Enrolment | None, *, online: bool = False
     ) -> Enrolment:
         name, role = request.names
         if known is not None and self._is_repeated(known, request):
             return known
         proven = known is not None and self._proves(known, request)
-        if (request.proof or needs_code) and not proven:
+        if (request.proof or online) and not proven:
             raise _unproven(name, role)
         listed = known.member_address if known else ""
         entry = known if proven and known else Enrolment(name, role, ASKED, "")

@@ -116,7 +116,7 @@ class Invitation(Text):
 
         Raises: CertificateError.
         """
-        check_names(self.name, self.role)
+        check_name(self.name, self.role)
         authority_of(self.authority)
         _check_address(self.address)
         if len(self.code) != CODE_BYTES:
@@ -234,11 +234,6 @@ def pem_of(der: bytes, label: str) -> bytes:
     lines = [body[at : at + 64] for at in range(0, len(body), 64)]
     text = "\n".join([f"-----BEGIN {label}-----", *lines, f"-----END {label}-----", ""])
     return text.encode()
-
-
-def check_names(name: str, role: str) -> None:
-    """Check the name and the role in a text of somebody else. Raises: ConfigError."""
-    check_name(name, role)
 
 
 def parse_time(text: str) -> datetime:

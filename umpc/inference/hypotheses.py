@@ -86,10 +86,10 @@ class Hypothesis:
     """
 
     text: str
-    value: float
-    weights: tuple[float, ...]
-    constant: float
     law: Callable[[DrawnRecords], NullLaw]
+    value: float = 0.0
+    weights: tuple[float, ...] = (1,)
+    constant: float = 0.0
     alternative: str = TWO_SIDED
     alternatives: tuple[str, ...] = ALTERNATIVES
     one_sided: str = ""
@@ -240,26 +240,28 @@ SYMMETRIC = "the column is symmetric about 0"
 NEVER_BELOW = "it is 0 for independent columns and above 0 for others"
 
 HYPOTHESES = {
-    "kendall_tau": Hypothesis(INDEPENDENT, 0.0, (1,), 0.0, kendall_law),
-    "kendall_tau_b": Hypothesis(INDEPENDENT, 0.0, (1, 0, 0), 0.0, kendall_law),
-    "goodman_kruskal_gamma": Hypothesis(INDEPENDENT, 0.0, (1, 0), 0.0, kendall_law),
-    "somers_d": Hypothesis(INDEPENDENT, 0.0, (1, 0), 0.0, kendall_law),
-    "kendall_tau_label": Hypothesis(INDEPENDENT, 0.0, (1, 0, 0), 0.0, labelled_law),
-    "phi_coefficient": Hypothesis(INDEPENDENT, 0.0, (1, 0, 0), 0.0, _phi_law),
-    "spearman_rho": Hypothesis(INDEPENDENT, 0.0, (1,), 0.0, spearman_law),
-    "spearman_rho_b": Hypothesis(INDEPENDENT, 0.0, (1, 0, 0), 0.0, spearman_law),
+    "kendall_tau": Hypothesis(INDEPENDENT, kendall_law),
+    "kendall_tau_b": Hypothesis(INDEPENDENT, kendall_law, weights=(1, 0, 0)),
+    "goodman_kruskal_gamma": Hypothesis(INDEPENDENT, kendall_law, weights=(1, 0)),
+    "somers_d": Hypothesis(INDEPENDENT, kendall_law, weights=(1, 0)),
+    "kendall_tau_label": Hypothesis(INDEPENDENT, labelled_law, weights=(1, 0, 0)),
+    "phi_coefficient": Hypothesis(INDEPENDENT, _phi_law, weights=(1, 0, 0)),
+    "spearman_rho": Hypothesis(INDEPENDENT, spearman_law),
+    "spearman_rho_b": Hypothesis(INDEPENDENT, spearman_law, weights=(1, 0, 0)),
     "bergsma_dassios_tau_star": Hypothesis(
-        INDEPENDENT, 0.0, (1,), 0.0, tau_star_law, GREATER, (GREATER,), NEVER_BELOW
+        INDEPENDENT,
+        tau_star_law,
+        alternative=GREATER,
+        alternatives=(GREATER,),
+        one_sided=NEVER_BELOW,
     ),
-    "auc": Hypothesis(ONE_LAW, 0.5, (1,), 0.5, mann_whitney_law),
-    "mann_whitney_u": Hypothesis(ONE_LAW, 0.5, (1,), 0.5, mann_whitney_law),
-    "auc_private": Hypothesis(ONE_LAW, 0.5, (1, -0.5), 0.0, _auc_private_law),
-    "wilcoxon_signed_rank": Hypothesis(SYMMETRIC, 0.5, (1,), 0.5, signed_rank_law),
-    "triples_skewness": Hypothesis(
-        "the column is symmetric about some value", 0.0, (1,), 0.0, triples_law
-    ),
+    "auc": Hypothesis(ONE_LAW, mann_whitney_law, 0.5, (1,), 0.5),
+    "mann_whitney_u": Hypothesis(ONE_LAW, mann_whitney_law, 0.5, (1,), 0.5),
+    "auc_private": Hypothesis(ONE_LAW, _auc_private_law, 0.5, (1, -0.5), 0.0),
+    "wilcoxon_signed_rank": Hypothesis(SYMMETRIC, signed_rank_law, 0.5, (1,), 0.5),
+    "triples_skewness": Hypothesis("the column is symmetric about some value", triples_law),
     "uniformity": Hypothesis(
-        "the column is uniform over the cells", 0.0, (1,), 0.0, uniformity_law, GREATER
+        "the column is uniform over the cells", uniformity_law, alternative=GREATER
     ),
 }
 """Statistic → its hypothesis."""

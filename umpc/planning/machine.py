@@ -32,6 +32,9 @@ LONG_ENOUGH = 0.03
 GROWTH = 8
 
 
+Shares = tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Machine:
     """Seconds of work for one edge.
@@ -53,8 +56,7 @@ def measure_machine(study: Study) -> Machine:
     edges = _ready(study)
     if edges is None:
         return Machine(0.0, 0.0)
-    largest = _largest_cells(edges)
-    counts = _edges_by_shares(edges)
+    largest, counts = _shapes_of_cells(edges)
     whole = sum(counts.values())
     dealing = evaluating = 0.0
     for shares, owners in largest.items():
@@ -84,29 +86,16 @@ def _ready(study: Study) -> EdgesInMemory | None:
     return ready_for_edges(trial, tables, os.urandom)
 
 
-def _shares_of(owners: Owners) -> tuple[int, ...]:
-    """How many records of an edge each of its owners has, the fewest first.
-
-    Edges that are shared alike take about as long, whichever slots they are in.
-    """
-    return tuple(sorted(Counter(owners).values()))
-
-
-def _largest_cells(edges: EdgesInMemory) -> dict[tuple[int, ...], Owners]:
-    """The cell with the most edges of those that are shared alike."""
-    found: dict[tuple[int, ...], Owners] = {}
+def _shapes_of_cells(edges: EdgesInMemory) -> tuple[dict[Shares, Owners], Counter[Shares]]:
+    """For each number of records that owners have in an edge: its largest cell, and its edges."""
+    largest: dict[Shares, Owners] = {}
+    counts: Counter[Shares] = Counter()
     cells = edges.attempt.hypergraph.shared_cells
     for owners in sorted(cells, key=lambda owners: cells[owners].count):
-        found[_shares_of(owners)] = owners
-    return found
-
-
-def _edges_by_shares(edges: EdgesInMemory) -> Counter[tuple[int, ...]]:
-    """The number of edges that are shared alike."""
-    counts: Counter[tuple[int, ...]] = Counter()
-    for owners, cell in edges.attempt.hypergraph.shared_cells.items():
-        counts[_shares_of(owners)] += cell.count
-    return counts
+        shares = tuple(sorted(Counter(owners).values()))
+        largest[shares] = owners
+        counts[shares] += cells[owners].count
+    return largest, counts
 
 
 def _seconds_of_an_edge(edges: EdgesInMemory, owners: Owners) -> tuple[float, float]:

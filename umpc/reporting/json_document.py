@@ -1,17 +1,15 @@
 """A report as a JSON document of a versioned schema: the report, and what follows from it.
 
-`report.schema.json` in this folder describes the document (JSON Schema 2020-12). It is made from
-the types below and from the docstring of `Report`; `python -m umpc.reporting.json_document` writes
-it again. A change that breaks a reader takes a new number of `VERSION`; a new key does not.
+`report.schema.json` in this folder describes the document (JSON Schema 2020-12).
+`docs/report_schema.py` makes it from the types below and from the docstring of `Report`. A change
+that breaks a reader takes a new number of `VERSION`; a new key does not.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from inspect import getdoc
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -22,11 +20,10 @@ from umpc.errors import ConfigError
 from umpc.inference.null_test import NullTest
 from umpc.inference.report_inference import ErrorSource, ReportInterval
 from umpc.reporting.words import errors_of, intervals_of, promise_of, usual_test_of
-from umpc.study.report import PartReport, Report
+from umpc.study.report import Report
 from umpc.text_file import read_text
 
 VERSION = "umpc-report-1"
-REFERENCE = "#/$defs/{name}"
 SCHEMA = Path(__file__).parent / "report.schema.json"
 Extra = Mapping[str, float | None]
 """Values that only a demo knows: exact, exact_over_edges, quantised."""
@@ -47,7 +44,7 @@ class InferenceDocument:
 
 
 @dataclass(frozen=True)
-class _ReportDocument(Report):
+class ReportDocument(Report):
     """A report.
 
     schema: the version of this document.
@@ -96,7 +93,7 @@ def check_document(values: Mapping[str, Any]) -> None:
 
     Raises: msgspec.ValidationError naming the place.
     """
-    msgspec.convert(dict(values), type=_ReportDocument, strict=True)
+    msgspec.convert(dict(values), type=ReportDocument, strict=True)
 
 
 def read_report(file: Path) -> Report:
@@ -124,45 +121,6 @@ def _why_no_report(text: str, error: Exception) -> str:
     return f"and the file is another one ({error})" if begins else "and the file is no JSON"
 
 
-def make_schema() -> str:
-    """The text of report.schema.json."""
-    _, definitions = msgspec.json.schema_components([_ReportDocument], ref_template=REFERENCE)
-    for cls in (Report, PartReport, InferenceDocument, _ReportDocument):
-        _describe(definitions, cls.__name__.lstrip("_"), cls)
-    root = definitions.pop("_ReportDocument")
-    root["properties"]["schema"] = {"const": VERSION}
-    _describe({"root": root}, "root", Report)
-    _describe({"root": root}, "root", _ReportDocument)
-    _forget_modules(definitions)
-    for key in ("title", "description"):
-        root.pop(key, None)
-    head = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:umpc:{VERSION}",
-        "title": "A report of umpc",
-        "description": "Written by `umpc study run --format json` and `Result.to_dict()`.",
-    }
-    return json.dumps({**head, **root, "$defs": definitions}, indent=2, ensure_ascii=False) + "\n"
-
-
-def _describe(definitions: dict[str, Any], name: str, cls: type) -> None:
-    """Give each property its description, from the lines "name, name: text" of a docstring."""
-    properties = definitions.get(name, {}).get("properties", {})
-    for line in re.split(r"\n(?=[a-z_, ]+: )", getdoc(cls) or ""):
-        names, colon, text = line.partition(": ")
-        for key in names.split(", ") if colon else ():
-            if key in properties and "description" not in properties[key]:
-                first = " ".join(text.split("\n\n")[0].split())
-                properties[key]["description"] = first
-
-
-def _forget_modules(definitions: dict[str, Any]) -> None:
-    """Docstrings of whole types stay; their parameter lists do not repeat."""
-    for entry in definitions.values():
-        if "description" in entry:
-            entry["description"] = " ".join(entry["description"].split("\n\n")[0].split())
-
-
 def _finite(value: Any) -> Any:
     """The value with None for numbers that JSON cannot write."""
     if isinstance(value, dict):
@@ -170,7 +128,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(inner) for inner in value]
     return None if isinstance(value, float) and not isfinite(value) else value
-
-
-if __name__ == "__main__":
-    SCHEMA.write_text(make_schema(), encoding="utf-8")

@@ -15,6 +15,7 @@ from umpc.errors import ConfigError
 from umpc.inference.report_inference import Inference, ReportInterval
 from umpc.reporting.words import KIND_WORDS, intervals_of
 from umpc.study.report import Report
+from umpc.text_file import write_text
 
 WIDTH, LEFT, RIGHT, ROW, TOP = 720, 240, 30, 34, 14
 TICKS = 5
@@ -47,15 +48,7 @@ class IntervalPicture:
 
     def save(self, path: str | Path) -> Path:
         """Write it to a file. Raises: ConfigError if that is not possible."""
-        path = Path(path)
-        try:
-            path.write_text(self.svg, encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(
-                f"{path}: the picture cannot be written ({error.strerror}): make room, or check "
-                "the folder, its owner and its mode"
-            ) from error
-        return path
+        return write_text(Path(path), self.svg, "the picture", ConfigError)
 
 
 def picture(report: Report, level: float = 0.95) -> IntervalPicture:

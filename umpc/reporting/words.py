@@ -1,4 +1,4 @@
-"""Sentences about a report that the table, the page and Markdown share."""
+"""Sentences about a report, of which its rows consist."""
 
 from __future__ import annotations
 
@@ -53,10 +53,9 @@ def rounded(value: float, noise_std: float | None) -> str:
     return f"{found:.{max(0, places)}f}"
 
 
-def described_ends(report: Report, interval: ReportInterval) -> str:
+def describe_ends(report: Report, low: float, high: float) -> str:
     """An interval's ends with the digits that the noise leaves."""
-    ends = (rounded(end, report.noise_std) for end in (interval.low, interval.high))
-    return " … ".join(ends)
+    return f"{rounded(low, report.noise_std)} … {rounded(high, report.noise_std)}"
 
 
 def headline(report: Report) -> str:

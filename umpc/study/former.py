@@ -18,79 +18,35 @@ import msgspec
 
 from umpc.crypto.prg import digest
 from umpc.study.document import Study
-from umpc.study.parts import FieldBins, FieldText, Participant
-from umpc.study.settings import Settings, without_addresses
+from umpc.study.parts import FieldText
+from umpc.study.settings import Settings
 
 FORMER_VERSION = "0.1.0"
 FORMER_TAG = b"umpc study 1"
 SECOND_VERSION = "0.2.0"
 SECOND_TAG = b"umpc study 2"
-
-
-class _FormerField(msgspec.Struct, frozen=True):
-    """A field as tags 1 and 2 had it, whose resolution was 1 by default."""
-
-    name: str
-    lower: str
-    upper: str
-    resolution: str
-    categories: tuple[str, ...]
-    public: bool
-
-
-class _FormerStudy(msgspec.Struct, frozen=True, kw_only=True):
-    """The document of tag 1: its keys in their former order, which its bytes depend on."""
-
-    name: str
-    statistic: str
-    kernels: tuple[str, ...]
-    fields: tuple[_FormerField, ...]
-    epsilon: str
-    edges: str
-    max_colluding: int
-    coordinator: str
-    dealer: Participant | None
-    nodes: tuple[Participant, ...]
-    degree: int
-    estimator: str
-    split: tuple[str, ...]
-    sampling: str
-    protocol: str
-    noise: str
-    delta: str
-    backend: str
-    preprocessing: str
-    bins: tuple[FieldBins, ...]
-    rounding: str
-    levels: int
-    shufflers: tuple[Participant, ...]
-    seconds_per_step: int
-    version: str
-
-
-class _SecondStudy(msgspec.Struct, frozen=True, kw_only=True):
-    """The document of tag 2: its keys in their order then."""
-
-    name: str
-    statistic: str
-    kernels: tuple[str, ...]
-    fields: tuple[_FormerField, ...]
-    epsilon: str
-    max_colluding: int
-    coordinator: str
-    nodes: tuple[Participant, ...]
-    settings: dict[str, Any]
-    degree: int
-    estimator: str
-    split: tuple[str, ...]
-    sampling: str
-    adversary: str
-    seconds_per_step: int
-    version: str
+_FIRST_KEYS = ("name", "statistic", "kernels", "fields", "epsilon")
+_LAST_KEYS = ("seconds_per_step", "version")
+FORMER_KEYS = (
+    *_FIRST_KEYS,
+    *("edges", "max_colluding", "coordinator", "dealer", "nodes", "degree", "estimator", "split"),
+    *("sampling", "protocol", "noise", "delta", "backend", "preprocessing"),
+    *("bins", "rounding", "levels", "shufflers"),
+    *_LAST_KEYS,
+)
+SECOND_KEYS = (
+    *_FIRST_KEYS,
+    *("max_colluding", "coordinator", "nodes", "settings", "degree", "estimator", "split"),
+    *("sampling", "adversary"),
+    *_LAST_KEYS,
+)
+"""The keys of each document, in the order in which they were hashed."""
+OF_SOME_PROTOCOLS = {"bins": (), "rounding": "simple", "levels": 0}
+"""Settings that every document of tag 1 had, and their values where a protocol has none."""
 
 
 def former_hashes(study: Study) -> tuple[tuple[str, bytes], ...]:
-    """The identities of the same study under all former tags, each with who released it so."""
+    """The identities of a study under former tags, each with the versions that used it."""
     return (
         ("umpc 0.1", former_hash(study)),
         ("an earlier state of umpc 0.2", second_hash(study)),
@@ -98,69 +54,41 @@ def former_hashes(study: Study) -> tuple[tuple[str, bytes], ...]:
 
 
 def second_hash(study: Study) -> bytes:
-    """The 32 bytes that identified the same study under tag 2."""
-    facts = {key: getattr(study, key) for key in _SecondStudy.__struct_fields__}
-    facts |= {
-        "fields": tuple(map(_former_field, study.fields)),
-        "nodes": tuple(map(_without_address, study.nodes)),
-        "settings": _second_settings(study.settings),
-        "version": SECOND_VERSION,
-    }
-    return digest(SECOND_TAG, msgspec.json.encode(_SecondStudy(**facts)))
+    """The identity of a study under tag 2: 32 bytes."""
+    settings = _second_settings(study.question.settings)
+    return _hash(SECOND_TAG, SECOND_KEYS, study, settings=settings, version=SECOND_VERSION)
 
 
 def _second_settings(settings: Settings) -> dict[str, Any]:
-    """The settings in their order, without those that came later and are not used."""
-    found: dict[str, Any] = msgspec.to_builtins(without_addresses(settings))
+    """The settings as tag 2 had them: without keys that came later and are unused."""
+    found: dict[str, Any] = msgspec.to_builtins(settings)
     usual = type(settings)()
     unused = [key for key in settings.newer if getattr(settings, key) == getattr(usual, key)]
     return {key: value for key, value in found.items() if key not in unused}
 
 
 def former_hash(study: Study) -> bytes:
-    """The 32 bytes that identified the same study under tag 1."""
-    settings = study.settings
-    return digest(
-        FORMER_TAG,
-        msgspec.json.encode(
-            _FormerStudy(
-                name=study.name,
-                statistic=study.statistic,
-                kernels=study.kernels,
-                fields=tuple(map(_former_field, study.fields)),
-                epsilon=study.epsilon,
-                edges=study.edges,
-                max_colluding=study.max_colluding,
-                coordinator=study.coordinator,
-                dealer=_without_address(study.dealer) if study.dealer else None,
-                nodes=tuple(map(_without_address, study.nodes)),
-                degree=study.degree,
-                estimator=study.estimator,
-                split=study.split,
-                sampling=study.sampling,
-                protocol=study.protocol,
-                noise=study.noise,
-                delta=study.delta,
-                backend=study.backend,
-                preprocessing=study.preprocessing,
-                bins=getattr(settings, "bins", ()),
-                rounding=getattr(settings, "rounding", "simple"),
-                levels=getattr(settings, "levels", 0),
-                shufflers=tuple(map(_without_address, study.shufflers)),
-                seconds_per_step=study.seconds_per_step,
-                version=FORMER_VERSION,
-            )
-        ),
-    )
+    """The identity of a study under tag 1: 32 bytes."""
+    settings = {
+        key: getattr(study.settings, key, usual) for key, usual in OF_SOME_PROTOCOLS.items()
+    }
+    return _hash(FORMER_TAG, FORMER_KEYS, study, **settings, version=FORMER_VERSION)
 
 
-def _without_address(participant: Participant) -> Participant:
-    """The participant without its address, as the identity has it."""
-    return Participant(participant.name, "")
+def _hash(tag: bytes, keys: tuple[str, ...], study: Study, **own: Any) -> bytes:
+    """The hash of a document with these keys. Args: own: values that the study does not have."""
+    own["fields"] = [_former_field(field) for field in study.fields]
+    asked = study.question  # without addresses
+    document = {key: own[key] if key in own else getattr(asked, key) for key in keys}
+    return digest(tag, msgspec.json.encode(document))
 
 
-def _former_field(field: FieldText) -> _FormerField:
-    """The field as it was written then."""
-    return _FormerField(
-        field.name, field.lower, field.upper, field.step, field.categories, field.public
-    )
+def _former_field(field: FieldText) -> dict[str, Any]:
+    """A field as tags 1 and 2 had it, whose resolution was 1 by default."""
+    facts = {key: getattr(field, key) for key in ("name", "lower", "upper")}
+    return {
+        **facts,
+        "resolution": field.step,
+        "categories": field.categories,
+        "public": field.public,
+    }

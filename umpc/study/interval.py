@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite
-from typing import Protocol
 
 from umpc.study.document import Study
+from umpc.study.report import SumReport
 from umpc.ustat.error_law import Noise
 from umpc.ustat.estimators import WITH_VARIANCE, Estimate, estimate
 from umpc.ustat.intervals import covering_interval, sampling_std, statistic_range
@@ -21,35 +21,15 @@ from umpc.ustat.released_means import Floats, ReleasedStatistic, ReleasedSum
 
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 """The plural name of a set of so many records."""
-FROM_ONE_MEAN = ("mean", "total")
 """The estimators whose errors are those of one mean, whatever its value is."""
 UNBOUNDED = (
     "no value: with the sampling of E a denominator cannot be told from zero; take more edges"
 )
-
-
 MOVED = "noise moved the estimate out of its possible values,"
 """The first words of the note about an estimate that is impossible."""
 COUNTS_AS = "intervals take it for the nearest possible one"
 ROUNDING = 1e-9
 """An estimate is beyond its possible values by more than this part of it."""
-
-
-class MeanAndErrors(Protocol):
-    """A released sum, as a report has it."""
-
-    @property
-    def mean(self) -> float: ...
-    @property
-    def noise_std(self) -> float: ...
-    @property
-    def noise_step(self) -> float: ...
-    @property
-    def noise_shape(self) -> float: ...
-    @property
-    def noise_shift(self) -> float: ...
-    @property
-    def sampling_std_bound(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -92,7 +72,7 @@ def covers_all_sets(study: Study) -> str:
 
 
 def estimated(
-    study: Study, sums: Sequence[MeanAndErrors], sets: int, edges: int = 0
+    study: Study, sums: Sequence[SumReport], sets: int, edges: int = 0
 ) -> tuple[Estimate, Covering]:
     """The statistic of the released means with the errors of its noise, and its intervals.
 
@@ -140,12 +120,12 @@ def _covering(study: Study, released: tuple[ReleasedSum, ...], sets: int, edges:
     return replace(found, noise_low=low, noise_high=high, sampling_std=std)
 
 
-def noise_law(entry: MeanAndErrors) -> Noise:
+def noise_law(entry: SumReport) -> Noise:
     """The law of the noise of a released sum."""
     return Noise(entry.noise_std, entry.noise_step, entry.noise_shape, entry.noise_shift)
 
 
-def statistic_of(study: Study, sums: Sequence[MeanAndErrors], edges: int = 0) -> ReleasedStatistic:
+def statistic_of(study: Study, sums: Sequence[SumReport], edges: int = 0) -> ReleasedStatistic:
     """The released means with the ranges of their kernels; without a sum that gives a variance.
 
     Args: edges: |E|; 0 where it is not known.
@@ -157,7 +137,7 @@ def _statistic(study: Study, released: tuple[ReleasedSum, ...], edges: int) -> R
     return ReleasedStatistic(released, _points(study, len(released)), edges=edges)
 
 
-def released_sums(sums: Sequence[MeanAndErrors], kernels: Iterable[Kernel]) -> list[ReleasedSum]:
+def released_sums(sums: Sequence[SumReport], kernels: Iterable[Kernel]) -> list[ReleasedSum]:
     """All released sums with their noise and their kernels' ranges."""
     return [
         ReleasedSum(
@@ -171,7 +151,7 @@ def released_sums(sums: Sequence[MeanAndErrors], kernels: Iterable[Kernel]) -> l
     ]
 
 
-def _released(study: Study, sums: Sequence[MeanAndErrors]) -> list[ReleasedSum]:
+def _released(study: Study, sums: Sequence[SumReport]) -> list[ReleasedSum]:
     """The sums that the interval is about."""
     released = released_sums(sums, study.parsed_kernels)
     return released[:1] if study.estimator == WITH_VARIANCE else released

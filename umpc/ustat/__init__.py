@@ -37,7 +37,6 @@
 | `cells.py` | the edges of the same owners, listed or numbered |
 | `cell_rows.py` | all cells as rows of arrays, and listed cells that are made when asked for |
 | `sorted_edges.py` | listed edges sorted into cells by owners |
-| `met_records.py` | the records of a node that each other node meets, for all at once |
 | `hypergraph.py` | the edge set of a study, divided into cells by owners |
 
 These modules import numpy and `umpc.errors`, and nothing else from outside.

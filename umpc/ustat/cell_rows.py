@@ -50,11 +50,6 @@ class CellRows:
         start, stop = nodes.searchsorted((node, node + 1))
         return rows[start:stop]
 
-    def shared_of_node(self, node: int) -> NDArray[np.intp]:
-        """The rows of the cells that a node shares with others, ascending."""
-        rows = self.of_node(node)
-        return rows[self._is_shared[rows]]
-
     @cached_property
     def _by_node(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """Each owner of each cell: the node, ascending, and the row, ascending for each node."""
@@ -63,14 +58,20 @@ class CellRows:
         order = nodes.argsort(kind="stable")
         return nodes[order], rows[order]
 
+    def shared_of_node(self, node: int) -> NDArray[np.intp]:
+        """The rows of the node's cells that it shares, ascending."""
+        rows = self.of_node(node)
+        return rows[self._is_shared[rows]]
+
     @cached_property
     def _is_shared(self) -> NDArray[np.bool_]:
+        """Whether a cell has at least two different owners."""
         owned: NDArray[np.intp] = self.first_places.sum(axis=1)
         return owned > 1
 
     @cached_property
     def shared(self) -> NDArray[np.intp]:
-        """The rows of the cells with at least two different owners."""
+        """The rows of such cells, ascending."""
         return self._is_shared.nonzero()[0]
 
     @cached_property
@@ -127,12 +128,9 @@ class ListedCells(Mapping[Owners, SampledCell]):
         return codes
 
     @cached_property
-    def _ends(self) -> NDArray[np.int64]:
-        return np.cumsum(self.rows.counts)
-
-    @cached_property
     def _stops(self) -> list[int]:
-        stops: list[int] = self._ends.tolist()
+        """The end of each cell's columns."""
+        stops: list[int] = np.cumsum(self.rows.counts).tolist()
         return stops
 
     def __len__(self) -> int:
@@ -149,13 +147,6 @@ class ListedCells(Mapping[Owners, SampledCell]):
             cell = SampledCell(self._columns[:, start : self._stops[row]])
             made = self._made.setdefault(owners, cell)  # another thread may have made it
         return made
-
-    def edges_of(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """The edges of these cells behind each other: (k, edges) int64."""
-        counts = self.rows.counts[rows]
-        ends = self._ends[rows]
-        places = np.arange(counts.sum()) + np.repeat(ends - np.cumsum(counts), counts)
-        return self._columns[:, places].astype(np.int64, copy=False)
 
     def _row_of(self, owners: Owners) -> int:
         """The row of a cell. Raises: KeyError where no edge has these owners."""

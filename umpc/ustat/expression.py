@@ -7,11 +7,11 @@ polynomials for shares, text. An interpreter is a class with one method per kind
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 Meaning = TypeVar("Meaning")
 """The value that an interpreter gives a node: an array, an interval, a polynomial, a text, …"""
@@ -213,54 +213,54 @@ class Interpreter(Generic[Meaning]):
     def constant(self, value: Fraction) -> Meaning:
         raise NotImplementedError
 
-    def add(self, left: Meaning, right: Meaning) -> Meaning:
+    def add(self, left: Meaning, right: Meaning, /) -> Meaning:
         raise NotImplementedError
 
-    def multiply(self, left: Meaning, right: Meaning) -> Meaning:
+    def multiply(self, left: Meaning, right: Meaning, /) -> Meaning:
         raise NotImplementedError
 
-    def less(self, left: Meaning, right: Meaning) -> Meaning:
+    def less(self, left: Meaning, right: Meaning, /) -> Meaning:
         raise NotImplementedError
 
-    def equal(self, left: Meaning, right: Meaning) -> Meaning:
+    def equal(self, left: Meaning, right: Meaning, /) -> Meaning:
         raise NotImplementedError
 
-    def subtract(self, left: Meaning, right: Meaning) -> Meaning:
+    def subtract(self, left: Meaning, right: Meaning, /) -> Meaning:
         return self.add(left, self.multiply(self.constant(Fraction(-1)), right))
 
-    def square(self, operand: Meaning) -> Meaning:
+    def square(self, operand: Meaning, /) -> Meaning:
         return self.multiply(operand, operand)
 
-    def same(self, left: Meaning, right: Meaning) -> Meaning:
+    def same(self, left: Meaning, right: Meaning, /) -> Meaning:
         """Equality of two bits: logic, not a comparison of numbers."""
         return self.complement(self.exclusive(left, right))
 
-    def complement(self, bit: Meaning) -> Meaning:
+    def complement(self, bit: Meaning, /) -> Meaning:
         return self.subtract(self.constant(Fraction(1)), bit)
 
-    def sign(self, operand: Meaning) -> Meaning:
+    def sign(self, operand: Meaning, /) -> Meaning:
         zero = self.constant(Fraction(0))
         return self.subtract(self.less(zero, operand), self.less(operand, zero))
 
-    def absolute(self, operand: Meaning) -> Meaning:
+    def absolute(self, operand: Meaning, /) -> Meaning:
         return self.multiply(self.sign(operand), operand)
 
     def select(self, condition: Meaning, then: Meaning, otherwise: Meaning) -> Meaning:
         return self.add(otherwise, self.multiply(condition, self.subtract(then, otherwise)))
 
-    def minimum(self, left: Meaning, right: Meaning) -> Meaning:
+    def minimum(self, left: Meaning, right: Meaning, /) -> Meaning:
         return self.select(self.less(left, right), left, right)
 
-    def maximum(self, left: Meaning, right: Meaning) -> Meaning:
+    def maximum(self, left: Meaning, right: Meaning, /) -> Meaning:
         return self.select(self.less(left, right), right, left)
 
-    def both(self, left: Meaning, right: Meaning) -> Meaning:
+    def both(self, left: Meaning, right: Meaning, /) -> Meaning:
         return self.multiply(left, right)
 
-    def either(self, left: Meaning, right: Meaning) -> Meaning:
+    def either(self, left: Meaning, right: Meaning, /) -> Meaning:
         return self.complement(self.both(self.complement(left), self.complement(right)))
 
-    def exclusive(self, left: Meaning, right: Meaning) -> Meaning:
+    def exclusive(self, left: Meaning, right: Meaning, /) -> Meaning:
         both = self.both(left, right)
         return self.subtract(self.add(left, right), self.add(both, both))
 
@@ -288,6 +288,16 @@ def interpret(expression: Expression, interpreter: Interpreter[Meaning]) -> Mean
     return Walk(interpreter)(expression)
 
 
+def _joined(node: type[BinaryOperation]) -> Callable[[Any, Expression, Expression], Expression]:
+    """The method of an interpreter that makes such a node."""
+    return lambda _, left, right: node(left, right)
+
+
+def _applied(node: type[UnaryOperation]) -> Callable[[Any, Expression], Expression]:
+    """The method of an interpreter that makes such a node."""
+    return lambda _, operand: node(operand)
+
+
 class Rebuild(Interpreter[Expression]):
     """The interpreter that builds the expression anew. Override one method to rewrite nodes."""
 
@@ -297,44 +307,13 @@ class Rebuild(Interpreter[Expression]):
     def constant(self, value: Fraction) -> Expression:
         return Constant(value)
 
-    def add(self, left: Expression, right: Expression) -> Expression:
-        return Add(left, right)
-
-    def subtract(self, left: Expression, right: Expression) -> Expression:
-        return Subtract(left, right)
-
-    def multiply(self, left: Expression, right: Expression) -> Expression:
-        return Multiply(left, right)
-
-    def less(self, left: Expression, right: Expression) -> Expression:
-        return Less(left, right)
-
-    def equal(self, left: Expression, right: Expression) -> Expression:
-        return Equal(left, right)
-
-    def same(self, left: Expression, right: Expression) -> Expression:
-        return Equal(left, right)
-
-    def sign(self, operand: Expression) -> Expression:
-        return Sign(operand)
-
-    def absolute(self, operand: Expression) -> Expression:
-        return Absolute(operand)
+    add, subtract, multiply = _joined(Add), _joined(Subtract), _joined(Multiply)
+    less, equal, same = _joined(Less), _joined(Equal), _joined(Equal)
+    both, either, exclusive = _joined(And), _joined(Or), _joined(Xor)
+    sign, absolute, complement = _applied(Sign), _applied(Absolute), _applied(Not)
 
     def select(self, condition: Expression, then: Expression, otherwise: Expression) -> Expression:
         return Select(condition, then, otherwise)
-
-    def complement(self, bit: Expression) -> Expression:
-        return Not(bit)
-
-    def both(self, left: Expression, right: Expression) -> Expression:
-        return And(left, right)
-
-    def either(self, left: Expression, right: Expression) -> Expression:
-        return Or(left, right)
-
-    def exclusive(self, left: Expression, right: Expression) -> Expression:
-        return Xor(left, right)
 
 
 class _Permuted(Rebuild):

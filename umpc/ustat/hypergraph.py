@@ -23,7 +23,6 @@ from umpc.ustat.cell_rows import CellRows, ListedCells, Owners
 from umpc.ustat.cells import FEW, Cell, CompleteCell, RecordBlock, SampledCell
 from umpc.ustat.drawn_edges import uniform
 from umpc.ustat.edge_blocks import EdgeBlocks, in_blocks
-from umpc.ustat.met_records import MANY_EDGES, MetRecords
 from umpc.ustat.sampling import (
     Words,
     balanced_blocks,
@@ -35,18 +34,8 @@ from umpc.ustat.sampling import (
 )
 from umpc.ustat.sorted_edges import RecordNumbering, sorted_by_owners
 
-__all__ = [
-    "Cell",
-    "CompleteCell",
-    "Hypergraph",
-    "Owners",
-    "RecordBlock",
-    "SampledCell",
-    "expand",
-    "expand_drawn",
-    "expand_two_sample",
-]
-
+__all__ = ["Cell", "CompleteCell", "Owners", "RecordBlock", "SampledCell"]
+"""Names of other modules that this one passes on."""
 MAX_COMPLETE = 1 << 62
 """Edges of a complete edge set are numbered by int64, and are fewer than this."""
 
@@ -98,37 +87,14 @@ class Hypergraph:
             self._meetings[node] = met
         return self._meetings[node]
 
-    @cached_property
-    def _met_records(self) -> dict[int, MetRecords]:
-        """The results of `_records_of` so far: of nodes of this process, or of all nodes."""
-        return {}
-
-    @cached_property
-    def _has_large_cells(self) -> bool:
-        """Whether E, or a cell of it on average, is large: then sorting takes more than looking."""
-        return self.edge_count > min(MANY_EDGES, FEW * len(self.cells))
-
-    def _records_of(self, node: int) -> MetRecords | None:
-        """The records that meet in a node's edges; None where a look at each cell is faster."""
-        if not isinstance(self.cells, ListedCells) or self._has_large_cells:
-            return None
-        found = self._met_records.get(node)
-        if found is None:  # two threads may both do this, with one result
-            found = self._met_records.setdefault(node, MetRecords.of(self.cells, node))
-        return found
-
     def neighbours(self, node: int) -> tuple[int, ...]:
         """The other nodes that share an edge with this one, ascending."""
-        met = self._records_of(node)
-        return met.nodes if met is not None else tuple(sorted(self._met_by(node)))
+        return tuple(sorted(self._met_by(node)))
 
     def shared_records(self, node: int, other: int) -> NDArray[np.int64]:
         """The records of `node` in an edge with a record of another node: int64, ascending."""
         # Both have the same cells in common. A node asks about all its peers, so its own are known.
-        is_known = other in self._met_records or other in self._meetings
-        one, two = (other, node) if is_known else (node, other)
-        if (met := self._records_of(one)) is not None:
-            return met.theirs(two) if is_known else met.own(two)
+        one, two = (other, node) if other in self._meetings else (node, other)
         places = [
             (owners, slot)
             for owners in self._met_by(one).get(two, ())

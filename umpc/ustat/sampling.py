@@ -36,26 +36,8 @@ from umpc.ustat.edge_blocks import (
 from umpc.ustat.levelling import complement, level, random_edges
 from umpc.ustat.words import Words, below, random_order
 
-__all__ = [
-    "BALANCED",
-    "BERNOULLI",
-    "SAMPLINGS",
-    "TWO_SAMPLE",
-    "UNBALANCED",
-    "UNIFORM",
-    "Words",
-    "balanced",
-    "below",
-    "biregular",
-    "edge_count",
-    "matchings",
-    "max_degree",
-    "pairings_of",
-    "read_rule",
-    "two_sample_edge_count",
-    "two_sample_max_degree",
-]
-
+__all__ = ["Words", "below"]
+"""Names of other modules that this one passes on."""
 _RULE = re.compile(r"0*[1-9][0-9]{0,17}[np]?")
 BALANCED, UNIFORM, BERNOULLI, TWO_SAMPLE = "balanced", "uniform", "bernoulli", "two_sample"
 UNBALANCED = (UNIFORM, BERNOULLI)

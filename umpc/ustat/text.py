@@ -11,8 +11,9 @@ from __future__ import annotations
 import ast
 import json
 import keyword
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from umpc.errors import KernelError
 from umpc.ustat import expression as ex
@@ -33,6 +34,11 @@ _SUM, _PRODUCT, _ATOM = 1, 2, 3
 def to_text(expression: ex.Expression) -> str:
     """The canonical text. Equal expressions have equal text."""
     return ex.interpret(expression, _Writer())[0]
+
+
+def _between(sign: str) -> Callable[[Any, Part, Part], Part]:
+    """The method of a writer for an operator whose two sides need no brackets."""
+    return lambda _, left, right: (f"({left[0]} {sign} {right[0]})", _ATOM)
 
 
 class _Writer(ex.Interpreter[Part]):
@@ -56,13 +62,8 @@ class _Writer(ex.Interpreter[Part]):
     def multiply(self, left: Part, right: Part) -> Part:
         return f"{_bracket(left, _PRODUCT)} * {_bracket(right, _ATOM)}", _PRODUCT
 
-    def less(self, left: Part, right: Part) -> Part:
-        return f"({left[0]} < {right[0]})", _ATOM
-
-    def equal(self, left: Part, right: Part) -> Part:
-        return f"({left[0]} == {right[0]})", _ATOM
-
-    same = equal
+    less, equal, same = _between("<"), _between("=="), _between("==")
+    both, either, exclusive = _between("&"), _between("|"), _between("^")
 
     def sign(self, operand: Part) -> Part:
         return f"sign({operand[0]})", _ATOM
@@ -75,15 +76,6 @@ class _Writer(ex.Interpreter[Part]):
 
     def complement(self, bit: Part) -> Part:
         return f"(~{_bracket(bit, _ATOM)})", _ATOM
-
-    def both(self, left: Part, right: Part) -> Part:
-        return f"({left[0]} & {right[0]})", _ATOM
-
-    def either(self, left: Part, right: Part) -> Part:
-        return f"({left[0]} | {right[0]})", _ATOM
-
-    def exclusive(self, left: Part, right: Part) -> Part:
-        return f"({left[0]} ^ {right[0]})", _ATOM
 
 
 def _bracket(part: Part, strength: int) -> str:

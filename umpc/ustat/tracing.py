@@ -49,6 +49,27 @@ _no_operator = _refuse(
 )
 
 
+Join = Callable[[ex.Expression, ex.Expression], ex.Expression]
+
+
+def _operator(join: Join) -> Callable[[Traced, Any], Traced]:
+    """A method that joins a traced value with another value."""
+    return lambda self, other: Traced(join(self.node, lift(other)))
+
+
+def _swapped(join: Join) -> Callable[[Traced, Any], Traced]:
+    """The same with the other value at the left."""
+    return lambda self, other: Traced(join(lift(other), self.node))
+
+
+def _not_less(left: ex.Expression, right: ex.Expression) -> ex.Expression:
+    return ex.Not(ex.Less(left, right))
+
+
+def _not_equal(left: ex.Expression, right: ex.Expression) -> ex.Expression:
+    return ex.Not(ex.Equal(left, right))
+
+
 class Traced:
     """A value inside a kernel while the kernel is traced: the expression that computes it."""
 
@@ -82,26 +103,17 @@ class Traced:
             f"(x == 1) | (x == 2)"
         )
 
-    def __add__(self, other: Any) -> Traced:
-        return Traced(ex.Add(self.node, lift(other)))
-
-    def __radd__(self, other: Any) -> Traced:
-        return Traced(ex.Add(lift(other), self.node))
+    __add__, __radd__ = _operator(ex.Add), _swapped(ex.Add)
+    __sub__, __rsub__ = _operator(ex.Subtract), _swapped(ex.Subtract)
+    __mul__, __rmul__ = _operator(ex.Multiply), _swapped(ex.Multiply)
+    __lt__, __gt__ = _operator(ex.Less), _swapped(ex.Less)
+    __le__, __ge__ = _swapped(_not_less), _operator(_not_less)
+    # comparisons build expressions, where object's return a bool
+    __eq__ = _operator(ex.Equal)  # type: ignore[assignment]
+    __ne__ = _operator(_not_equal)  # type: ignore[assignment]
 
     def __neg__(self) -> Traced:
         return Traced(ex.Subtract(ex.Constant(Fraction(0)), self.node))
-
-    def __sub__(self, other: Any) -> Traced:
-        return Traced(ex.Subtract(self.node, lift(other)))
-
-    def __rsub__(self, other: Any) -> Traced:
-        return Traced(ex.Subtract(lift(other), self.node))
-
-    def __mul__(self, other: Any) -> Traced:
-        return Traced(ex.Multiply(self.node, lift(other)))
-
-    def __rmul__(self, other: Any) -> Traced:
-        return Traced(ex.Multiply(lift(other), self.node))
 
     def __truediv__(self, other: Any) -> Traced:
         divisor = lift(other)
@@ -127,25 +139,6 @@ class Traced:
 
     def __abs__(self) -> Traced:
         return Traced(ex.Absolute(self.node))
-
-    def __lt__(self, other: Any) -> Traced:
-        return Traced(ex.Less(self.node, lift(other)))
-
-    def __gt__(self, other: Any) -> Traced:
-        return Traced(ex.Less(lift(other), self.node))
-
-    def __le__(self, other: Any) -> Traced:
-        return Traced(ex.Not(ex.Less(lift(other), self.node)))
-
-    def __ge__(self, other: Any) -> Traced:
-        return Traced(ex.Not(ex.Less(self.node, lift(other))))
-
-    # comparisons build expressions, where object's return a bool
-    def __eq__(self, other: Any) -> Traced:  # type: ignore[override]
-        return Traced(ex.Equal(self.node, lift(other)))
-
-    def __ne__(self, other: Any) -> Traced:  # type: ignore[override]
-        return Traced(ex.Not(ex.Equal(self.node, lift(other))))
 
     def __and__(self, other: Any) -> Traced:
         return Traced(ex.And(bit(self, "&"), bit(other, "&")))

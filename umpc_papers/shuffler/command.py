@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.monitor import Monitor
-from umpc.cli.run_server import serve
-from umpc.cli.serve import begin_helper, listening_place
-from umpc.cli.server_options import (
-    HUB,
-    IDENTITY,
-    LEASH,
-    LISTEN,
-    LOG_FORMAT,
-    LOG_LEVEL,
-    METRICS,
-    STUDIES,
-)
+from umpc.cli.run_server import begin_helper, serve_helper
+from umpc.cli.server_options import Serving, helper_options
 
 if TYPE_CHECKING:
     from umpc.cli.run_server import Finished, Server
@@ -39,33 +26,16 @@ def shuffler() -> None:
 
 
 @shuffler.command("start")
-@IDENTITY
-@LISTEN
-@HUB
-@STUDIES
-@LOG_LEVEL
-@LOG_FORMAT
-@METRICS
-@LEASH
-def start_shuffler(
-    folder: Path,
-    listen: str,
-    hub: str | None,
-    studies: int | None,
-    level: str,
-    style: str,
-    metrics: str,
-    leash: bool,
-) -> None:
+@helper_options
+def start_shuffler(given: Serving) -> None:
     """Shuffle messages of nodes until Ctrl-C or SIGTERM."""
     from umpc.transport.services import rpc
     from umpc_papers.shuffler.server import ALLOWED, ShufflerServer
 
-    identity = begin_helper(folder, "shuffler", level, style)
+    identity = begin_helper(given, "shuffler")
 
     def add(server: Server, finished: Finished) -> None:
         shuffler = ShufflerServer(identity, finished)
         rpc.add_ShufflerServicer_to_server(shuffler, server)  # type: ignore[no-untyped-call]
 
-    monitor, place = Monitor(identity, metrics), listening_place(listen, hub)
-    asyncio.run(serve(identity, place, ALLOWED, add, studies, leash, monitor))
+    serve_helper(given, identity, ALLOWED, add)
