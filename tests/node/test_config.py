@@ -363,8 +363,8 @@ def test_which_keys_need_a_restart(site):
         HEAD + '[data]\npath = "other.csv"\nname = "bank"\n[budget]\nepsilon = 6\n',
     )
     assert before.needs_restart(changed) == [
-        "data.path or sql, delimiter, missing, encoding, decimal, thousands, words, columns",
         "budget.epsilon",
+        "data.path or sql, delimiter, missing, encoding, decimal, thousands, words, columns",
     ]
 
 

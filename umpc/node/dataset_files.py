@@ -7,7 +7,6 @@ refused here. `umpc node doctor` also compares the content of the tables.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
@@ -17,10 +16,11 @@ from typing import Protocol, TypeVar
 from umpc.errors import ConfigError
 from umpc.node.budget.ledger_place import Place
 from umpc.node.table.source import TableSource
+from umpc.transport.files import digest_of
 
 
 class HasPlaces(Protocol):
-    """The places of one data set."""
+    """The places of one data set, as `SitePlaces` of the configuration has them."""
 
     @property
     def file(self) -> Path: ...
@@ -91,21 +91,17 @@ def shared_content(found: Sequence[Tabled]) -> Iterator[tuple[Tabled, Tabled]]:
     contents = [(each, _contents(each.source)) for each in found if each.source.is_local]
     for (one, mine), (other, theirs) in combinations(contents, 2):
         sizes = mine.keys() & theirs.keys()
-        if any(_digests(mine[size]) & _digests(theirs[size]) for size in sizes):
+        pairs = (product(mine[size], theirs[size]) for size in sizes)
+        if any(digest_of(a) == digest_of(b) for each in pairs for a, b in each):
             yield one, other
 
 
 def _contents(source: TableSource) -> dict[int, list[Path]]:
     """Return the files of a table by their size in bytes."""
     found: dict[int, list[Path]] = {}
-    for path in source.files():
-        if path.is_file():
-            found.setdefault(path.stat().st_size, []).append(path)
+    for path in filter(Path.is_file, source.files()):
+        found.setdefault(path.stat().st_size, []).append(path)
     return found
-
-
-def _digests(files: Sequence[Path]) -> set[bytes]:
-    return {_digest(path) for path in files}
 
 
 def _places(found: HasPlaces) -> tuple[Path, Path]:
@@ -125,8 +121,3 @@ def _named(source: TableSource) -> str:
     if source.objects is not None:
         return source.objects.url
     return repr(source.sql.query) if source.sql else str(source.path)
-
-
-def _digest(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
