@@ -12,9 +12,9 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -28,7 +28,7 @@ from umpc.node.budget.budget_account import BASIC_COMPOSITION
 from umpc.node.budget.budget_limits import DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
 from umpc.node.budget.ledger_place import note_in_lock, noted_by_holder
 from umpc.node.budget_section import composition_of, delta_of, epsilon_of
-from umpc.node.config_section import KEYS, Section
+from umpc.node.config_section import Section
 from umpc.node.dataset_files import refuse_shared_places, refuse_shared_tables
 from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
@@ -99,27 +99,8 @@ class NodeConfig(SitePlaces):
     place: ComputePlace = THIS_MACHINE
     without_effect: tuple[str, ...] = ()
 
-    def needs_restart(self, now: NodeConfig) -> list[str]:
-        """Return the keys, other than the policy's, that a later reading changed."""
-        names = [field.name for field in fields(self) if field.name != "policy"]
-        changed = [name for name in names if getattr(self, name) != getattr(now, name)]
-        return [SECTIONS.get(name, name) for name in changed]
-
 
 Chosen = TypeVar("Chosen", bound=SitePlaces)
-
-SECTIONS = {
-    **{name: f"budget.{name}" for name in KEYS["budget"]},
-    "source": "data.path or sql, delimiter, missing, encoding, decimal, thousands, words, columns",
-    "dataset": "data.name",
-    "most_prepared": "prepare.most",
-    "prepared_seconds": "prepare.hours",
-    "composition": "budget.composition or composition_delta",
-    "hold_seconds": "budget.hold_hours",
-    "hook": "notify.command",
-    "place": "cores, compute or compute_tls",
-}
-"""The place of a setting in the file, if it is not a key of its own name at the top."""
 
 
 def load_node_config(
@@ -303,7 +284,7 @@ def _values_in(text: str) -> dict[str, Any]:
 def note_start(config: NodeConfig) -> None:
     """Note beside the ledger which settings the node starts with, for `changed_since_start`."""
     with suppress(OSError, ValueError):  # it is for advice only
-        note_in_lock(config.ledger, json.dumps(_digests(config.file)))
+        note_in_lock(config.ledger, json.dumps(key_digests(config.file)))
 
 
 def changed_since_start(config: NodeConfig) -> str:
@@ -315,11 +296,8 @@ def changed_since_start(config: NodeConfig) -> str:
     if not noted:
         return ""  # no node runs, or one that notes nothing
     try:
-        before = json.loads(noted)
-        now = _digests(config.file)
-        keys = sorted(before.keys() | now.keys())
-        changed = [key for key in keys if before.get(key) != now.get(key)]
-    except (OSError, ValueError, AttributeError):
+        changed = changed_keys(json.loads(noted), config.file)
+    except (AttributeError, ValueError):
         return ""
     if not changed:
         return ""
@@ -329,8 +307,24 @@ def changed_since_start(config: NodeConfig) -> str:
     )
 
 
-def _digests(file: Path) -> dict[str, str]:
-    """Each key outside [policy] with a digest of its value, which may have a password."""
+def changed_keys(before: Mapping[str, str], file: Path) -> list[str]:
+    """Return the keys outside [policy] whose digests are others now; none for an unreadable file.
+
+    Args: before: as `key_digests` gave them.
+    """
+    try:
+        now = key_digests(file)
+    except (OSError, ValueError):
+        return []
+    keys = sorted(before.keys() | now.keys())
+    return [key for key in keys if before.get(key) != now.get(key)]
+
+
+def key_digests(file: Path) -> dict[str, str]:
+    """Each key outside [policy] with a digest of its value, which may have a password.
+
+    Raises: OSError, ValueError.
+    """
     found: dict[str, str] = {}
 
     def visit(place: str, value: Any) -> None:

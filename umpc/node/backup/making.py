@@ -11,7 +11,6 @@ from __future__ import annotations
 import tempfile
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from umpc.errors import LedgerError
@@ -24,7 +23,7 @@ from umpc.node.backup.copies import copy_database, copy_lines
 from umpc.node.budget import held_attempts
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget.anchor import disagreement
-from umpc.node.budget.ledger_place import Place, connect, system_refuses
+from umpc.node.budget.ledger_place import Place, connect, system_refuses, utc_text
 from umpc.node.config import NodeConfig
 from umpc.node.field_sets import field_sets_beside
 from umpc.protocol_version import PROTOCOL
@@ -63,7 +62,7 @@ def back_up(config: NodeConfig, target: Path, *, keys: bool = False) -> archive.
             files[name] = folder / name
             files[name].write_bytes(path.read_bytes())
         manifest = archive.Manifest(
-            made=datetime.now(UTC).isoformat(timespec="seconds"),
+            made=utc_text(),
             protocol=PROTOCOL,
             node=config.name,
             dataset=content.account.dataset,

@@ -188,10 +188,10 @@ class Ledger(LedgerQueries):
             held = HeldAttempt(study, name, *amounts, bytes(attempt + table), bytes(share), until)
             changes = [(holds.INSERT, held.sealed(self._key))]
             if text := encode_events(cost.events):
-                entry = charge_events.sealed_events(self._key, held, text)
+                entry = holds.sealed_entry(self._key, charge_events.TAG, held, text)
                 changes.append((charge_events.INSERT, entry))
             if cohort := self._cohorts.get(study):
-                entry = cohort_records.sealed_cohort(self._key, held, cohort)
+                entry = holds.sealed_entry(self._key, cohort_records.TAG, held, cohort.encode())
                 changes.append((cohort_records.INSERT, entry))
             self._change("hold", *changes)
             self._account.mechanisms[study, attempt[:ATTEMPT_BYTES]] = cost.events

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Self
@@ -39,7 +38,7 @@ from umpc.node.budget.budget_limits import (
     check_delta,
     check_epsilon,
 )
-from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses
+from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses, utc_text
 from umpc.node.budget.ledger_upgrade import upgrade
 from umpc.node.table.fingerprint import Fingerprint
 
@@ -72,7 +71,7 @@ class LedgerStore:
         composition: Composition = BASIC_COMPOSITION,
         anchor: Path | None = None,
         accept: bool = False,
-        clock: Callable[[], str] | None = None,
+        clock: Callable[[], str] = utc_text,
         hold_seconds: float = DEFAULT_HOLD_SECONDS,
         now: Callable[[], float] = time.time,
         at_step: Callable[[str], None] = failpoint,
@@ -84,7 +83,7 @@ class LedgerStore:
         self.composition = composition
         self._place = Place.of(path, anchor)
         self._dataset = dataset
-        self._clock = clock or (lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+        self._clock = clock
         self._now = now
         self._at_step = at_step
         self._lock = threading.RLock()
