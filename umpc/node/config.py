@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,10 +26,10 @@ from umpc.dp.composition import Composition
 from umpc.errors import ConfigError
 from umpc.node.budget.budget_account import BASIC_COMPOSITION
 from umpc.node.budget.budget_limits import DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
-from umpc.node.budget.ledger_place import note_in_lock, noted_by_holder
+from umpc.node.budget.ledger_place import Place, note_in_lock, noted_by_holder
 from umpc.node.budget_section import composition_of, delta_of, epsilon_of
 from umpc.node.config_section import Section
-from umpc.node.dataset_files import refuse_shared_places, refuse_shared_tables
+from umpc.node.dataset_files import is_same_file, is_same_table, named
 from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
 from umpc.node.table_section import table_of
@@ -81,11 +81,10 @@ class SitePlaces:
 class NodeConfig(SitePlaces):
     """The settings of a node for one of its data sets, which always has a name.
 
-    The identity exists. At most `most_prepared` studies may wait that
-    were prepared ahead, each for `prepared_seconds`. A run, and then its finished attempt, may
-    reserve budget for `hold_seconds`. `hook` is the command that runs when a study waits. With a
-    `hub`, the node dials it and does not listen. `place` is where it computes. `without_effect`
-    are keys that an older umpc had.
+    The identity exists. At most `most_prepared` studies may wait that were prepared ahead, each for
+    `prepared_seconds`. A run, and then its finished attempt, may reserve budget for `hold_seconds`.
+    `hook` is the command that runs when a study waits. With a `hub`, the node dials it and does not
+    listen. `place` is where it computes. `without_effect` are keys that an older umpc had.
     """
 
     listen: str
@@ -125,10 +124,43 @@ def load_datasets(path: Path, *, reads_table: bool = True) -> tuple[NodeConfig, 
     top = Section(file, "", _parse(file))
     PROTOCOLS.allow(top.texts("plugins", r"[^\x00]+", "a list of names of protocols"))
     found = [_of_dataset(top, *each, reads_table=reads_table) for each in _datasets(top)]
-    refuse_shared_places(found)
+    _refuse_shared_places(found)
     if reads_table:
-        refuse_shared_tables(found)
+        _refuse_shared_tables(found)
     return tuple(found)
+
+
+def _refuse_shared_places(found: Sequence[SitePlaces]) -> None:
+    """Refuse two data sets with one name, or with one ledger or anchor. Raises: ConfigError."""
+    for one, other in combinations(found, 2):
+        if one.dataset == other.dataset:
+            raise ConfigError(
+                f"{one.file}: two data sets have the name {one.dataset!r}. Correct one of them"
+            )
+        pairs = product(_files_of_budget(one), _files_of_budget(other))
+        for mine, theirs in pairs:
+            if is_same_file(mine, theirs):
+                raise ConfigError(
+                    f"{one.file}: the data sets {one.dataset!r} and {other.dataset!r} both have "
+                    f"{mine}, and each was expected to have a ledger and an anchor of its own. "
+                    "Correct the path of one of them"
+                )
+
+
+def _refuse_shared_tables(found: Sequence[NodeConfig]) -> None:
+    """Refuse two data sets with one table. Raises: ConfigError."""
+    for one, other in combinations(found, 2):
+        if is_same_table(one.source, other.source):
+            raise ConfigError(
+                f"{one.file}: the data sets {one.dataset!r} and {other.dataset!r} have one table, "
+                f"{named(one.source)}, so its records would have two budgets. Correct it: keep "
+                "one of the two"
+            )
+
+
+def _files_of_budget(found: SitePlaces) -> tuple[Path, Path]:
+    place = Place.of(found.ledger, found.anchor)
+    return place.ledger, place.anchor
 
 
 def choose_dataset(found: Sequence[Chosen], dataset: str | None) -> Chosen:
@@ -185,12 +217,10 @@ def _of_dataset(
     prepare = top.section("prepare", optional=True)
     data.always_clips()
     source = table_of(data, reads_table=reads_table)
-    is_single = holder is top
-    places = vars(_places(top, data, holder, ledger))
-    usual = source.name if is_single and not source.sql else None
-    places |= {"dataset": _dataset(data, usual), "identity": top.identity()}
+    usual = source.name if holder is top and not source.sql else None
+    own = {"dataset": _dataset(data, usual), "identity": top.identity()}
     return NodeConfig(
-        **places,
+        **{**vars(_places(top, data, holder, ledger)), **own},
         listen=top.listen(),
         hub=top.hub(),
         source=source,
@@ -214,7 +244,7 @@ def load_places(path: Path, draft: Path | None = None, dataset: str | None = Non
     file = Path(path).resolve()
     top = Section(file, "", _parse(draft or file))
     found = [_places(top, *each) for each in _datasets(top)]
-    refuse_shared_places(found)
+    _refuse_shared_places(found)
     return choose_dataset(found, dataset if "datasets" in top.values else None)
 
 
@@ -266,19 +296,13 @@ def _policy(section: Section) -> Policy:
 def _parse(file: Path) -> dict[str, Any]:
     text = read_text(file, NODE, ConfigError)
     try:
-        values = _values_in(text)
+        values: dict[str, Any] = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(
             f"{file}: {NODE} was expected, in TOML: {error}. Correct the file there, or the path"
         ) from None
     refuse_other_kind(file, values, NODE, ConfigError)
     return values
-
-
-# a node reads its file several times in each study; nobody changes the values
-@lru_cache(maxsize=64)
-def _values_in(text: str) -> dict[str, Any]:
-    return tomllib.loads(text, parse_float=Decimal)
 
 
 def note_start(config: NodeConfig) -> None:

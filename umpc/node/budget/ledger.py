@@ -160,8 +160,7 @@ class Ledger(LedgerQueries):
         with self._lock:
             if study not in self._until:
                 self._account.open.pop(study, None)
-                self._names.pop(study, None)
-                self._cohorts.pop(study, None)
+                self._end(study)
 
     def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes = b"") -> HeldAttempt:
         """Keep the finished share of a reserved study, on disk when this returns.
@@ -240,9 +239,7 @@ class Ledger(LedgerQueries):
                 share=held.share,
                 note=held.name,
             )
-            self._until.pop(study, None)
-            self._names.pop(study, None)
-            self._cohorts.pop(study, None)
+            self._end(study)
             return self._release_of(study)
 
     def answer(self, study: bytes, attempt: bytes, question: bytes, answer: bytes) -> None:

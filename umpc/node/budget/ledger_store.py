@@ -212,16 +212,17 @@ class LedgerStore:
         values = (seq, self._clock(), kind, study, *amounts, attempt, share, note)
         row = sealed(self._key, self._head.hash, values)
         with self._writing():
-            head = file.append(
-                self._db, self._place, row, self._head, lambda step: self._at_step(f"{kind}-{step}")
-            )
+            head = file.append(self._db, self._place, row, self._head, self._steps_of(kind))
         self._account.apply(row_of(row))
         self._head = head
 
     def _change(self, kind: str, *changes: tuple[str, StoredRow]) -> None:
         """Change the table of held attempts, on disk when this returns. Failures: as `_append`."""
         with self._writing():
-            file.change_held(self._db, changes, lambda step: self._at_step(f"{kind}-{step}"))
+            file.change_held(self._db, changes, self._steps_of(kind))
+
+    def _steps_of(self, kind: str) -> Callable[[str], None]:
+        return lambda step: self._at_step(f"{kind}-{step}")
 
     def _forget(self, study: bytes) -> None:
         """Remove a held attempt from the disk, and what belongs to it if there is no charge."""
@@ -240,10 +241,13 @@ class LedgerStore:
 
     def _drop(self, study: bytes) -> None:
         self._forget(study)
-        self._until.pop(study, None)
         self._account.open.pop(study, None)
-        self._names.pop(study, None)
-        self._cohorts.pop(study, None)
+        self._end(study)
+
+    def _end(self, study: bytes) -> None:
+        """Forget in memory what belongs to a study that runs or is held."""
+        for of_study in (self._until, self._names, self._cohorts):
+            of_study.pop(study, None)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

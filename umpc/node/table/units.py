@@ -190,11 +190,15 @@ class MisfitFinder:
             expected += f" in steps of {schema.resolution}"
         listed = source.unlisted_marks()
         marks = tuple(listed[place - 1] for place in sorted(self._marks) if place)
+        none = np.empty(0, np.int64)
+        beyond, unknown, rounded = (np.concatenate([none, *self._rows[kind]]) for kind in KINDS)
         return Misfit(
             schema.name,
             expected,
             substitute,
-            *(np.concatenate([np.empty(0, np.int64), *self._rows[kind]]) for kind in KINDS),
+            beyond,
+            unknown,
+            rounded,
             marks,
             source.missing,
             bool(schema.categories),
