@@ -121,8 +121,9 @@ class ObjectStore:
         """Return the table's objects in the order of their keys. Raises: ConfigError, DataError."""
         folder, found = self._source.folder or None, []
         with self._errors():
-            pages = self._library.list(self._store, folder)
-            if not self._source.is_pattern:  # one key: nothing below its folder
+            if self._source.is_pattern:
+                pages = self._library.list(self._store, folder)
+            else:  # one key: nothing below its folder
                 pages = [self._library.list_with_delimiter(self._store, folder)["objects"]]
             for page in pages:
                 check_waited_for()
