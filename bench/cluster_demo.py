@@ -32,7 +32,6 @@ from bench.dask_sites import Cluster, cluster
 from bench.kendall import kendall_study
 from umpc.compute.executor import Executor, GivenRounds, InlineExecutor
 from umpc.crypto.prg import Stream
-from umpc.crypto.rounds import Message
 from umpc.dealer.session import DealerSession
 from umpc.edges_in_memory import EdgesInMemory
 from umpc.mpc.chunks import Chunk
@@ -107,22 +106,21 @@ async def _chunk(
     for node, payload in zip(chunk.parties, payloads, strict=True):
         mesh = edges.meshes[node]
         assert isinstance(mesh, GivesTasks)
-        task = mesh.task(chunk, payload)
+        task = mesh.batch([chunk], [payload])
         assert task is not None
         given.append(places[node].begin(task))
     sent = [hashlib.sha256(payload).digest() for payload in payloads]
     heard: list[Heard] = [()] * len(given)
     said = await _all(given, heard)
-    while all(isinstance(each, Message) for each in said):
-        messages = [each for each in said if isinstance(each, Message)]
+    while messages := [message for each in said if isinstance(each, list) for message in each]:
         sent += [hashlib.sha256(message.payload).digest() for message in messages]
         for party in range(len(given)):
             others = tuple(messages[:party] + messages[party + 1 :])
-            heard[party] = (*heard[party], others)
+            heard[party] = (*heard[party], (others,))
         said = await _all(given, heard)
     for each in given:
         each.drop()
-    shares = [each.result for each in said if not isinstance(each, Message)]
+    shares = [each.result[0] for each in said if not isinstance(each, list)]
     return [sum(column) for column in zip(*shares, strict=True)], sent
 
 
@@ -152,7 +150,7 @@ def bytes_an_edge() -> int:
     assert edges.dealer is not None
     mesh, material = edges.meshes[node], dict(edges.dealer.deal_one(chunk))[node].payload
     assert isinstance(mesh, GivesTasks)
-    return len(pickle.dumps(mesh.task(chunk, material))) // chunk.count
+    return len(pickle.dumps(mesh.batch([chunk], [material]))) // chunk.count
 
 
 @dataclass

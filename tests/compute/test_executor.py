@@ -15,7 +15,7 @@ from umpc.compute.executor import CoreThreads, InlineExecutor
 from umpc.crypto.rounds import Finished, Message
 from umpc.dealer import in_order
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.mpc.masked.tasks import OwnerTask, TaskRounds
+from umpc.mpc.masked.tasks import OwnerBatch, TaskRounds
 
 
 @pytest.fixture(autouse=True)
@@ -28,19 +28,19 @@ def run_of(**changes) -> Run:
     return Run((30, 40), "places", edges="300", **changes).agree().begin().seed()
 
 
-def tasks(run: Run) -> list[OwnerTask]:
+def tasks(run: Run) -> list[OwnerBatch]:
     """The tasks of both owners of the first chunk."""
     run.fields()
     chunk = next(run.attempt.chunks())
-    return [run.nodes[n].task(chunk, run.material(chunk, n)) for n in chunk.parties]
+    return [run.nodes[n].batch([chunk], [run.material(chunk, n)]) for n in chunk.parties]
 
 
-def opened(one: OwnerTask, other: OwnerTask) -> tuple[TaskRounds, tuple[Message, ...]]:
-    """The first owner's rounds, and the other's first message."""
+def opened(one: OwnerBatch, other: OwnerBatch) -> tuple[TaskRounds, tuple[tuple[Message]]]:
+    """The first owner's rounds, and the other's first message, of the only chunk."""
     rounds = TaskRounds(one)
-    message = TaskRounds(other).after(())
+    (message,) = TaskRounds(other).after(())
     assert isinstance(message, Message)
-    return rounds, (message,)
+    return rounds, ((message,),)
 
 
 def test_every_place_sends_the_same_messages_once_and_ends_with_the_same_shares():
@@ -63,10 +63,11 @@ def test_a_round_that_is_answered_twice_in_two_ways_is_refused():
     one, other = tasks(run_of())
     rounds, theirs = opened(one, other)
     rounds.after((theirs,))
-    lie = replace(theirs[0], payload=bytes(len(theirs[0].payload)))
-    assert lie != theirs[0]
+    ((told,),) = theirs
+    lie = replace(told, payload=bytes(len(told.payload)))
+    assert lie != told
     with pytest.raises(LocalProtocolError, match="serve once"):
-        rounds.after(((lie,),))
+        rounds.after((((lie,),),))
     with pytest.raises(LocalProtocolError, match="once"):
         tasks_twice(run_of())
 
@@ -74,7 +75,7 @@ def test_a_round_that_is_answered_twice_in_two_ways_is_refused():
 def tasks_twice(run: Run) -> None:
     tasks(run)
     chunk = next(run.attempt.chunks())
-    run.nodes[0].task(chunk, run.material(chunk, 0))
+    run.nodes[0].batch([chunk], [run.material(chunk, 0)])
 
 
 def test_failures_keep_their_class_and_culprit_at_every_place():
@@ -82,9 +83,9 @@ def test_failures_keep_their_class_and_culprit_at_every_place():
     one, other = tasks(run_of())
     rounds, theirs = opened(one, other)
     with pytest.raises(EncodingError):
-        TaskRounds(replace(other, material=other.material[1:]))
+        TaskRounds(replace(other, materials=[other.materials[0][1:]]))
     with pytest.raises(RemoteProtocolError) as caught:
-        rounds.after(((replace(theirs[0], payload=b""),),))
+        rounds.after((((replace(theirs[0][0], payload=b""),),),))
     again = pickle.loads(pickle.dumps(caught.value))
     assert (again.culprit, again.message) == ("node-1", caught.value.message)
 
@@ -135,5 +136,5 @@ def test_a_side_that_has_rounds_of_its_own_gives_no_task():
             return super().protocol(*arguments)
 
     run.nodes[0].__class__ = Liar
-    assert run.nodes[0].task(chunk, b"") is None
-    assert run.nodes[1].task(chunk, run.material(chunk, 1)) is not None
+    assert run.nodes[0].batch([chunk], [b""]) is None
+    assert run.nodes[1].batch([chunk], [run.material(chunk, 1)]) is not None

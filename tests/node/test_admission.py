@@ -91,7 +91,7 @@ def test_other_changes_wait_for_a_restart_and_the_log_says_so(node, caplog):
     node.write("min_nodes = 3", budget="6", more='listen = "127.0.0.1:7000"\n')
     assert node.ask() == node.ask() == "PolicyRefused"
     assert caplog.messages == [
-        f"{node.file}: listen, budget.epsilon changed, and counts from the next start on"
+        f"{node.file}: budget.epsilon, listen changed, and counts from the next start on"
     ]
     assert node.admission.config.epsilon == 5
 

@@ -18,7 +18,7 @@ from umpc.crypto.rounds import Message
 from umpc.dealer import in_order
 from umpc.mpc.masked import plan
 from umpc.mpc.masked.compiler import program_of
-from umpc.mpc.masked.tasks import Heard, OwnerTask, Said, TaskRounds
+from umpc.mpc.masked.tasks import Heard, OwnerBatch, Said, TaskRounds
 from umpc.node.attempts import rounds, running_chunks
 from umpc.node.attempts.peers import Mailbox
 from umpc.study.frames import Frame
@@ -86,12 +86,12 @@ class Dying(InlineExecutor):
 
     at_once = 4
 
-    def begin(self, task: OwnerTask) -> DyingRounds:
+    def begin(self, task: OwnerBatch) -> DyingRounds:
         return DyingRounds(task)
 
 
 class DyingRounds:
-    def __init__(self, task: OwnerTask):
+    def __init__(self, task: OwnerBatch):
         self._task = pickle.dumps(task)
 
     async def after(self, heard: Heard) -> Said:

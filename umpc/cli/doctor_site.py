@@ -104,8 +104,8 @@ def check_datasets(found: Sequence[NodeConfig]) -> Iterator[Finding]:
 
     A shared file or query is refused before; here are copies, and other queries of one database.
     """
-    copies = list(shared_content(found))
-    for one, other in copies:
+    copies = [*shared_content([each.source for each in found])]
+    for one, other in ((found[place], found[another]) for place, another in copies):
         error = ConfigError(
             f"the data sets {one.dataset!r} and {other.dataset!r} have equal tables, "
             f"{one.source.path} and {other.source.path}: each record has two budgets. Keep one of "

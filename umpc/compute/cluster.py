@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 
 from umpc import __version__
 from umpc.errors import ConfigError, PeerUnavailable, UmpcError, installing
-from umpc.mpc.masked.tasks import DealTask, Heard, OwnerBatch, OwnerTask, Said, TaskRounds
+from umpc.mpc.masked.tasks import DealTask, Heard, OwnerBatch, Said, TaskRounds
 
 log = logging.getLogger("umpc.compute")
 CallAtCluster: TypeAlias = Any
@@ -68,7 +68,7 @@ class DaskCluster:
     def __repr__(self) -> str:
         return f"DaskCluster({self._address})"
 
-    def begin(self, task: OwnerTask | OwnerBatch) -> RoundsAtCluster:
+    def begin(self, task: OwnerBatch) -> RoundsAtCluster:
         """Give an owner's task to a worker. The scheduler chooses it."""
         return RoundsAtCluster(self, task)
 
@@ -160,9 +160,9 @@ class DaskCluster:
 class RoundsAtCluster:
     """The rounds of a task whose state is at a worker."""
 
-    def __init__(self, cluster: DaskCluster, task: OwnerTask | OwnerBatch):
+    def __init__(self, cluster: DaskCluster, task: OwnerBatch):
         self._cluster = cluster
-        self._task: OwnerTask | OwnerBatch | None = task
+        self._task: OwnerBatch | None = task
         self._calls: list[CallAtCluster] = []
         """The call whose result is the state, and the call of the last round."""
 

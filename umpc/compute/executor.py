@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from umpc.mpc.masked.tasks import DealTask, Heard, OwnerBatch, OwnerTask, Said, TaskRounds
+from umpc.mpc.masked.tasks import DealTask, Heard, OwnerBatch, Said, TaskRounds
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -52,7 +52,7 @@ class Executor(Protocol):
         """The number of tasks that keep the place busy."""
         ...
 
-    def begin(self, task: OwnerTask | OwnerBatch) -> GivenRounds:
+    def begin(self, task: OwnerBatch) -> GivenRounds:
         """Give an owner's task away."""
         ...
 
@@ -70,7 +70,7 @@ class InlineExecutor:
 
     at_once = 1
 
-    def begin(self, task: OwnerTask | OwnerBatch) -> GivenRounds:
+    def begin(self, task: OwnerBatch) -> GivenRounds:
         return RoundsHere(task, self.run)
 
     async def deal(self, task: DealTask) -> list[list[bytes]]:
@@ -113,7 +113,7 @@ class CoreThreads(InlineExecutor):
 class RoundsHere:
     """The rounds of a task in this process. Args: run: computes, and is awaited."""
 
-    def __init__(self, task: OwnerTask | OwnerBatch, run: Callable[..., Any]):
+    def __init__(self, task: OwnerBatch, run: Callable[..., Any]):
         self._task = task
         self._run = run
         self._rounds: TaskRounds | None = None

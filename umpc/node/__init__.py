@@ -17,8 +17,7 @@
 | `config_section.py` | one table of that file, checked value by value |
 | `table_section.py` | its keys for the table: a file, a query, or objects of a store |
 | `budget_section.py` | its keys for amounts of ε and δ, exact |
-| `object_section.py` | the keys of that file that name objects of a store |
-| `dataset_files.py` | the files of several data sets, which may not be shared |
+| `dataset_files.py` | the tables of several data sets, which may not be shared |
 | `datasets.py` | the data sets of a node, and the one that a study is about |
 | `template.py` | an example of the configuration, with every key |
 | `field_sets.py` | the sets of fields that coordinators have asked about |

@@ -10,6 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,7 +18,13 @@ import numpy as np
 
 from umpc.node.approvals import Approvals
 from umpc.node.audit.study_rows import Record, nothing, of_rules
-from umpc.node.config import NodeConfig, choose_dataset, load_datasets
+from umpc.node.config import (
+    NodeConfig,
+    changed_keys,
+    choose_dataset,
+    key_digests,
+    load_datasets,
+)
 from umpc.node.field_sets import FieldSets, field_sets_beside
 from umpc.node.policy import Policy
 from umpc.node.reading_progress import reading_beside
@@ -74,6 +81,9 @@ class Admission:
         """The file's content at the last reading, from which the present rules follow."""
         self._record = record
         self._read = config
+        self._started_with: dict[str, str] = {}
+        with suppress(OSError, ValueError):  # it is for advice only
+            self._started_with = key_digests(config.file)
 
     def admit(self, study: Study) -> None:
         """Check all rules of the site that need no data, and the approval.
@@ -170,7 +180,7 @@ class Admission:
                 self._record(of_rules("policy", now.policy))
             self._read = now
             log.info("%s changed; its [policy] counts from now on", now.file)
-            if stale := self.config.needs_restart(now):
+            if stale := changed_keys(self._started_with, now.file):
                 log.warning(
                     "%s: %s changed, and counts from the next start on", now.file, ", ".join(stale)
                 )

@@ -24,11 +24,11 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from umpc.errors import ApprovalError, ApprovalPending, PolicyRefused
+from umpc.node.budget.ledger_place import utc_text
 from umpc.study.document import Study
 
 PENDING = "pending"
@@ -94,12 +94,12 @@ class Approvals:
         self,
         path: Path,
         *,
-        clock: Callable[[], str] | None = None,
+        clock: Callable[[], str] = utc_text,
         tell: Callable[[Study, str], None] = tell_nobody,
     ):
         self._path = Path(path).resolve()
         self._tell = tell
-        self._clock = clock or (lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+        self._clock = clock
 
     def require(
         self, study: Study, node: str, *, approval: bool = True, identity: bytes = b""
@@ -116,22 +116,14 @@ class Approvals:
             the rejection.
         """
         known = (identity or study.whole.hash).hex()
-        is_new = False
         with self._transaction(create=approval) as db:
             found = _select(db, "hash = ?", known)
-            if not found and approval:
+            is_new = approval and not found
+            if is_new:
                 self._add(db, study.whole, known)
-                is_new = True
         if is_new:
             self._tell(study, known)
-        if found and found[0].state == REJECTED:
-            raise PolicyRefused(
-                f"{node}'s administrator rejected this study (approval under [policy]): "
-                f"{found[0].reason}",
-                culprit=node,
-                step="propose",
-            )
-        if approval and not (found and found[0].state == ACCEPTED):
+        if not _is_accepted(found, node) and approval:
             digits = known[:16]
             raise ApprovalPending(
                 f"{node}: the study of hash {digits}… waits for approval by its administrator; "
@@ -141,6 +133,15 @@ class Approvals:
                 detail="`umpc approve show` tells what it computes, `umpc approve accept` allows "
                 f"it: {digits}",
             )
+
+    def is_accepted(self, study: Study, node: str, identity: bytes = b"") -> bool:
+        """Whether a person accepted the study, which may be unknown. Args: identity: as above.
+
+        Raises: PolicyRefused with the reason of a rejection.
+        """
+        known = (identity or study.whole.hash).hex()
+        with self._transaction() as db:
+            return _is_accepted(_select(db, "hash = ?", known), node)
 
     def entries(self) -> list[Entry]:
         """Return all studies, the first that was proposed first."""
@@ -241,6 +242,19 @@ def _create(path: Path) -> None:
 def _select(db: sqlite3.Connection, where: str = "true", *values: object) -> list[Entry]:
     rows = db.execute(f"SELECT {COLUMNS} FROM studies WHERE {where} ORDER BY seq", values)
     return [_entry(*row) for row in rows]
+
+
+def _is_accepted(found: list[Entry], node: str) -> bool:
+    """Whether a person accepted the only entry. Raises: PolicyRefused if it was rejected."""
+    for entry in found:
+        if entry.state == REJECTED:
+            raise PolicyRefused(
+                f"{node}'s administrator rejected this study (approval under [policy]): "
+                f"{entry.reason}",
+                culprit=node,
+                step="propose",
+            )
+    return any(entry.state == ACCEPTED for entry in found)
 
 
 def _entry(*row: Any) -> Entry:

@@ -12,12 +12,12 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,10 +26,10 @@ from umpc.dp.composition import Composition
 from umpc.errors import ConfigError
 from umpc.node.budget.budget_account import BASIC_COMPOSITION
 from umpc.node.budget.budget_limits import DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
-from umpc.node.budget.ledger_place import note_in_lock, noted_by_holder
+from umpc.node.budget.ledger_place import Place, note_in_lock, noted_by_holder
 from umpc.node.budget_section import composition_of, delta_of, epsilon_of
-from umpc.node.config_section import KEYS, Section
-from umpc.node.dataset_files import refuse_shared_places, refuse_shared_tables
+from umpc.node.config_section import Section
+from umpc.node.dataset_files import is_same_file, is_same_table, named
 from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
 from umpc.node.table_section import table_of
@@ -57,30 +57,39 @@ WITHOUT_EFFECT = ("cache_megabytes",)
 """Keys under [data] that an older umpc had: each study reads the table."""
 
 
-@dataclass(frozen=True)
-class NodeConfig:
-    """The settings of a node for one of its data sets.
+@dataclass(frozen=True, kw_only=True)
+class SitePlaces:
+    """The places and the budget of a data set; the table and the identity may be absent.
 
-    Paths are absolute and exist, except that the files of ledger and anchor need not exist yet. An
-    `anchor` of None means a file beside the ledger. At most `most_prepared` studies may wait that
-    were prepared ahead, each for `prepared_seconds`. A run, and then its finished attempt, may
-    reserve budget for `hold_seconds`. `hook` is the command that runs when a study waits. With a
-    `hub`, the node dials it and does not listen. `place` is where it computes. `without_effect`
-    are keys that an older umpc had.
+    `dataset` is empty where the file has a single data set without a name. Paths are absolute. The
+    files of ledger and anchor need not exist yet. An `anchor` of None means a file beside the
+    ledger.
     """
 
     file: Path
     name: str
-    listen: str
-    identity: Path
-    source: TableSource
     dataset: str
-    epsilon: Fraction
     ledger: Path
-    policy: Policy = ANYTHING
+    anchor: Path | None = None
+    identity: Path
+    epsilon: Fraction
     delta: Fraction = DEFAULT_DELTA
     composition: Composition = BASIC_COMPOSITION
-    anchor: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeConfig(SitePlaces):
+    """The settings of a node for one of its data sets, which always has a name.
+
+    The identity exists. At most `most_prepared` studies may wait that were prepared ahead, each for
+    `prepared_seconds`. A run, and then its finished attempt, may reserve budget for `hold_seconds`.
+    `hook` is the command that runs when a study waits. With a `hub`, the node dials it and does not
+    listen. `place` is where it computes. `without_effect` are keys that an older umpc had.
+    """
+
+    listen: str
+    source: TableSource
+    policy: Policy = ANYTHING
     most_prepared: int = 4
     prepared_seconds: float = 86_400
     hold_seconds: float = DEFAULT_HOLD_SECONDS
@@ -89,25 +98,8 @@ class NodeConfig:
     place: ComputePlace = THIS_MACHINE
     without_effect: tuple[str, ...] = ()
 
-    def needs_restart(self, now: NodeConfig) -> list[str]:
-        """Return the keys, other than the policy's, that a later reading changed."""
-        names = [field.name for field in fields(self) if field.name != "policy"]
-        changed = [name for name in names if getattr(self, name) != getattr(now, name)]
-        return [SECTIONS.get(name, name) for name in changed]
 
-
-Chosen = TypeVar("Chosen", NodeConfig, "SitePlaces")
-
-SECTIONS = {name: f"budget.{name}" for name in KEYS["budget"]}
-SECTIONS |= {
-    "source": "data.path or sql, delimiter, missing, encoding, decimal, thousands, words, columns",
-    "dataset": "data.name",
-}
-SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
-SECTIONS["composition"] = "budget.composition or composition_delta"
-SECTIONS |= {"hold_seconds": "budget.hold_hours", "hook": "notify.command"}
-SECTIONS["place"] = "cores, compute or compute_tls"
-"""The place of a setting in the file, if it is not a key of its own name at the top."""
+Chosen = TypeVar("Chosen", bound=SitePlaces)
 
 
 def load_node_config(
@@ -130,21 +122,45 @@ def load_datasets(path: Path, *, reads_table: bool = True) -> tuple[NodeConfig, 
     """
     file = Path(path).resolve()
     top = Section(file, "", _parse(file))
-    PROTOCOLS.allow(top.texts("plugins", r"[^\x00]+", "a list of names of protocols") or ())
-    if "datasets" not in top.values:
-        data, budget = top.section("data"), top.section("budget")
-        policy = top.section("policy", optional=True)
-        ledger = top.ledger(_usual_ledger(top))
-        return (_of_dataset(top, data, budget, policy, ledger, reads_table=reads_table),)
-    found = []
-    for data in _tables(top):
-        budget, policy = data.section("budget"), data.section("policy", optional=True)
-        ledger = _own_ledger(top, data)
-        found.append(_of_dataset(top, data, budget, policy, ledger, reads_table=reads_table))
-    refuse_shared_places(found)
+    PROTOCOLS.allow(top.texts("plugins", r"[^\x00]+", "a list of names of protocols"))
+    found = [_of_dataset(top, *each, reads_table=reads_table) for each in _datasets(top)]
+    _refuse_shared_places(found)
     if reads_table:
-        refuse_shared_tables(found)
+        _refuse_shared_tables(found)
     return tuple(found)
+
+
+def _refuse_shared_places(found: Sequence[SitePlaces]) -> None:
+    """Refuse two data sets with one name, or with one ledger or anchor. Raises: ConfigError."""
+    for one, other in combinations(found, 2):
+        if one.dataset == other.dataset:
+            raise ConfigError(
+                f"{one.file}: two data sets have the name {one.dataset!r}. Correct one of them"
+            )
+        pairs = product(_files_of_budget(one), _files_of_budget(other))
+        for mine, theirs in pairs:
+            if is_same_file(mine, theirs):
+                raise ConfigError(
+                    f"{one.file}: the data sets {one.dataset!r} and {other.dataset!r} both have "
+                    f"{mine}, and each was expected to have a ledger and an anchor of its own. "
+                    "Correct the path of one of them"
+                )
+
+
+def _refuse_shared_tables(found: Sequence[NodeConfig]) -> None:
+    """Refuse two data sets with one table. Raises: ConfigError."""
+    for one, other in combinations(found, 2):
+        if is_same_table(one.source, other.source):
+            raise ConfigError(
+                f"{one.file}: the data sets {one.dataset!r} and {other.dataset!r} have one table, "
+                f"{named(one.source)}, so its records would have two budgets. Correct it: keep "
+                "one of the two"
+            )
+
+
+def _files_of_budget(found: SitePlaces) -> tuple[Path, Path]:
+    place = Place.of(found.ledger, found.anchor)
+    return place.ledger, place.anchor
 
 
 def choose_dataset(found: Sequence[Chosen], dataset: str | None) -> Chosen:
@@ -164,21 +180,27 @@ def choose_dataset(found: Sequence[Chosen], dataset: str | None) -> Chosen:
     )
 
 
-def _tables(top: Section) -> list[Section]:
-    """The sections [[datasets]]. Raises: ConfigError where keys of a single one are beside them."""
-    top.refuse_beside("datasets", ("data", "budget", "policy", "ledger"))
-    return top.tables("datasets")
+def _datasets(top: Section) -> Iterator[tuple[Section, Section, Path]]:
+    """Yield each data set: its table, the section that has its budget and policy, and its ledger.
 
-
-def _usual_ledger(top: Section) -> str:
-    return f"{_name(top)}-ledger.sqlite"
-
-
-def _own_ledger(top: Section, data: Section) -> Path:
-    """The ledger of one of several data sets. A name that is no name of a file needs the key."""
-    name = _dataset(data)
-    usual = f"{_name(top)}-{name}-ledger.sqlite" if re.fullmatch(NAME, name) else None
-    return data.ledger(usual)
+    A data set among several, whose name is no name of a file, needs the key `ledger`.
+    Raises: ConfigError.
+    """
+    usual = f"{_name(top)}-ledger.sqlite"
+    if "datasets" not in top.values:
+        yield top.section("data"), top, top.ledger(usual)
+        return
+    for key in ("data", "budget", "policy", "ledger"):
+        if key in top.values:
+            raise top.error(
+                key,
+                " and [[datasets]] exclude each other: each data set has its own. Correct it: "
+                f"move {key!r} into the data sets",
+            )
+    for data in top.tables("datasets"):
+        name = _dataset(data)
+        usual = f"{_name(top)}-{name}-ledger.sqlite"
+        yield data, data, data.ledger(usual if re.fullmatch(NAME, name) else None)
 
 
 def _name(top: Section) -> str:
@@ -190,58 +212,26 @@ def _dataset(data: Section, default: str | None = None) -> str:
 
 
 def _of_dataset(
-    top: Section,
-    data: Section,
-    budget: Section,
-    policy: Section,
-    ledger: Path,
-    *,
-    reads_table: bool,
+    top: Section, data: Section, holder: Section, ledger: Path, *, reads_table: bool
 ) -> NodeConfig:
     prepare = top.section("prepare", optional=True)
-    notify = top.section("notify", optional=True)
     data.always_clips()
     source = table_of(data, reads_table=reads_table)
-    is_single = data.name == "data"
+    usual = source.name if holder is top and not source.sql else None
+    own = {"dataset": _dataset(data, usual), "identity": top.identity()}
     return NodeConfig(
-        file=top.file,
-        name=_name(top),
+        **{**vars(_places(top, data, holder, ledger)), **own},
         listen=top.listen(),
         hub=top.hub(),
-        identity=top.identity(),
         source=source,
-        dataset=_dataset(data, source.name if is_single and not source.sql else None),
-        epsilon=epsilon_of(budget, "epsilon"),
-        ledger=ledger,
-        policy=_policy(policy),
-        delta=delta_of(budget, "delta"),
-        composition=composition_of(budget),
-        anchor=budget.anchor(),
+        policy=_policy(holder.section("policy", optional=True)),
         most_prepared=prepare.count("most", NodeConfig.most_prepared),
         prepared_seconds=prepare.hours("hours", NodeConfig.prepared_seconds),
-        hold_seconds=budget.hours("hold_hours", NodeConfig.hold_seconds),
-        hook=notify.command(),
+        hold_seconds=holder.section("budget").hours("hold_hours", NodeConfig.hold_seconds),
+        hook=top.section("notify", optional=True).command(),
         place=top.place(),
         without_effect=tuple(key for key in WITHOUT_EFFECT if key in data.values),
     )
-
-
-@dataclass(frozen=True)
-class SitePlaces:
-    """The places and the budget of a data set; the table and the identity may be absent.
-
-    `dataset` is empty where the file has a single data set without a name.
-    """
-
-    file: Path
-    name: str
-    dataset: str
-    ledger: Path
-    anchor: Path | None
-    identity: Path
-    epsilon: Fraction
-    delta: Fraction
-    composition: Composition
 
 
 def load_places(path: Path, draft: Path | None = None, dataset: str | None = None) -> SitePlaces:
@@ -253,15 +243,13 @@ def load_places(path: Path, draft: Path | None = None, dataset: str | None = Non
     """
     file = Path(path).resolve()
     top = Section(file, "", _parse(draft or file))
-    if "datasets" not in top.values:
-        return _places(top, top.section("data"), top, top.ledger(_usual_ledger(top)))
-    found = [_places(top, data, data, _own_ledger(top, data)) for data in _tables(top)]
-    refuse_shared_places(found)
-    return choose_dataset(found, dataset)
+    found = [_places(top, *each) for each in _datasets(top)]
+    _refuse_shared_places(found)
+    return choose_dataset(found, dataset if "datasets" in top.values else None)
 
 
-def _places(top: Section, data: Section, of_budget: Section, ledger: Path) -> SitePlaces:
-    budget = of_budget.section("budget")
+def _places(top: Section, data: Section, holder: Section, ledger: Path) -> SitePlaces:
+    budget = holder.section("budget")
     return SitePlaces(
         file=top.file,
         name=_name(top),
@@ -276,46 +264,39 @@ def _places(top: Section, data: Section, of_budget: Section, ledger: Path) -> Si
 
 
 def _policy(section: Section) -> Policy:
+    """Return the rules. A missing key leaves the default of `Policy`."""
     names = "a list of names ({})".format
-    listable = names(", ".join(LISTABLE)) + LISTABLE_ONLY
-    kinds = {
-        key: section.texts(key, "|".join(allowed), names(", ".join(allowed)))
-        for key, allowed in ((key, possible_values(key)) for key in KINDS)
+    of_processes = NAME, names(NAME_EXPECTED)
+    of_fields = r"[^\x00]+", "a list of names of fields"
+    lists = {
+        **dict.fromkeys(("coordinators", "dealers", "shufflers"), of_processes),
+        **dict.fromkeys(("fields", "public_labels", "public_filters"), of_fields),
+        "statistics": ("|".join(LISTABLE), names(", ".join(LISTABLE)) + LISTABLE_ONLY),
+        "kernels": ("[0-9a-f]{64}", HASHES_EXPECTED),
     }
-    return Policy(
-        coordinators=section.texts("coordinators", NAME, names(NAME_EXPECTED)),
-        statistics=section.texts("statistics", "|".join(LISTABLE), listable),
-        kernels=section.texts("kernels", "[0-9a-f]{64}", HASHES_EXPECTED),
-        fields=section.texts("fields", r"[^\x00]+", "a list of names of fields"),
-        public_labels=section.texts("public_labels", r"[^\x00]+", "a list of names of fields")
-        or frozenset(),
-        public_filters=section.texts("public_filters", r"[^\x00]+", "a list of names of fields")
-        or frozenset(),
-        person=section.text("person", r"[^\x00]*", "the name of a column", default=""),
-        max_epsilon=epsilon_of(section, "max_epsilon") if "max_epsilon" in section.values else None,
-        max_delta=delta_of(section, "max_delta") if "max_delta" in section.values else None,
-        min_records=section.count("min_records"),
-        min_nodes=section.count("min_nodes"),
-        min_colluding=(
-            section.count("min_colluding") if "min_colluding" in section.values else None
-        ),
-        protocol=kinds["protocol"],
-        noise=kinds["noise"],
-        coins=kinds["coins"],
-        backend=kinds["backend"],
-        preprocessing=kinds["preprocessing"],
-        adversary=kinds["adversary"],
-        dealers=section.texts("dealers", NAME, names(NAME_EXPECTED)),
-        shufflers=section.texts("shufflers", NAME, names(NAME_EXPECTED)),
-        trusted_curator=section.flag("trusted_curator"),
-        approval=section.flag("approval"),
-    )
+    for key in KINDS:
+        allowed = possible_values(key)
+        lists[key] = "|".join(allowed), names(", ".join(allowed))
+    found: dict[str, Any] = {}
+    for key in section.values:
+        if key in lists:
+            found[key] = section.texts(key, *lists[key])
+        elif key == "person":
+            found[key] = section.text(key, r"[^\x00]*", "the name of a column")
+        elif key == "max_epsilon":
+            found[key] = epsilon_of(section, key)
+        elif key == "max_delta":
+            found[key] = delta_of(section, key)
+        else:
+            is_count = key in ("min_records", "min_nodes", "min_colluding")
+            found[key] = section.count(key) if is_count else section.flag(key)
+    return Policy(**found)
 
 
 def _parse(file: Path) -> dict[str, Any]:
     text = read_text(file, NODE, ConfigError)
     try:
-        values = _values_in(text)
+        values: dict[str, Any] = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(
             f"{file}: {NODE} was expected, in TOML: {error}. Correct the file there, or the path"
@@ -324,17 +305,10 @@ def _parse(file: Path) -> dict[str, Any]:
     return values
 
 
-@lru_cache(
-    maxsize=64
-)  # a node reads its file several times in each study; nobody changes the values
-def _values_in(text: str) -> dict[str, Any]:
-    return tomllib.loads(text, parse_float=Decimal)
-
-
 def note_start(config: NodeConfig) -> None:
     """Note beside the ledger which settings the node starts with, for `changed_since_start`."""
     with suppress(OSError, ValueError):  # it is for advice only
-        note_in_lock(config.ledger, json.dumps(_digests(config.file)))
+        note_in_lock(config.ledger, json.dumps(key_digests(config.file)))
 
 
 def changed_since_start(config: NodeConfig) -> str:
@@ -346,11 +320,8 @@ def changed_since_start(config: NodeConfig) -> str:
     if not noted:
         return ""  # no node runs, or one that notes nothing
     try:
-        before = json.loads(noted)
-        now = _digests(config.file)
-        keys = sorted(before.keys() | now.keys())
-        changed = [key for key in keys if before.get(key) != now.get(key)]
-    except (OSError, ValueError, AttributeError):
+        changed = changed_keys(json.loads(noted), config.file)
+    except (AttributeError, ValueError):
         return ""
     if not changed:
         return ""
@@ -360,8 +331,24 @@ def changed_since_start(config: NodeConfig) -> str:
     )
 
 
-def _digests(file: Path) -> dict[str, str]:
-    """Each key outside [policy] with a digest of its value, which may have a password."""
+def changed_keys(before: Mapping[str, str], file: Path) -> list[str]:
+    """Return the keys outside [policy] whose digests are others now; none for an unreadable file.
+
+    Args: before: as `key_digests` gave them.
+    """
+    try:
+        now = key_digests(file)
+    except (OSError, ValueError):
+        return []
+    keys = sorted(before.keys() | now.keys())
+    return [key for key in keys if before.get(key) != now.get(key)]
+
+
+def key_digests(file: Path) -> dict[str, str]:
+    """Each key outside [policy] with a digest of its value, which may have a password.
+
+    Raises: OSError, ValueError.
+    """
     found: dict[str, str] = {}
 
     def visit(place: str, value: Any) -> None:

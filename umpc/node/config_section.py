@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
+from collections.abc import Callable
 from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
@@ -12,24 +12,16 @@ from typing import Any
 
 from umpc.compute.place import DASK, DASK_EXPECTED, ComputePlace
 from umpc.errors import ConfigError
-from umpc.node.object_section import OBJECT_KEYS
 from umpc.node.policy import Policy
-from umpc.study.misspelt import line_of_key
+from umpc.study.misspelt import line_of_key, nearest
 from umpc.transport.hub.address import HubAddress, parse_hub
 
+OBJECT_KEYS = ("endpoint", "region", "credentials_file", "object_megabytes")
+"""The keys under [data] that only objects of a store have."""
 KEYS = {
     "": (
-        *(
-            "name",
-            "listen",
-            "hub",
-            "identity",
-            "ledger",
-            "plugins",
-            "cores",
-            "compute",
-            "compute_tls",
-        ),
+        *("name", "listen", "hub", "identity", "ledger", "plugins"),
+        *("cores", "compute", "compute_tls"),
         *("data", "budget", "prepare", "notify", "policy", "datasets"),
     ),
     "hub": ("name", "address"),
@@ -40,10 +32,7 @@ KEYS = {
         *OBJECT_KEYS,
         "cache_megabytes",
     ),
-    "budget": (
-        *("epsilon", "delta", "composition", "composition_delta"),
-        *("anchor", "hold_hours"),
-    ),
+    "budget": ("epsilon", "delta", "composition", "composition_delta", "anchor", "hold_hours"),
     "prepare": ("most", "hours"),
     "notify": ("command",),
     "policy": tuple(field.name for field in fields(Policy)),
@@ -78,9 +67,8 @@ class Section:
         keys = KEYS[name if kind is None else kind]
         for key in values:
             if key not in keys:
-                close = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
-                known = f"known are {', '.join(keys)}."
-                hint = f"did you mean {close[0]!r}?" if close else known
+                close = nearest(key, keys)
+                hint = f"did you mean {close!r}?" if close else f"known are {', '.join(keys)}."
                 line = line_of_key(_text(file), key)
                 place = f" in line {line}" if line else ""
                 raise ConfigError(
@@ -95,55 +83,50 @@ class Section:
 
     def tables(self, name: str) -> list[Section]:
         """Return the tables of a list [[name]] of one or more, named by their place from 1 on."""
-        expected = f"one section [[{name}]] or more"
-        found: list[Any] = self.typed(name, list, expected)
-        if not found or not all(isinstance(each, dict) for each in found):
-            raise self.wrong(name, expected, found)
+
+        def is_right(value: Any) -> bool:
+            return all_of(dict, value) and bool(value)
+
+        found = self.checked(name, is_right, f"one section [[{name}]] or more")
         return [
             Section(self.file, f"{name}[{place}]", each, name)
             for place, each in enumerate(found, start=1)
         ]
 
-    def refuse_beside(self, other: str, keys: tuple[str, ...]) -> None:
-        """Refuse keys that exclude another one, which the file has. Raises: ConfigError."""
-        for key in keys:
-            if key in self.values:
-                raise ConfigError(
-                    f"{self.file}: key {self.key(key)!r} and [[{other}]] exclude each other: each "
-                    f"data set has its own. Correct it: move {key!r} into the data sets"
-                )
+    def texts(self, key: str, pattern: str, expected: str) -> frozenset[str]:
+        """Return a list of texts that match the pattern, empty if the key is missing."""
 
-    def texts(self, key: str, pattern: str, expected: str) -> frozenset[str] | None:
-        """Return a list of texts, or None if the key is missing."""
-        if key not in self.values:
-            return None
-        texts: list[Any] = self.typed(key, list, expected)
-        if not all(isinstance(text, str) and re.fullmatch(pattern, text) for text in texts):
-            raise self.wrong(key, expected, texts)
-        return frozenset(texts)
+        def is_right(value: Any) -> bool:
+            return all_of(str, value) and all(re.fullmatch(pattern, text) for text in value)
+
+        return frozenset(self.checked(key, is_right, expected, []))
 
     def count(self, key: str, default: int = 0) -> int:
         """Return a whole number, 0 or more."""
         expected = "a whole number, 0 or more"
-        value: int = self.typed(key, int, expected, default)
-        if isinstance(value, bool) or value < 0:
-            raise self.wrong(key, expected, value)
-        return value
+        found: int = self.checked(
+            key, lambda value: type(value) is int and value >= 0, expected, default
+        )
+        return found
 
     def hours(self, key: str, default: float) -> float:
         """Return a number of hours, in seconds. Args: default: in seconds."""
+
+        def is_right(value: Any) -> bool:
+            is_number = type(value) in (int, Decimal) and Decimal(value).is_finite()
+            return is_number and 0 < value <= 168
+
         expected = "hours, a number above 0 and at most 168"
-        value: int | Decimal = self.typed(key, (int, Decimal), expected, Decimal(default) / 3600)
-        if isinstance(value, bool) or not Decimal(value).is_finite() or not 0 < value <= 168:
-            raise self.wrong(key, expected, value)
-        return float(value * 3600)
+        return float(self.checked(key, is_right, expected, Decimal(default) / 3600) * 3600)
 
     def text(self, key: str, pattern: str, expected: str, default: str | None = None) -> str:
         """Return a text that matches the pattern."""
-        value: str = self.typed(key, str, expected, default)
-        if not re.fullmatch(pattern, value):
-            raise self.wrong(key, expected, value)
-        return value
+
+        def is_right(value: Any) -> bool:
+            return isinstance(value, str) and re.fullmatch(pattern, value) is not None
+
+        found: str = self.checked(key, is_right, expected, default)
+        return found
 
     def flag(self, key: str) -> bool:
         """Return true or false; false if the key is missing."""
@@ -153,19 +136,13 @@ class Section:
     def always_clips(self) -> None:
         """Accept the former key `clip` only where it says what every node does now."""
         if "clip" in self.values and not self.flag("clip"):
-            raise ConfigError(
-                f"{self.file}: key {self.key('clip')!r}: true was expected, and false came. A "
+            raise self.error(
+                "clip",
+                ": true was expected, and false came. A "
                 "node no longer refuses a study because values do not fit: a refusal would tell "
                 "the coordinator about them. It clips them and says so in its log. Correct the "
-                "file: remove the key"
+                "file: remove the key",
             )
-
-    def existing(self, key: str) -> Path:
-        """Return the path of a file that exists."""
-        path = self.path(key, "the path of a file")
-        if not path.is_file():
-            raise self.wrong(key, "an existing file", str(path))
-        return path
 
     def identity(self) -> Path:
         """Return the folder with the node's certificate and key."""
@@ -185,9 +162,17 @@ class Section:
 
     def ledger(self, default: str | None) -> Path:
         """Return the path of the ledger, in a folder that exists. No default: it must be there."""
-        path = self.path("ledger", "the path of the ledger's file", default)
+        return self._place("ledger", "the path of the ledger's file", default)
+
+    def anchor(self) -> Path | None:
+        """Return the path of the ledger's anchor, or None if the key is missing."""
+        expected = "the path of the ledger's anchor"
+        return self._place("anchor", expected) if "anchor" in self.values else None
+
+    def _place(self, key: str, expected: str, default: str | None = None) -> Path:
+        path = self.path(key, expected, default)
         if not path.parent.is_dir() or path.is_dir():
-            raise self.wrong("ledger", "a file in an existing folder", str(path))
+            raise self.wrong(key, "a file in an existing folder", str(path))
         return path
 
     def listen(self) -> str:
@@ -215,38 +200,38 @@ class Section:
         try:
             return parse_hub(f"{name}@{address}")
         except ConfigError as error:
-            raise ConfigError(f"{self.file}: key 'hub': {error.message}") from None
+            raise self.error("hub", f": {error.message}") from None
 
     def place(self) -> ComputePlace:
         """Return where the node computes. Its certificates are looked at when the node starts."""
         cluster = self.text("compute", "|".join(("", DASK)), DASK_EXPECTED, "")
         if cluster and "compute_tls" not in self.values:
-            raise ConfigError(
-                f"{self.file}: key 'compute_tls' is missing, and compute = {cluster!r} needs it: "
-                "the folder with the ca.pem, cert.pem and key.pem of the site's cluster. Add it"
+            raise self.error(
+                "compute_tls",
+                f" is missing, and compute = {cluster!r} needs it: "
+                "the folder with the ca.pem, cert.pem and key.pem of the site's cluster. Add it",
             )
         tls = self.path("compute_tls", "the path of a folder") if cluster else None
         return ComputePlace(self.count("cores"), cluster, tls)
 
-    def file_of_key(self, key: str) -> Path | None:
-        """Return the path of a file, or None if the key is missing."""
-        return self.path(key, "the path of a file") if key in self.values else None
+    def secret_file(self, key: str, fault: Callable[[Path], str]) -> Path | None:
+        """Return the path of a secret file, or None if the key is missing.
 
-    def anchor(self) -> Path | None:
-        """Return the path of the ledger's anchor, or None if the key is missing."""
-        if "anchor" not in self.values:
+        Args: fault: what is wrong with the file, or "".
+        """
+        if key not in self.values:
             return None
-        path = self.path("anchor", "the path of the ledger's anchor")
-        if not path.parent.is_dir() or path.is_dir():
-            raise self.wrong("anchor", "a file in an existing folder", str(path))
+        path = self.path(key, "the path of a file")
+        if wrong := fault(path):
+            raise self.wrong(key, "a file that only the node's user reads", wrong)
         return path
 
     def command(self) -> tuple[str, ...]:
         """Return a program that exists, and its arguments; empty if the key is missing."""
         expected = "a list of texts: the full path of a program that may run, and its arguments"
-        words: list[Any] = self.typed("command", list, expected, [])
-        if not all(isinstance(word, str) and "\0" not in word for word in words):
-            raise self.wrong("command", expected, words)
+        words = self.checked(
+            "command", lambda value: all_of(str, value) and "\0" not in "".join(value), expected, []
+        )
         if words and not (Path(words[0]).is_absolute() and os.access(words[0], os.X_OK)):
             raise self.wrong("command", expected, words[0])
         return tuple(words)
@@ -255,27 +240,35 @@ class Section:
         """Return a path, which need not exist; a relative one begins at the file's folder."""
         return (self.file.parent / self.text(key, r"[^\x00]+", expected, default)).resolve()
 
-    def typed(
-        self, key: str, types: type | tuple[type, ...], expected: str, default: object = None
+    def typed(self, key: str, kind: type, expected: str, default: object = None) -> Any:
+        """Return the key's value, which is of this type."""
+        return self.checked(key, lambda value: isinstance(value, kind), expected, default)
+
+    def checked(
+        self, key: str, is_right: Callable[[Any], bool], expected: str, default: object = None
     ) -> Any:
-        """Return the key's value, which is of one of these types."""
+        """Return the key's value if it is right, or the default; without one it must be there."""
         value = self.values.get(key, default)
         if value is None:
-            raise ConfigError(
-                f"{self.file}: key {self.key(key)!r} is missing; {expected} was expected. Add it"
-            )
-        if not isinstance(value, types):
+            raise self.error(key, f" is missing; {expected} was expected. Add it")
+        if not is_right(value):
             raise self.wrong(key, expected, value)
         return value
 
     def wrong(self, key: str, expected: str, found: object) -> ConfigError:
         """Return the error for a value that was not expected."""
         shown = str(found) if isinstance(found, Decimal) else repr(found)
-        return ConfigError(
-            f"{self.file}: key {self.key(key)!r}: {expected} was expected, and {shown} came. "
-            "Correct it there"
-        )
+        return self.error(key, f": {expected} was expected, and {shown} came. Correct it there")
+
+    def error(self, key: str, text: str) -> ConfigError:
+        """Return an error about a key."""
+        return ConfigError(f"{self.file}: key {self.key(key)!r}{text}")
 
     def key(self, key: str) -> str:
         """Return the key's full name, as messages show it."""
         return f"{self.name}.{key}" if self.name else key
+
+
+def all_of(kind: type, value: Any) -> bool:
+    """Whether a value is a list, and each of its items of a type."""
+    return isinstance(value, list) and all(isinstance(each, kind) for each in value)

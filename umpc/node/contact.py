@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 
-from umpc.errors import ApprovalPending, PolicyRefused, StudyError, UmpcError
-from umpc.node.approvals import ACCEPTED, REJECTED, Approvals, Entry
+from umpc.errors import ApprovalPending, StudyError, UmpcError
+from umpc.node.approvals import Approvals
 from umpc.node.policy import Policy
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -74,26 +74,13 @@ class ContactCheck:
             )
         policy, approvals = self._rules_for(study)
         policy.check(study, name)
-        decided = _decision(study, approvals)
-        if decided is not None and decided.state == REJECTED:
-            raise PolicyRefused(
-                f"{name}'s administrator rejected this study (approval under [policy]): "
-                f"{decided.reason}",
-                culprit=name,
-            )
-        if policy.approval and (decided is None or decided.state != ACCEPTED):
+        if not approvals.is_accepted(study, name) and policy.approval:
             raise ApprovalPending(
                 f"{name} calls nobody for a study that its administrator has yet to accept "
                 "(approval under [policy]); run the study, which then waits there, and check "
                 "again once it is accepted",
                 culprit=name,
             )
-
-
-def _decision(study: Study, approvals: Approvals) -> Entry | None:
-    """Return the study as it waits, or as a person decided on it; None where it is unknown."""
-    digits = study.whole.hash.hex()
-    return next((entry for entry in approvals.entries() if entry.hash == digits), None)
 
 
 def _contacted(name: str, answer: str | UmpcError) -> pb.Contacted:

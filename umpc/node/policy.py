@@ -46,6 +46,7 @@ from umpc.ustat.statistics import LIBRARY, Statistic
 
 KINDS = ("protocol", "noise", "coins", "backend", "preprocessing", "adversary")
 """The facts of how a study runs. `possible_values` lists what each may be."""
+ADD_IT = "have its administrator add it"
 SHOWN = 8
 """Largest number of names in one refusal, which is one line."""
 
@@ -122,27 +123,24 @@ class Policy:
                 f"trusted_curator = true"
             )
         if self.coordinators is not None and study.coordinator not in self.coordinators:
-            yield (
-                f"studies of {_named(self.coordinators)} only (coordinators under [policy]), and "
-                f"one of {study.coordinator!r} came; have one of those run it, or have its "
-                "administrator add the name"
+            yield _only(
+                f"studies of {_named(self.coordinators)}",
+                "coordinators",
+                f"one of {study.coordinator!r}",
+                "have one of those run it, or have its administrator add the name",
             )
         yield from self._broken_computation(study)
         people = {study.people.column} if study.people else set()
         beyond = ({field.name for field in study.fields} | people) - (self.fields or frozenset())
         if self.fields is not None and beyond:
-            yield (
-                f"the fields {_named(self.fields)} only (fields under [policy]), and "
-                f"{_named(beyond)} came; leave that out of the study, or have its administrator "
-                "add it"
-            )
+            allowed = f"the fields {_named(self.fields)}"
+            advice = f"leave that out of the study, or {ADD_IT}"
+            yield _only(allowed, "fields", _named(beyond), advice)
         labels = {field.name for field in study.fields if field.public} - self.public_labels
         if labels:
-            yield (
-                f"as public labels {_named(self.public_labels)} only (public_labels under "
-                f"[policy]), and {_named(labels)} came; take another statistic, or have its "
-                "administrator add it"
-            )
+            allowed = f"as public labels {_named(self.public_labels)}"
+            advice = f"take another statistic, or {ADD_IT}"
+            yield _only(allowed, "public_labels", _named(labels), advice)
         read = set(study.condition.fields) if study.condition else set()
         if hidden := read - self.public_filters:
             yield (
@@ -155,13 +153,10 @@ class Policy:
         yield from self._broken_delta(protocol_of(study).known_delta(study))
         yield from self._broken_helpers(study)
         for key in KINDS:
-            allowed = getattr(self, key)
-            came = getattr(study, key)
-            if allowed is not None and came not in allowed:
-                yield (
-                    f"{key} {_named(allowed)} only ({key} under [policy]), and {came!r} came; "
-                    f"set {key} in the study, or have its administrator add it"
-                )
+            rule, came = getattr(self, key), getattr(study, key)
+            if rule is not None and came not in rule:
+                advice = f"set {key} in the study, or {ADD_IT}"
+                yield _only(f"{key} {_named(rule)}", key, repr(came), advice)
 
     def _broken_person(self, people: set[str]) -> Iterator[str]:
         """Yield a line unless the study tells people apart by the site's own column, or not at all.
@@ -192,9 +187,9 @@ class Policy:
                 "raise it"
             )
         if len(study.nodes) < self.min_nodes:
-            yield (
-                f"studies of at least {self.min_nodes} nodes only (min_nodes under [policy]), and "
-                f"one of {len(study.nodes)} came; run it with more nodes"
+            allowed = f"studies of at least {self.min_nodes} nodes"
+            yield _only(
+                allowed, "min_nodes", f"one of {len(study.nodes)}", "run it with more nodes"
             )
         colluding = self.min_colluding
         if colluding is None and study.max_colluding < len(study.nodes) - 1:
@@ -229,11 +224,8 @@ class Policy:
             allowed = getattr(self, key)
             beyond = {each.name for each in came} - (allowed or frozenset())
             if allowed is not None and beyond:
-                yield (
-                    f"the {key} {_named(allowed)} only ({key} under [policy]), and "
-                    f"{_named(beyond)} came; name others in the study, or have its administrator "
-                    "add it"
-                )
+                advice = f"name others in the study, or {ADD_IT}"
+                yield _only(f"the {key} {_named(allowed)}", key, _named(beyond), advice)
 
     def _broken_computation(self, study: Study) -> Iterator[str]:
         """Yield a line unless the statistic is allowed by name, or the computation by its hash."""
@@ -257,6 +249,11 @@ class Policy:
             f"{study.parsed_kernels[0].text[:200]} came; its administrator may add {came} to "
             "kernels under [policy]"
         )
+
+
+def _only(allowed: str, key: str, came: str, advice: str) -> str:
+    """Return the line of a rule that allows some things only."""
+    return f"{allowed} only ({key} under [policy]), and {came} came; {advice}"
 
 
 ANYTHING = Policy()

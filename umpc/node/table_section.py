@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from umpc.errors import ConfigError
-from umpc.node.config_section import Section
-from umpc.node.object_section import OBJECT_KEYS, objects_of
+from umpc.node.config_section import OBJECT_KEYS, Section, all_of
 from umpc.node.records import TableSource
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
-from umpc.node.table.object_source import S3
+from umpc.node.table.object_source import ADDRESS, MEGABYTE, S3, ObjectSource, wrong_endpoint
 from umpc.node.table.plain_text import is_encoding
 from umpc.node.table.source import WILDCARDS
 from umpc.node.table.sql_source import SqlSource, wrong_password_file, wrong_query, wrong_url
 
 SQL_ADDRESS = '"postgresql://reader@host/database?sslmode=verify-full"'
+QUERY = "one SELECT, or the name of a table or view"
+OBJECTS = 'the address of objects, like "s3://bucket/visits/*.parquet"'
+STORE = 'the address of a store with TLS, like "https://minio.site:9000"'
 
 
 def table_of(section: Section, *, reads_table: bool = True) -> TableSource:
@@ -32,109 +36,118 @@ def table_of(section: Section, *, reads_table: bool = True) -> TableSource:
 
 def _table_of(section: Section, reads_table: bool) -> TableSource:
     if str(section.values.get("url", "")).startswith(S3):
-        return _objects(section, reads_table=reads_table)
-    for key in OBJECT_KEYS:
-        if key in section.values:
-            raise _apart(section, key, f'goes with a url that begins with "{S3}"')
+        return _objects(section, reads_table)
+    _refuse(section, OBJECT_KEYS, f'goes with a url that begins with "{S3}"')
     if "sql" in section.values or "url" in section.values:
-        return _database(section, reads_table=reads_table)
-    if "password_file" in section.values:
-        raise _apart(section, "password_file", "goes with sql and url")
+        return _database(section, reads_table)
+    _refuse(section, ("password_file",), "goes with sql and url")
     path = section.path("path", "the path of a file, or a pattern of many")
     is_pattern = any(each in str(path) for each in WILDCARDS) and not path.is_file()
-    source = TableSource(
-        section.existing("path") if reads_table and not is_pattern else path,
-        _delimiter(section),
-        _missing(section),
-        _encoding(section),
-        _numbers(section),
-        is_pattern=is_pattern,
-    )
+    if reads_table and not is_pattern and not path.is_file():
+        raise section.wrong("path", "an existing file", str(path))
+    source = TableSource(path, is_pattern=is_pattern, **_format(section))
     if reads_table and not source.files():
         raise section.wrong("path", "an existing file, or a pattern of some", str(path))
     return source
 
 
-def _database(section: Section, *, reads_table: bool) -> TableSource:
-    for key in ("path", "delimiter", "encoding", "cache_megabytes"):
-        if key in section.values:
-            raise _apart(section, key, "belongs to a file, and sql to a database")
+def _database(section: Section, reads_table: bool) -> TableSource:
+    keys = ("path", "delimiter", "encoding", "cache_megabytes")
+    _refuse(section, keys, "belongs to a file, and sql to a database")
     url = section.text("url", r"(?s).*", f"an address, like {SQL_ADDRESS}")
     if wrong := wrong_url(url):
         # The address may hold a password, so it is not shown.
-        raise ConfigError(
-            f"{section.file}: key {section.key('url')!r}: an address of a database was "
-            f"expected, like {SQL_ADDRESS}, and another one came: {wrong}. Correct it there"
+        raise section.error(
+            "url",
+            ": an address of a database was expected, like "
+            f"{SQL_ADDRESS}, and another one came: {wrong}. Correct it there",
         )
-    query = section.text("sql", r"(?s).+", "one SELECT, or the name of a table or view")
+    query = section.text("sql", r"(?s).+", QUERY)
     if wrong := wrong_query(query):
-        raise section.wrong("sql", "one SELECT, or the name of a table or view", wrong)
-    password = None
-    if "password_file" in section.values:
-        password = section.path("password_file", "the path of a file")
-        if reads_table and (wrong := wrong_password_file(password)):
-            raise section.wrong("password_file", "a file that only the node's user reads", wrong)
+        raise section.wrong("sql", QUERY, wrong)
+    password = section.secret_file("password_file", _if_read(reads_table, wrong_password_file))
     sql = SqlSource(url, query, password, section.file.parent)
-    return TableSource(section.file, None, _missing(section), numbers=_numbers(section), sql=sql)
+    return TableSource(section.file, sql=sql, **_format(section))
 
 
-def _objects(section: Section, *, reads_table: bool) -> TableSource:
-    for key in ("path", "sql", "password_file", "cache_megabytes"):
+def _objects(section: Section, reads_table: bool) -> TableSource:
+    keys = ("path", "sql", "password_file", "cache_megabytes")
+    _refuse(section, keys, f'does not go with a url that begins with "{S3}"')
+    found = re.fullmatch(ADDRESS, section.text("url", r"(?s).*", OBJECTS))
+    if found is None:
+        wrong = "it is not written as s3://BUCKET/KEY, where KEY may be a pattern"
+        raise section.wrong("url", OBJECTS, wrong)
+    if {"", ".", ".."} & set(found[2].split("/")):
+        raise section.wrong("url", OBJECTS, "its key has an empty part, or . or .. as one")
+    name = "the name of a region"
+    region = section.text("region", "[A-Za-z0-9-]{1,40}", name, ObjectSource.region)
+    usual = f"https://s3.{region}.amazonaws.com"
+    endpoint = section.text("endpoint", r"(?s).*", STORE, usual)
+    if wrong := wrong_endpoint(endpoint):
+        # it might hold a password, so it is not shown
+        raise section.wrong("endpoint", STORE, wrong)
+    objects = ObjectSource(found[1], found[2], endpoint.rstrip("/"), region)
+
+    def fault(path: Path) -> str:
+        return replace(objects, credentials_file=path).key_of_store()[1]
+
+    objects = replace(
+        objects,
+        credentials_file=section.secret_file("credentials_file", _if_read(reads_table, fault)),
+        most_bytes=MEGABYTE
+        * section.count("object_megabytes", ObjectSource.most_bytes // MEGABYTE),
+    )
+    path, is_pattern = Path(objects.bucket, objects.pattern), objects.is_pattern
+    return TableSource(path, is_pattern=is_pattern, objects=objects, **_format(section))
+
+
+def _if_read(reads_table: bool, fault: Callable[[Path], str]) -> Callable[[Path], str]:
+    """Return what looks for a fault of a secret file; at nothing where no table is read."""
+    return fault if reads_table else lambda path: ""
+
+
+def _refuse(section: Section, keys: tuple[str, ...], reason: str) -> None:
+    """Refuse keys of another kind of table. Raises: ConfigError."""
+    for key in keys:
         if key in section.values:
-            raise _apart(section, key, f'does not go with a url that begins with "{S3}"')
-    objects = objects_of(section, reads_table=reads_table)
-    return TableSource(
-        Path(objects.bucket, objects.pattern),
-        _delimiter(section),
-        _missing(section),
-        _encoding(section),
-        _numbers(section),
-        is_pattern=objects.is_pattern,
-        objects=objects,
-    )
+            raise section.error(
+                key,
+                f" {reason}: both were not expected together. "
+                "Correct it: write path for a file, sql and url for a database, or url for objects",
+            )
 
 
-def _apart(section: Section, key: str, reason: str) -> ConfigError:
-    return ConfigError(
-        f"{section.file}: key {section.key(key)!r} {reason}: both were not expected together. "
-        "Correct it: write path for a file, sql and url for a database, or url for objects"
-    )
+def _format(section: Section) -> dict[str, Any]:
+    """Return how the table is written, where keys say so: parts of a TableSource by their names."""
+    readers = {"delimiter": _delimiter, "missing": _missing, "encoding": _encoding}
+    found = {key: read(section) for key, read in readers.items() if key in section.values}
+    return {**found, "numbers": _numbers(section)}
 
 
-def _delimiter(section: Section) -> str | None:
-    """Return the table's delimiter, or None if the key is missing."""
-    if "delimiter" not in section.values:
-        return None
-    return section.text(
-        "delimiter",
-        r"[^\"\r\n\x00A-Za-z0-9.+-]",
-        "one character that occurs in no number, like ';'",
-    )
+def _delimiter(section: Section) -> str:
+    expected = "one character that occurs in no number, like ';'"
+    return section.text("delimiter", r"[^\"\r\n\x00A-Za-z0-9.+-]", expected)
 
 
 def _missing(section: Section) -> tuple[str, ...]:
     """Return the words that stand for a missing value."""
     expected = 'a list of texts, like ["", "NA"]'
-    if "missing" not in section.values:
-        return TableSource.missing
-    words = section.typed("missing", list, expected, None)
-    if not all(isinstance(word, str) for word in words):
-        raise section.wrong("missing", expected, words)
-    return tuple(words)
+    return tuple(section.checked("missing", lambda value: all_of(str, value), expected))
 
 
 def _names(section: Section, key: str, expected: str) -> dict[str, str]:
     """Return a table of texts, empty where the key is missing."""
-    found = section.typed(key, dict, f"{expected}, all of them texts", {})
-    if not all(isinstance(value, str) for value in found.values()):
-        raise section.wrong(key, f"{expected}, all of them texts", found)
-    return dict(found)
+
+    def is_right(value: Any) -> bool:
+        return isinstance(value, dict) and all_of(str, [*value.values()])
+
+    return dict(section.checked(key, is_right, f"{expected}, all of them texts", {}))
 
 
 def _encoding(section: Section) -> str:
     """Return the encoding of a CSV file."""
     expected = 'the name of a text encoding, like "utf-8", "latin-1" or "cp1252"'
-    name = section.text("encoding", r"[^\x00]+", expected, TableSource.encoding)
+    name = section.text("encoding", r"[^\x00]+", expected)
     if not is_encoding(name):
         raise section.wrong("encoding", expected, name)
     return name
@@ -151,7 +164,5 @@ def _numbers(section: Section) -> NumberFormat:
 
 def _mark(section: Section, key: str, marks: tuple[str, ...], default: str) -> str:
     expected = f"one of {', '.join(map(repr, marks))}"
-    mark: str = section.typed(key, str, expected, default)
-    if mark not in marks:
-        raise section.wrong(key, expected, mark)
+    mark: str = section.checked(key, lambda value: value in marks, expected, default)
     return mark

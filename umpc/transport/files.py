@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Callable
@@ -86,6 +87,12 @@ def write_durably(
         draft.unlink(missing_ok=True)
         raise
     fsync_folder(path.parent)
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file of any size, in hex. Raises: OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fsync_folder(folder: Path) -> None:

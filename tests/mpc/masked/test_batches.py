@@ -19,7 +19,7 @@ from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.masks import masked_wires, wire_masks
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import RecordPlace
-from umpc.mpc.masked.tasks import DealTask, OwnerBatch, OwnerTask, TaskRounds
+from umpc.mpc.masked.tasks import DealTask, OwnerBatch, TaskRounds
 from umpc.ustat.kernel import Kernel
 
 COUNTS = (1, 8, 3, 16, 1, 5, 7)
@@ -71,9 +71,10 @@ class Chunks:
     def names(self, chunk: int) -> tuple[str, ...]:
         return tuple(f"node-{chunk}-{party}" for party in self.plan.everybody)
 
-    def alone(self, party: int, chunk: int, material: bytes) -> OwnerTask:
+    def alone(self, party: int, chunk: int, material: bytes) -> OwnerBatch:
         inputs = self.inputs(party, self.slices[chunk], self.names(chunk))
-        return OwnerTask(party, self.plan, inputs, material, self.seed(party, chunk), TREE_KEY)
+        names, counts, seeds = [self.names(chunk)], [inputs.count], [self.seed(party, chunk)]
+        return OwnerBatch(party, self.plan, inputs, names, counts, [material], seeds, TREE_KEY)
 
     def together(self, party: int, material: list[list[bytes]]) -> OwnerBatch:
         chunks = range(len(self.counts))
@@ -138,7 +139,7 @@ def test_a_batch_deals_sends_and_ends_as_its_chunks_do_alone(kernels, name, patt
     for chunk in range(len(COUNTS)):
         assert made.deal([chunk]) == [material[chunk]]
         tasks = [made.alone(p, chunk, material[chunk][p]) for p in everybody]
-        alone, lines = run_in_memory([task.protocol(FixedKeyHash(TREE_KEY)) for task in tasks])
+        alone, lines = run_in_memory([task.alone(FixedKeyHash(TREE_KEY)) for task in tasks])
         assert [of_party[chunk] for of_party in results] == alone
         messages = [
             (number + 1, party, of_party[chunk])

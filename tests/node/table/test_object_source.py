@@ -47,11 +47,11 @@ def test_the_configuration_names_objects_and_the_file_of_keys(site):
         site / "keys",
         5_000_000,
     )
-    assert found.key_of_store().secret == "hunter2-Zx" and "hunter2" not in repr(config)
+    assert found.key_of_store()[0].secret == "hunter2-Zx" and "hunter2" not in repr(config)
     assert is_same_table(config.source, config.source)
     usual = load(site, f"{HEAD}[data]\n{URL}{BUDGET}").source
     assert usual.objects.endpoint == "https://s3.us-east-1.amazonaws.com"
-    assert usual.objects.key_of_store({}) is None and not is_same_table(usual, config.source)
+    assert usual.objects.key_of_store({})[0] is None and not is_same_table(usual, config.source)
 
 
 @pytest.mark.parametrize(

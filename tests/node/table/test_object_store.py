@@ -95,7 +95,7 @@ def test_large_objects_come_in_pieces_and_no_byte_reaches_a_disk(store, keys, mo
     source = table(store, keys, "a.csv")
     assert ages(source) == rows.tolist()
     assert store.seen.count("a.csv") == -(-len(store.objects["a.csv"]) // 1000)
-    with object_store.fetched(source, TableSite("a", source.path)) as local:
+    with object_store.fetched(source, source.objects, TableSite("a", source.path)) as local:
         (file,) = local.files()
         assert file.is_symlink() and "memfd" in os.readlink(os.readlink(file))
     assert not file.parent.exists() and not memory_files()

@@ -33,7 +33,7 @@ from umpc.mpc.transfers.message_shapes import link_shapes
 from umpc.ustat.clear import Columns
 
 if TYPE_CHECKING:
-    from umpc.mpc.masked.tasks import OwnerBatch, OwnerTask
+    from umpc.mpc.masked.tasks import OwnerBatch
 
 
 class SharedCells:
@@ -123,31 +123,22 @@ class SharedCells:
         self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
     ) -> Protocol[list[int]]:
         """The rounds of a chunk. Raises: EncodingError on malformed material."""
-        return self.task(chunk, material).protocol(tree_hash)
-
-    def task(self, chunk: Chunk, material: bytes) -> OwnerTask:
-        """A chunk's work as a value, which another thread or process may compute."""
-        from umpc.mpc.masked.tasks import OwnerTask  # not at a coordinator, which asks for shapes
-
-        plan = require(self.attempt.plan(chunk), Plan)
-        party = chunk.parties.index(self.node)
-        inputs = self._inputs(plan, chunk, party)
-        chunk_seed = self.attempt.chunk_seed(self._seed, chunk)
-        return OwnerTask(party, plan, inputs, material, chunk_seed, self.attempt.tree_key)
+        return self.batch([chunk], [material]).alone(tree_hash)
 
     def batch(self, chunks: Sequence[Chunk], materials: Sequence[bytes]) -> OwnerBatch:
-        """The work of several chunks of edges, with one plan and this node as the same party.
+        """The work of chunks as a value, which another thread or process may compute.
 
-        Every chunk has its own material and seed.
+        They have one plan and this node as the same party, and each has its own material and seed.
+        A chunk of noise is alone.
         """
-        from umpc.mpc.masked.tasks import OwnerBatch
+        from umpc.mpc.masked.tasks import OwnerBatch  # not at a coordinator, which asks for shapes
 
         plan = require(self.attempt.plan(chunks[0]), Plan)
         party = chunks[0].parties.index(self.node)
         return OwnerBatch(
             party,
             plan,
-            self._edge_inputs(plan, chunks, party),
+            self._inputs(plan, chunks, party),
             [self._names(chunk) for chunk in chunks],
             [chunk.count for chunk in chunks],
             materials,
@@ -164,14 +155,14 @@ class SharedCells:
     def _names(self, chunk: Chunk) -> list[str]:
         return [self.attempt.members[node].name for node in chunk.parties]
 
-    def _inputs(self, plan: Plan, chunk: Chunk, party: int) -> ChunkInputs:
-        """The masked values of the chunk's records, and this node's masks and records.
+    def _inputs(self, plan: Plan, chunks: Sequence[Chunk], party: int) -> ChunkInputs:
+        """The masked values of the chunks' records, and this node's masks and records.
 
         A chunk of noise has no records: its inputs are this node's contribution to the coins.
         """
-        if chunk.noise:
-            return self._coin_inputs(chunk)
-        return self._edge_inputs(plan, [chunk], party)
+        if chunks[0].noise:
+            return self._coin_inputs(chunks[0])
+        return self._edge_inputs(plan, chunks, party)
 
     def _edge_inputs(self, plan: Plan, chunks: Sequence[Chunk], party: int) -> ChunkInputs:
         """The inputs of these chunks' edges, behind each other."""

@@ -101,6 +101,8 @@ def evaluate_together(
     """
     kind = chunk.plan.ring.dtype
     shares = yield from _edges(chunk, names, layout)
+    if chunk.inputs.coins is not None:  # a chunk of noise, which is alone
+        shares = [values * chunk.inputs.coins.weights.astype(kind) for values in shares]
     sums = [np.add.reduceat(values, layout.firsts, dtype=kind).tolist() for values in shares]
     return [list(sums_of_chunk) for sums_of_chunk in zip(*sums, strict=True)]
 

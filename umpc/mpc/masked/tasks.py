@@ -7,8 +7,7 @@ task sends nothing. Only the node and the dealer send, each message once, after 
 
 | task | by | result |
 |---|---|---|
-| `OwnerTask` | a node | the rounds of one owner in a chunk, as `TaskRounds` |
-| `OwnerBatch` | a node | the rounds of one owner in many small chunks with the same plan |
+| `OwnerBatch` | a node | the rounds of one owner in a chunk, or in many small ones with one plan |
 | `DealTask` | the dealer | the material of all owners, of one chunk or of many small ones |
 """
 
@@ -36,53 +35,18 @@ from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.plan import Plan
 
 Heard: TypeAlias = tuple[tuple[Any, ...], ...]
-"""For each round so far the other owners' messages, in party order; for many chunks, of each."""
-Said: TypeAlias = Message | list[Message] | Finished[Any]
-"""An owner's message of its next round, or its message of each chunk; or its result."""
-
-
-@dataclass(frozen=True)
-class OwnerTask:
-    """One owner's part of a chunk.
-
-    material: the dealer's bytes for it. seed: its seed of the chunk. tree_key: of the attempt's GGM
-    hash.
-    """
-
-    party: int
-    plan: Plan
-    inputs: ChunkInputs
-    material: bytes
-    seed: bytes
-    tree_key: bytes
-
-    def __repr__(self) -> str:
-        return f"OwnerTask({self.inputs.count} edges, <redacted>)"
-
-    def protocol(self, tree_hash: FixedKeyHash) -> Protocol[list[int]]:
-        """The rounds of the chunk. Raises: EncodingError on malformed material."""
-        count = self.inputs.count
-        dealt = DealtPart.decode(self.plan, self.material, self.party, count)
-        seeded = SeededPart.expand(self.plan, self.seed, self.party, count)
-        return evaluate_chunk(self.party, self.plan, self.inputs, dealt, seeded, tree_hash)
-
-    @property
-    def edge_count(self) -> int:
-        """The number of edges."""
-        return self.inputs.count
-
-    @property
-    def size(self) -> int:
-        """About the bytes that the task takes in memory."""
-        return len(self.material) + _bytes_of(self.inputs)
+"""For each round so far and each chunk the other owners' messages, in party order."""
+Said: TypeAlias = list[Message] | Finished[Any]
+"""An owner's messages of its next round, one of each chunk; or its result."""
 
 
 @dataclass(frozen=True)
 class OwnerBatch:
-    """One owner's part of many small chunks of edges, which are computed together.
+    """One owner's part of a chunk, or of many small chunks of edges that are computed together.
 
     inputs: of the edges of all chunks. names: the owners' of each chunk. counts: edges of each.
-    materials, seeds: of each chunk; every chunk has its own. tree_key: as in `OwnerTask`.
+    materials: the dealer's bytes for each chunk. seeds: the owner's seed of each chunk. tree_key:
+    of the attempt's GGM hash.
     """
 
     party: int
@@ -104,6 +68,13 @@ class OwnerBatch:
         seeded = SeededPart.expand_all(self.plan, self.seeds, self.party, layout)
         chunk = PartyChunk(self.party, self.plan, self.inputs, dealt, seeded, tree_hash)
         return evaluate_together(chunk, self.names, layout)
+
+    def alone(self, tree_hash: FixedKeyHash) -> Protocol[list[int]]:
+        """The rounds of the only chunk. Raises: EncodingError on malformed material."""
+        (count,), (material,), (seed,) = self.counts, self.materials, self.seeds
+        dealt = DealtPart.decode(self.plan, material, self.party, count)
+        seeded = SeededPart.expand(self.plan, seed, self.party, count)
+        return evaluate_chunk(self.party, self.plan, self.inputs, dealt, seeded, tree_hash)
 
     @property
     def edge_count(self) -> int:
@@ -130,7 +101,7 @@ class TaskRounds:
     can never be combined with the same masks.
     """
 
-    def __init__(self, task: OwnerTask | OwnerBatch):
+    def __init__(self, task: OwnerBatch):
         self._task = task
         self._protocol: Generator[Any, Any, Any] = task.protocol(FixedKeyHash(task.tree_key))
         self._heard: Heard = ()
@@ -139,7 +110,7 @@ class TaskRounds:
     def __repr__(self) -> str:
         return f"TaskRounds(round {len(self._said)}, <redacted>)"
 
-    def __reduce__(self) -> tuple[type[TaskRounds], tuple[OwnerTask | OwnerBatch]]:
+    def __reduce__(self) -> tuple[type[TaskRounds], tuple[OwnerBatch]]:
         return TaskRounds, (self._task,)
 
     def __sizeof__(self) -> int:

@@ -1,4 +1,4 @@
-"""The rounds of small chunks that one node computes together; each chunk keeps its own messages.
+"""The rounds of chunks that one node computes together; each chunk keeps its own messages.
 
 Every message of a round is sent before any of that round is waited for (`umpc/mpc/waves.py`).
 """

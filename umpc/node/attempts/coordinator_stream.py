@@ -107,6 +107,11 @@ class CoordinatorStream:
         await self.send(message)
         self.answered = True
 
+    async def send_release(self, message: m.Released) -> None:
+        """Send what is released: the last message, unless the protocol asks afterwards."""
+        asks = protocol_of(self.study).questions_of(self.study)
+        await (self.send if asks else self.send_last)(message)
+
     async def tell(self, done: int, total: int) -> None:
         """Report progress of the present step."""
         await self.send(m.Progress(self.step, done, total))

@@ -117,11 +117,6 @@ class Mailbox:
         """The peer's violation, if there was one."""
         return self._failure if isinstance(self._failure, MpcError) else None
 
-    def raise_failure(self) -> None:
-        """Raise the error that `fail` was given, if there is one."""
-        if self._failure is not None:
-            raise self._failure
-
     def fail(self, error: UmpcError) -> None:
         """End all waiting with this error, unless another error came first."""
         self._failure = self._failure or error

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,12 +45,7 @@ class Questions:
 
     async def answer(self, side: NodeSide) -> None:
         """Answer the questions of the attempt's own run."""
-        study = self.stream.study
-        questions = protocol_of(study).questions_of(study)
-        for number in range(questions):
-            question = await self._asked()
-            answer = await self._first_answer(side, side.attempt.id, question)
-            await self._tell(answer, is_last=number + 1 == questions)
+        await self._answer(lambda asked: self._first_answer(side, side.attempt.id, asked))
 
     async def answer_later(self, stored: StoredRelease) -> None:
         """Answer the questions of a later run: as before, or for the first time.
@@ -57,23 +53,30 @@ class Questions:
         Raises: AlreadyReleased where another question was answered.
         """
         study = self.stream.study
-        questions = protocol_of(study).questions_of(study)
-        for number in range(questions):
-            question = await self._asked()
+
+        async def answer(question: bytes) -> bytes:
             asked = question_digest(study, stored.attempt, question)
             told = await asyncio.to_thread(self.site.ledger.answered, study.whole.hash)
             if told is None and stored.table:
                 side = await self._recalled(stored)
-                answer = await self._first_answer(side, stored.attempt, question)
-            else:
-                answer = stored_answer(told, asked, study, self.site.name)
-            await self._tell(answer, is_last=number + 1 == questions)
+                return await self._first_answer(side, stored.attempt, question)
+            return stored_answer(told, asked, study, self.site.name)
 
-    async def _asked(self) -> bytes:
-        ask = await self.stream.expect(m.Ask)
-        self.stream.step = "ask"
-        failpoint("before-answer")
-        return ask.question
+        await self._answer(answer)
+
+    async def _answer(self, answer: Callable[[bytes], Awaitable[bytes]]) -> None:
+        """Tell the answers to the protocol's questions. Args: answer: question → answer."""
+        study = self.stream.study
+        questions = protocol_of(study).questions_of(study)
+        for number in range(questions):
+            ask = await self.stream.expect(m.Ask)
+            self.stream.step = "ask"
+            failpoint("before-answer")
+            told = m.Answer(await answer(ask.question))
+            is_last = number + 1 == questions
+            await (self.stream.send_last if is_last else self.stream.send)(told)
+            log.info("study %s: the question is answered", self.stream.label)
+            failpoint("after-told")
 
     async def _first_answer(self, side: NodeSide, attempt: bytes, question: bytes) -> bytes:
         """Make the answer and store it; the release has paid for it."""
@@ -85,14 +88,6 @@ class Questions:
         await asyncio.to_thread(self.site.record, about("answer", study, self.stream.coordinator))
         failpoint("after-answer")
         return answer
-
-    async def _tell(self, answer: bytes, *, is_last: bool) -> None:
-        if is_last:
-            await self.stream.send_last(m.Answer(answer))
-        else:
-            await self.stream.send(m.Answer(answer))
-        log.info("study %s: the question is answered", self.stream.label)
-        failpoint("after-told")
 
     async def _recalled(self, stored: StoredRelease) -> NodeSide:
         """Make the side of the attempt again, from the share that left and what the ledger kept.

@@ -71,10 +71,7 @@ class Ending:
             sent = await self.runner.delivery.send(self.site, study, kept)
             message = replace(message, sent=sent)
         failpoint("before-send")
-        if protocol_of(study).questions_of(study):
-            await self.stream.send(message)
-        else:
-            await self.stream.send_last(message)
+        await self.stream.send_release(message)
         failpoint("after-send")
 
     def _charge(self, held: HeldAttempt) -> None:

@@ -80,14 +80,10 @@ class Replay:
 
     async def _send(self, stored: StoredRelease, message: m.Released) -> None:
         study = self.stream.study
-        protocol = protocol_of(study)
-        if protocol.discloses(study):
+        if protocol_of(study).discloses(study):
             await asyncio.to_thread(self.site.permit, study, message.records)
             self.stream.log_disclosure(message.records)
-        if protocol.questions_of(study):
-            await self.stream.send(message)
-        else:
-            await self.stream.send_last(message)
+        await self.stream.send_release(message)
         await Questions(self.site, self.stream, self.runner).answer_later(stored)
 
     async def _deliver(self, kept: m.Delivery) -> None:
@@ -109,23 +105,24 @@ def refuse_former(site: Site, study: Study) -> None:
 
     Raises: AlreadyReleased.
     """
+
+    def refused(what: str) -> AlreadyReleased:
+        said = f"{site.name} released the study {study.name!r} with {what}"
+        return AlreadyReleased(said, culprit=site.name, step="propose")
+
     other = with_other_direction(study.whole)
     if other is not None and site.ledger.released(other.hash) is not None:
         low, high = other.schema[other.label].categories[::-1]
-        raise AlreadyReleased(
-            f"{site.name} released the study {study.name!r} with the classes of {other.label!r} "
+        raise refused(
+            f"the classes of {other.label!r} "
             f"exchanged: {high!r} should score higher there. Write categories = "
             f"{json.dumps([low, high], ensure_ascii=False)} to have that result again at no cost, "
-            f"or give the study a new name",
-            culprit=site.name,
-            step="propose",
+            f"or give the study a new name"
         )
     for released_by, identity in former_hashes(study.whole):
         if site.ledger.released(identity) is not None:
-            raise AlreadyReleased(
-                f"{site.name} released the study {study.name!r} with {released_by}, and its "
+            raise refused(
+                f"{released_by}, and its "
                 f"epsilon is charged; this version cannot repeat that result: keep the old "
-                f"report, or give the study a new name to run it anew",
-                culprit=site.name,
-                step="propose",
+                f"report, or give the study a new name to run it anew"
             )

@@ -11,15 +11,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from umpc.compute.executor import Executor, GivenRounds
+from umpc.compute.executor import Executor
 from umpc.crypto.mesh import Outgoing
-from umpc.crypto.rounds import Finished, Message, check_reply
+from umpc.crypto.rounds import Message, check_reply
 from umpc.errors import LocalProtocolError
 from umpc.failpoints import failpoint
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.plan import Program as MaskedProgram
-from umpc.mpc.masked.tasks import Heard
-from umpc.mpc.masked.tasks import Said as TaskSaid
 from umpc.mpc.transfers.toss_plan import FEW_ANDS
 from umpc.node.attempts.field_rounds import exchange_fields
 from umpc.node.attempts.material import MaterialReader
@@ -222,21 +220,6 @@ class Rounds:
         if isinstance(said, Message):
             return list(replies.values())
         return {party: reply for party, reply in replies.items() if reply.width}
-
-    async def finish_given(self, chunk: Chunk, given: GivenRounds, said: TaskSaid) -> list[int]:
-        """The rounds of a chunk that workers compute, after its first step, and its result.
-
-        This node sends each message, once, when its first result is there.
-        """
-        heard: Heard = ()
-        while isinstance(said, Message):
-            replies = await self._exchange(chunk, len(heard) + 1, said)
-            heard = (*heard, tuple(replies.values() if isinstance(replies, dict) else replies))
-            said = await given.after(heard)
-        if not isinstance(said, Finished):
-            raise LocalProtocolError("a chunk's task ended without a result")
-        shares: list[int] = said.result
-        return shares
 
     def begin(self, chunk: Chunk, payload: bytes) -> Step:
         """A chunk's first step, which this run's own thread computes."""

@@ -41,14 +41,11 @@ class RunDelivery:
 
     def check(self) -> None:
         """Check that the shufflers take what goes to them. Raises: PeerLost where one is gone."""
-        if self._streams is None:
-            raise LocalProtocolError("the shufflers were not reached before the charge")
-        self._streams.check()
+        self._reached().check()
 
     async def send(self, site: Site, study: Study, kept: m.Delivery) -> tuple[m.StepBytes, ...]:
         """The kept message to all shufflers, until each has its part."""
-        if self._streams is None:
-            raise LocalProtocolError("the shufflers were not reached before the delivery")
+        streams = self._reached()
         node = study.index_of(site.name)
         places = range(len(study.shufflers))
         frames = await self._compute.in_thread(
@@ -56,7 +53,12 @@ class RunDelivery:
                 list(protocol_of(study).delivered(place, node, study, kept)) for place in places
             ]
         )
-        return await self._streams.send(frames)
+        return await streams.send(frames)
+
+    def _reached(self) -> ShufflerStreams:
+        if self._streams is None:
+            raise LocalProtocolError("the shufflers were not reached before the charge")
+        return self._streams
 
     def close(self) -> None:
         """Hang up; the channels close in the background."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from umpc.compute.executor import SMALLEST_TASK, GivenRounds, RoundsHere
 from umpc.mpc.chunks import Chunk
-from umpc.mpc.masked.tasks import Heard, OwnerBatch, OwnerTask, Said
+from umpc.mpc.masked.tasks import Heard, OwnerBatch, Said
 from umpc.mpc.waves import in_batches
 from umpc.node.attempts.batch_rounds import BatchRounds
 from umpc.node.attempts.field_rounds import blaming
@@ -57,12 +57,13 @@ class RunningChunks:
         self, group: asyncio.TaskGroup, batch: Sequence[Chunk], payloads: Sequence[bytes]
     ) -> None:
         """Start the rounds of a batch. Args: payloads: the material of each chunk."""
-        begun = await self._batch(group, batch, payloads) if len(batch) > 1 else None
-        if begun is not None:
-            self._wave.append(begun)
-        else:
-            for chunk, payload in zip(batch, payloads, strict=True):
-                await self._start_one(group, chunk, payload)
+        # a wave never waits for room, or two nodes could wait for each other
+        if not batch[0].wave:
+            await self._room.acquire()
+        with blaming(self._culprit, self._rounds.step):
+            begun = await self._begin(group, batch, payloads)
+        if batch[0].wave:
+            self._wave += begun
         before = self._begun
         self._begun += len(batch)
         if self._begun // PROGRESS_EVERY > before // PROGRESS_EVERY:
@@ -74,66 +75,35 @@ class RunningChunks:
             await asyncio.wait(self._wave)
         self._wave.clear()
 
-    async def _start_one(self, group: asyncio.TaskGroup, chunk: Chunk, payload: bytes) -> None:
-        # a wave never waits for room, or two nodes could wait for each other
-        if not chunk.wave:
-            await self._room.acquire()
-        with blaming(self._culprit, self._rounds.step):
-            task = await self._task(chunk, payload)
-            if task is None:
-                step = await self._rounds.compute(self._rounds.begin, chunk, payload)
-        if task is None:
-            begun = group.create_task(self._finish(chunk, step))
-        else:
-            given = await self._give(task)
-            begun = group.create_task(self._finish_given(chunk, given))
-        if chunk.wave:
-            self._wave.append(begun)
-
-    async def _batch(
+    async def _begin(
         self, group: asyncio.TaskGroup, batch: Sequence[Chunk], payloads: Sequence[bytes]
-    ) -> asyncio.Task[None] | None:
-        """Start chunks together; None where the session computes each in its own way."""
-        if not isinstance(self._session, GivesTasks):
-            return None
-        briefly = self._rounds.briefly
-        task: OwnerBatch | None = await briefly(self._session.batch, batch, payloads)
-        if task is None:
-            return None
-        given = await self._give(task)
-        return group.create_task(self._finish_batch(batch, given))
+    ) -> list[asyncio.Task[None]]:
+        """Take the first steps of a batch together, or of each chunk in the session's own way."""
+        is_given = self._workers is not None and batch[0].count >= SMALLEST_TASK
+        if isinstance(self._session, GivesTasks) and (is_given or len(batch) > 1):
+            task: OwnerBatch | None
+            task = await self._rounds.briefly(self._session.batch, batch, payloads)
+            if task is not None:
+                given = await self._give(task)
+                return [group.create_task(self._finish_given(batch, given))]
+        begun = []
+        for chunk, payload in zip(batch, payloads, strict=True):
+            step = await self._rounds.compute(self._rounds.begin, chunk, payload)
+            begun.append(group.create_task(self._finish(chunk, step)))
+        return begun
 
-    async def _give(self, task: OwnerTask | OwnerBatch) -> GivenRounds:
+    async def _give(self, task: OwnerBatch) -> GivenRounds:
         """Give a task to the workers; a small one stays with this run's own thread."""
         if self._workers is None or task.edge_count < SMALLEST_TASK:
             return RoundsHere(task, self._rounds.compute)
         await self._starting.acquire()
         return _Starting(self._workers.begin(task), self._starting.release)
 
-    async def _task(self, chunk: Chunk, payload: bytes) -> OwnerTask | None:
-        """A chunk's work for the workers; None where this run's own thread does it."""
-        if self._workers is None or chunk.count < SMALLEST_TASK:
-            return None
-        if not isinstance(self._session, GivesTasks):
-            return None
-        task: OwnerTask | None = await self._rounds.briefly(self._session.task, chunk, payload)
-        return task
-
     async def _finish(self, chunk: Chunk, step: Step) -> None:
         self._session.add(chunk, await self._rounds.finish(chunk, step))
         self._leave(chunk)
 
-    async def _finish_given(self, chunk: Chunk, given: GivenRounds) -> None:
-        try:
-            with blaming(self._culprit, self._rounds.step):
-                said = await given.after(())
-            shares = await self._rounds.finish_given(chunk, given, said)
-        finally:
-            given.drop()
-        self._session.add(chunk, shares)
-        self._leave(chunk)
-
-    async def _finish_batch(self, batch: Sequence[Chunk], given: GivenRounds) -> None:
+    async def _finish_given(self, batch: Sequence[Chunk], given: GivenRounds) -> None:
         attempt, own = self._session.attempt, self._session.index
         driver = BatchRounds(attempt, own, self._rounds.links, batch, given.after)
         try:
@@ -144,6 +114,7 @@ class RunningChunks:
             given.drop()
         for chunk, shares in zip(batch, results, strict=True):
             self._session.add(chunk, shares)
+            self._leave(chunk)
 
     def _leave(self, chunk: Chunk) -> None:
         if not chunk.wave:

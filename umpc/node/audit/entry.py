@@ -29,6 +29,7 @@ import hmac
 import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from umpc.errors import AuditError
 
@@ -67,19 +68,9 @@ class AuditRow:
         fields = [one_line(each, MOST_WORD) for each in self.fields[:MOST_FIELDS]]
         if len(self.fields) > MOST_FIELDS:
             fields.append(f"and {len(self.fields) - MOST_FIELDS} more")
-        row = {
-            "seq": seq,
-            "at": at,
-            "event": self.event,
-            "study": self.study,
-            "name": one_line(self.name, MOST_WORD),
-            "coordinator": one_line(self.coordinator, MOST_WORD),
-            "statistic": one_line(self.statistic, MOST_WORD),
-            "fields": fields,
-            "epsilon": one_line(self.epsilon, MOST_WORD),
-            "delta": one_line(self.delta, MOST_WORD),
-            "note": one_line(self.note, MOST_NOTE),
-        }
+        row: dict[str, Any] = {"seq": seq, "at": at, **vars(self), "fields": fields}
+        for key in ("name", "coordinator", "statistic", "epsilon", "delta", "note"):
+            row[key] = one_line(row[key], MOST_NOTE if key == "note" else MOST_WORD)
         return ENCODER.encode(row).encode()[:-1]
 
 

@@ -13,13 +13,12 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 from umpc.errors import AuditError
 from umpc.node.audit.entry import MOST_LINE, AuditMark, AuditRow, key_of, mark_of, sealed
 from umpc.node.budget.anchor import read_key
-from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger_place import Place, utc_text
 
 
 def trail_beside(ledger: Path) -> Path:
@@ -30,10 +29,10 @@ def trail_beside(ledger: Path) -> Path:
 class AuditTrail:
     """The trail beside a ledger, whose key it uses. Any thread and any process may append."""
 
-    def __init__(self, ledger: Path, *, clock: Callable[[], str] | None = None):
+    def __init__(self, ledger: Path, *, clock: Callable[[], str] = utc_text):
         self.path = trail_beside(Path(ledger).resolve())
         self._key_path = Place.of(ledger).key
-        self._clock = clock or (lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+        self._clock = clock
 
     def key(self) -> bytes:
         """Return the trail's key. Raises: AuditError if the ledger has none yet."""

@@ -7,7 +7,6 @@ file. An archive with the secret keys can be changed by its holder. Nobody else 
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import io
 import json
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from umpc.errors import LedgerError
-from umpc.transport.files import fsync_folder
+from umpc.transport.files import digest_of, fsync_folder
 
 FORMAT = "umpc backup 1"
 MANIFEST, SEAL = "manifest.json", "manifest.seal"
@@ -157,12 +156,11 @@ def _small(tar: tarfile.TarFile, member: tarfile.TarInfo | None) -> bytes:
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> str:
     """Copy one member into a new file, and return its SHA-256."""
     opened = tar.extractfile(member)
-    descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w+b") as file:
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
         if opened:
             shutil.copyfileobj(opened, file)
-        file.seek(0)
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return digest_of(target)
 
 
 def _seal(key: bytes, content: bytes) -> bytes:

@@ -8,6 +8,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from umpc.transport.files import fsync_folder
+
 BLOCK = 1 << 16
 
 
@@ -54,8 +56,4 @@ def put_durably(source: Path, target: Path, draft: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(draft, target)
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    fsync_folder(target.parent)

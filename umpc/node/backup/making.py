@@ -11,8 +11,6 @@ from __future__ import annotations
 import tempfile
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
-from hashlib import file_digest
 from pathlib import Path
 
 from umpc.errors import LedgerError
@@ -24,13 +22,12 @@ from umpc.node.backup import archive
 from umpc.node.backup.copies import copy_database, copy_lines
 from umpc.node.budget import held_attempts
 from umpc.node.budget import ledger_reading as reading
-from umpc.node.budget.anchor import disagreement, read_anchor
-from umpc.node.budget.ledger_place import Place, connect, system_refuses
+from umpc.node.budget.anchor import disagreement
+from umpc.node.budget.ledger_place import Place, connect, system_refuses, utc_text
 from umpc.node.config import NodeConfig
 from umpc.node.field_sets import field_sets_beside
 from umpc.protocol_version import PROTOCOL
-
-FORGET_HELD = (held_attempts.TABLE, "DELETE FROM held")
+from umpc.transport.files import digest_of
 
 
 def back_up(config: NodeConfig, target: Path, *, keys: bool = False) -> archive.Manifest:
@@ -65,7 +62,7 @@ def back_up(config: NodeConfig, target: Path, *, keys: bool = False) -> archive.
             files[name] = folder / name
             files[name].write_bytes(path.read_bytes())
         manifest = archive.Manifest(
-            made=datetime.now(UTC).isoformat(timespec="seconds"),
+            made=utc_text(),
             protocol=PROTOCOL,
             node=config.name,
             dataset=content.account.dataset,
@@ -73,7 +70,7 @@ def back_up(config: NodeConfig, target: Path, *, keys: bool = False) -> archive.
             hash=content.head.hash.hex(),
             trail=trail,
         )
-        manifest = replace(manifest, files={name: _digest(each) for name, each in files.items()})
+        manifest = replace(manifest, files={name: digest_of(each) for name, each in files.items()})
         archive.write_archive(target, manifest, files, key)
     return manifest
 
@@ -93,29 +90,15 @@ def _plain_files(config: NodeConfig, place: Place, keys: bool) -> dict[str, Path
 
 def _copy_ledger(place: Place, target: Path) -> reading.Content:
     """Copy the ledger at one time with its anchor, and verify the copy. Raises: LedgerError."""
-    if not place.ledger.exists():
-        raise LedgerError(
-            f"ledger {place.ledger}: a file was expected, and there is none. A node makes it when "
-            "it first starts; before that there is nothing to back up"
-        )
-    for _ in range(reading.READINGS):
-        mark = read_anchor(place.anchor)
+
+    def copy() -> None:
         target.unlink(missing_ok=True)
-        copy_database(place.ledger, target, *FORGET_HELD)
-        if read_anchor(place.anchor) == mark:
-            break
-    else:
-        raise LedgerError(
-            f"ledger {place.ledger}: a moment without writes was expected, and none came. Try again"
-        )
+        copy_database(place.ledger, target, *held_attempts.FORGET_ALL)
+
+    _, mark = reading.with_anchor(place, copy)
     with closing(connect(target)) as db:
         reading.check_version(db, place)
         content = reading.replay(db, place, reading.existing_key(place))
     if reason := disagreement(mark, content.hashes):
         raise place.astray(reason)
     return content
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()

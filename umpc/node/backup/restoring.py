@@ -15,10 +15,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -29,13 +27,13 @@ from umpc.node.audit.entry import AuditMark, AuditRow
 from umpc.node.audit.trail import AuditTrail, trail_beside
 from umpc.node.backup import archive, evidence
 from umpc.node.backup.copies import put_durably
-from umpc.node.backup.making import FORGET_HELD
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget import ledgerfile as file
 from umpc.node.budget.anchor import Mark, read_anchor, read_key, write_anchor
 from umpc.node.budget.budget_account import RESTORE, RESTORE_ALL, BudgetCost, exact_text, sealed
 from umpc.node.budget.budget_limits import check_delta
-from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses
+from umpc.node.budget.held_attempts import FORGET_ALL
+from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses, utc_text
 from umpc.node.config import SitePlaces, load_places
 from umpc.node.field_sets import field_sets_beside
 
@@ -131,7 +129,7 @@ class Restoration:
         try:
             with system_refuses(draft), closing(connect(self.ledger)) as db:
                 reading.check_version(db, draft)
-                for statement in FORGET_HELD:
+                for statement in FORGET_ALL:
                     db.execute(statement)
                 content = reading.replay(db, draft, key)
         except LedgerError as error:
@@ -200,10 +198,9 @@ class Restoration:
 
     def _add_row(self, key: bytes, content: reading.Content, cost: BudgetCost, kind: str) -> Mark:
         """Write the row of the restore into the draft, and return the new head."""
-        at = datetime.now(UTC).isoformat(timespec="seconds")
         amounts = (exact_text(cost.epsilon), exact_text(cost.delta))
         note = f"restored from the backup of {self.manifest.made}"
-        values = (content.head.seq + 1, at, kind, b"", *amounts, b"", b"", note)
+        values = (content.head.seq + 1, utc_text(), kind, b"", *amounts, b"", b"", note)
         row = sealed(key, content.head.hash, values)
         draft = Place.of(self.ledger)
         with system_refuses(draft), closing(connect(self.ledger)) as db:
@@ -215,7 +212,8 @@ class Restoration:
         The trail says what counts as charged before the ledger counts it. After a crash in between
         a restore needs a sum that is at least as large.
         """
-        with system_refuses(self.place), _in_use_here(self.place.ledger):
+        with system_refuses(self.place), ExitStack() as held:
+            held.callback(os.close, locked(self.place.ledger))  # no node starts in between
             evidence.refuse_present(self.place, self.manifest)
             self.site.identity.mkdir(mode=0o700, exist_ok=True)
             for name in (*archive.PUBLIC, archive.KEY):
@@ -256,13 +254,3 @@ def restore(path: Path, config: Path, statement: Statement | None = None) -> Res
         raise LedgerError(f"{config}: a file in an existing folder was expected. Make the folder")
     with tempfile.TemporaryDirectory(dir=parent, prefix=".umpc-restore-") as drafts:
         return Restoration(Path(path).resolve(), config, Path(drafts)).run(statement)
-
-
-@contextmanager
-def _in_use_here(ledger: Path) -> Iterator[None]:
-    """Hold the ledger's lock, so that no node starts in between. Raises: LedgerError."""
-    descriptor = locked(ledger)
-    try:
-        yield
-    finally:
-        os.close(descriptor)

@@ -13,14 +13,12 @@ attempt, and an entry that was edited is ignored with a warning.
 
 from __future__ import annotations
 
-import hmac
 import logging
 import sqlite3
 
 from umpc.dp.event_text import decode_events
 from umpc.dp.events import Event
-from umpc.node.budget.budget_account import ATTEMPT_BYTES, StoredRow, row_hash
-from umpc.node.budget.held_attempts import STUDY, HeldAttempt
+from umpc.node.budget.held_attempts import entries_of, is_sealed
 
 log = logging.getLogger("umpc.node")
 TAG = b"umpc events 1"
@@ -28,27 +26,19 @@ TABLE = (
     "CREATE TABLE IF NOT EXISTS events (study BLOB PRIMARY KEY, attempt BLOB NOT NULL,"
     " events TEXT NOT NULL, seal BLOB NOT NULL)"
 )
-INSERT = "INSERT OR REPLACE INTO events (study, attempt, events, seal) VALUES (?, ?, ?, ?)"
+COLUMNS = "study, attempt, events, seal"
+INSERT = f"INSERT OR REPLACE INTO events ({COLUMNS}) VALUES (?, ?, ?, ?)"
 DELETE = "DELETE FROM events WHERE study = ?"
 Mechanisms = dict[tuple[bytes, bytes], tuple[Event, ...]]
 """(study, attempt's id) → the events of its release."""
 
 
-def sealed_events(key: bytes, held: HeldAttempt, text: str) -> StoredRow:
-    """Return an entry as it is stored, with its seal at the end. Args: text: the events."""
-    values = (held.study, held.attempt[:ATTEMPT_BYTES], text)
-    return (*values, row_hash(key, TAG, values))
-
-
 def read_events(db: sqlite3.Connection, key: bytes) -> Mechanisms:
     """Return the mechanisms of all entries whose seal agrees; a ledger may have no such table."""
-    tables = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'events'")
-    if tables.fetchone() is None:
-        return {}
     found: Mechanisms = {}
-    for *values, seal in db.execute(f"SELECT {STUDY}, attempt, events, seal FROM events"):
-        study, attempt, text = values
-        if isinstance(seal, bytes) and hmac.compare_digest(seal, row_hash(key, TAG, values)):
+    for row in entries_of(db, "events", COLUMNS):
+        study, attempt, text, _ = row
+        if is_sealed(key, TAG, row):
             found[study, attempt] = decode_events(text)
         else:
             log.warning(

@@ -9,13 +9,11 @@ key; an entry that was edited is ignored with a warning.
 
 from __future__ import annotations
 
-import hmac
 import logging
 import sqlite3
 from collections.abc import Iterator
 
-from umpc.node.budget.budget_account import ATTEMPT_BYTES, StoredRow, row_hash
-from umpc.node.budget.held_attempts import STUDY, HeldAttempt
+from umpc.node.budget.held_attempts import entries_of, is_sealed
 from umpc.node.table.fingerprint import Fingerprint
 
 log = logging.getLogger("umpc.node")
@@ -24,19 +22,10 @@ TABLE = (
     "CREATE TABLE IF NOT EXISTS cohorts (study BLOB PRIMARY KEY, attempt BLOB NOT NULL,"
     " cohort TEXT NOT NULL, seal BLOB NOT NULL)"
 )
-INSERT = "INSERT OR REPLACE INTO cohorts (study, attempt, cohort, seal) VALUES (?, ?, ?, ?)"
-ORDERED = f"SELECT {STUDY}, attempt, cohort, seal FROM cohorts ORDER BY rowid"
-ALIKE = (
-    f"SELECT {STUDY}, attempt, cohort, seal FROM cohorts"
-    " WHERE study != ? AND instr(cohort, ?) > 0 ORDER BY rowid DESC"
-)
+COLUMNS = "study, attempt, cohort, seal"
+INSERT = f"INSERT OR REPLACE INTO cohorts ({COLUMNS}) VALUES (?, ?, ?, ?)"
+ALIKE = "WHERE study != ? AND instr(cohort, ?) > 0 ORDER BY rowid DESC"
 DELETE = "DELETE FROM cohorts WHERE study = ?"
-
-
-def sealed_cohort(key: bytes, held: HeldAttempt, cohort: Fingerprint) -> StoredRow:
-    """Return an entry as it is stored, with its seal at the end."""
-    values = (held.study, held.attempt[:ATTEMPT_BYTES], cohort.encode())
-    return (*values, row_hash(key, TAG, values))
 
 
 def read_cohorts(db: sqlite3.Connection, key: bytes) -> dict[bytes, Fingerprint]:
@@ -44,7 +33,7 @@ def read_cohorts(db: sqlite3.Connection, key: bytes) -> dict[bytes, Fingerprint]
 
     A ledger may have no such table.
     """
-    return dict(_read(db, key, ORDERED, ()))
+    return dict(_read(db, key, "ORDER BY rowid"))
 
 
 def last_alike(
@@ -54,24 +43,17 @@ def last_alike(
 
     SQLite finds the entries that name the selection, so that a long history costs no time.
     """
-    alike = (
-        found
-        for _, found in _read(db, key, ALIKE, (study, selection))
-        if found.selection == selection
-    )
-    return next(alike, None)
+    alike = (found for _, found in _read(db, key, ALIKE, (study, selection)))
+    return next((found for found in alike if found.selection == selection), None)
 
 
 def _read(
-    db: sqlite3.Connection, key: bytes, query: str, values: tuple[bytes | str, ...]
+    db: sqlite3.Connection, key: bytes, rest: str, values: tuple[bytes | str, ...] = ()
 ) -> Iterator[tuple[bytes, Fingerprint]]:
-    """Yield studies and their fingerprints whose seal agrees, in the order of a query."""
-    tables = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cohorts'")
-    if tables.fetchone() is None:
-        return
-    for *entry, seal in db.execute(query, values):
-        study, _, text = entry
-        if isinstance(seal, bytes) and hmac.compare_digest(seal, row_hash(key, TAG, entry)):
+    """Yield studies and their fingerprints whose seal agrees. Args: rest: of the query."""
+    for row in entries_of(db, "cohorts", COLUMNS, rest, values):
+        study, _, text, _ = row
+        if is_sealed(key, TAG, row):
             yield study, Fingerprint.decode(text)
         else:
             log.warning(

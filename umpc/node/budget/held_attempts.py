@@ -17,8 +17,15 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
-from umpc.node.budget.budget_account import BudgetCost, StoredRow, exact_text, row_hash
+from umpc.node.budget.budget_account import (
+    ATTEMPT_BYTES,
+    BudgetCost,
+    StoredRow,
+    exact_text,
+    row_hash,
+)
 
 MOST_HELD = 64
 """Largest number of studies that a data set reserves for at once, whether running or held."""
@@ -38,6 +45,8 @@ STUDY = "CAST(coalesce(study, '') AS BLOB)"
 """The study of an entry outside the chain, as bytes, whatever type a person has put there."""
 COLUMNS = "study, name, epsilon, delta, attempt, share, until, seal"
 INSERT = f"INSERT INTO held ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+FORGET_ALL = (TABLE, "DELETE FROM held")
+"""Statements for a copy of a ledger, in which nothing is held."""
 DELETE = f"DELETE FROM held WHERE {STUDY} = ?"
 
 
@@ -84,19 +93,38 @@ def read_held(
     The attempt is None where the seal does not agree with the entry. A ledger of an earlier version
     has no such table, and so no entry.
     """
-    tables = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'held'")
-    if tables.fetchone() is None:
-        return
-    where, values = ("", ()) if study is None else (" WHERE study = ?", (study,))
-    columns = COLUMNS.replace("study", STUDY)
-    for row in db.execute(f"SELECT {columns} FROM held{where}", values):
-        yield row[0], _opened(key, row)
+    where, values = ("", ()) if study is None else ("WHERE study = ?", (study,))
+    for row in entries_of(db, "held", COLUMNS, where, values):
+        found = None
+        if is_sealed(key, TAG, row):
+            owner, name, epsilon, delta, *rest, _ = row
+            found = HeldAttempt(owner, name, Fraction(epsilon), Fraction(delta), *rest)
+        yield row[0], found
 
 
-def _opened(key: bytes, row: StoredRow) -> HeldAttempt | None:
-    """Return the entry of a stored row, or None if its seal is wrong. The seal covers all types."""
+# --- entries beside the chain, which belong to one attempt ----------------------------------------
+
+
+def sealed_entry(key: bytes, tag: bytes, held: HeldAttempt, text: str) -> StoredRow:
+    """Return a text about an attempt as it is stored, with its seal at the end."""
+    values = (held.study, held.attempt[:ATTEMPT_BYTES], text)
+    return (*values, row_hash(key, tag, values))
+
+
+def is_sealed(key: bytes, tag: bytes, row: StoredRow) -> bool:
+    """Whether an entry's seal, its last value, agrees. The seal covers all types."""
     *values, seal = row
-    if not isinstance(seal, bytes) or not hmac.compare_digest(seal, row_hash(key, TAG, values)):
-        return None
-    study, name, epsilon, delta, attempt, share, until = values
-    return HeldAttempt(study, name, Fraction(epsilon), Fraction(delta), attempt, share, until)
+    return isinstance(seal, bytes) and hmac.compare_digest(seal, row_hash(key, tag, values))
+
+
+def entries_of(
+    db: sqlite3.Connection, table: str, columns: str, rest: str = "", values: tuple[Any, ...] = ()
+) -> Iterator[StoredRow]:
+    """Yield the entries of a table, which a ledger of an earlier version may lack.
+
+    Args: columns: the first is the study. rest: of the query.
+    """
+    tables = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+    if tables.fetchone() is not None:
+        chosen = columns.replace("study", STUDY)
+        yield from db.execute(f"SELECT {chosen} FROM {table} {rest}", values)

@@ -160,8 +160,7 @@ class Ledger(LedgerQueries):
         with self._lock:
             if study not in self._until:
                 self._account.open.pop(study, None)
-                self._names.pop(study, None)
-                self._cohorts.pop(study, None)
+                self._end(study)
 
     def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes = b"") -> HeldAttempt:
         """Keep the finished share of a reserved study, on disk when this returns.
@@ -188,10 +187,10 @@ class Ledger(LedgerQueries):
             held = HeldAttempt(study, name, *amounts, bytes(attempt + table), bytes(share), until)
             changes = [(holds.INSERT, held.sealed(self._key))]
             if text := encode_events(cost.events):
-                entry = charge_events.sealed_events(self._key, held, text)
+                entry = holds.sealed_entry(self._key, charge_events.TAG, held, text)
                 changes.append((charge_events.INSERT, entry))
             if cohort := self._cohorts.get(study):
-                entry = cohort_records.sealed_cohort(self._key, held, cohort)
+                entry = holds.sealed_entry(self._key, cohort_records.TAG, held, cohort.encode())
                 changes.append((cohort_records.INSERT, entry))
             self._change("hold", *changes)
             self._account.mechanisms[study, attempt[:ATTEMPT_BYTES]] = cost.events
@@ -240,9 +239,7 @@ class Ledger(LedgerQueries):
                 share=held.share,
                 note=held.name,
             )
-            self._until.pop(study, None)
-            self._names.pop(study, None)
-            self._cohorts.pop(study, None)
+            self._end(study)
             return self._release_of(study)
 
     def answer(self, study: bytes, attempt: bytes, question: bytes, answer: bytes) -> None:

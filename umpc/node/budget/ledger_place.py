@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from umpc.errors import LedgerError
@@ -16,6 +17,11 @@ PAGES_KIBIBYTES = 256
 """Memory for pages of a ledger's file. SQLite would take 2 MiB: for each ledger of a host."""
 COMPANIONS = (".key", ".lock", ".new", ".audit", "-wal", "-shm", "-journal")
 """Endings of the names of the ledger's other files."""
+
+
+def utc_text() -> str:
+    """Return the time in UTC as a site's files have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True)

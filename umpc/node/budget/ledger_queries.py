@@ -127,12 +127,6 @@ class LedgerQueries(LedgerStore):
         with self._alone():
             return cohort_records.read_cohorts(self._db, self._key).get(study)
 
-    @property
-    def releases(self) -> int:
-        """The number of studies that were charged, in all."""
-        with self._alone():
-            return len(self._account.charged)
-
     def history(self) -> list[Row]:
         """Return every row, the oldest first."""
         with self._alone():

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 from umpc.dp.composition import Composition
 from umpc.errors import LedgerError
@@ -36,8 +37,10 @@ from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.budget.ledger_place import Place, connect, system_refuses
 from umpc.node.table.fingerprint import Fingerprint
 
+Found = TypeVar("Found")
+Entries = list[tuple[bytes, HeldAttempt | None]]
 READINGS = 20
-"""Number of tries of `read_beside` to see ledger and anchor at one time while a node writes."""
+"""Number of tries of `with_anchor` to see ledger and anchor at one time while a node writes."""
 COLUMNS = "seq, at, kind, study, epsilon, delta, attempt, share, note, hash"
 
 
@@ -82,35 +85,45 @@ def read_beside(
     Args: now: seconds since 1970. composition: how the site adds up costs.
     Raises: LedgerError.
     """
+
+    def read() -> tuple[Content, list[Row], Entries, dict[bytes, Fingerprint]]:
+        with closing(connect(place.ledger, "ro")) as db:
+            db.execute("BEGIN")
+            check_version(db, place)
+            key = existing_key(place)
+            content = replay(db, place, key, composition)
+            entries = list(held_attempts.read_held(db, key))
+            return content, history(db), entries, read_cohorts(db, key)
+
+    (content, rows, entries, cohorts), mark = with_anchor(place, read)
+    reason = disagreement(mark, content.hashes)
+    held = waiting(content.account, entries, now())
+    damaged = [study for study, entry in entries if entry is None]
+    return Snapshot(content.account, rows, content.head, reason, held, damaged, cohorts)
+
+
+def with_anchor(place: Place, read: Callable[[], Found]) -> tuple[Found, Mark | None]:
+    """Return what is read of a ledger, and its anchor, at one time, also while a node writes.
+
+    Raises: LedgerError.
+    """
     if not place.ledger.exists():
         raise LedgerError(
             f"ledger {place.ledger}: a file was expected, and there is none. A node makes it when "
             "it first starts; correct ledger in the node's configuration, or put a lost one back"
         )
-    with system_refuses(place), closing(connect(place.ledger, "ro")) as db:
+    with system_refuses(place):
         for _ in range(READINGS):
             mark = read_anchor(place.anchor)
-            db.execute("BEGIN")
-            check_version(db, place)
-            key = existing_key(place)
-            content = replay(db, place, key, composition)
-            rows = history(db)
-            entries = list(held_attempts.read_held(db, key))
-            cohorts = read_cohorts(db, key)
-            db.execute("COMMIT")
+            found = read()
             if read_anchor(place.anchor) == mark:
-                reason = disagreement(mark, content.hashes)
-                held = waiting(content.account, entries, now())
-                damaged = [study for study, entry in entries if entry is None]
-                return Snapshot(content.account, rows, content.head, reason, held, damaged, cohorts)
+                return found, mark
     raise LedgerError(
         f"ledger {place.ledger}: a moment without writes was expected, and none came. Ask again"
     )
 
 
-def waiting(
-    account: Account, entries: Iterable[tuple[bytes, HeldAttempt | None]], now: float
-) -> list[HeldAttempt]:
+def waiting(account: Account, entries: Entries, now: float) -> list[HeldAttempt]:
     """Return the held attempts that can still be released, and reserve their cost in the account.
 
     An attempt whose study is charged, whose time is up or whose seal is wrong cannot.

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Self
@@ -39,7 +38,7 @@ from umpc.node.budget.budget_limits import (
     check_delta,
     check_epsilon,
 )
-from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses
+from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses, utc_text
 from umpc.node.budget.ledger_upgrade import upgrade
 from umpc.node.table.fingerprint import Fingerprint
 
@@ -72,7 +71,7 @@ class LedgerStore:
         composition: Composition = BASIC_COMPOSITION,
         anchor: Path | None = None,
         accept: bool = False,
-        clock: Callable[[], str] | None = None,
+        clock: Callable[[], str] = utc_text,
         hold_seconds: float = DEFAULT_HOLD_SECONDS,
         now: Callable[[], float] = time.time,
         at_step: Callable[[str], None] = failpoint,
@@ -84,7 +83,7 @@ class LedgerStore:
         self.composition = composition
         self._place = Place.of(path, anchor)
         self._dataset = dataset
-        self._clock = clock or (lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+        self._clock = clock
         self._now = now
         self._at_step = at_step
         self._lock = threading.RLock()
@@ -213,16 +212,17 @@ class LedgerStore:
         values = (seq, self._clock(), kind, study, *amounts, attempt, share, note)
         row = sealed(self._key, self._head.hash, values)
         with self._writing():
-            head = file.append(
-                self._db, self._place, row, self._head, lambda step: self._at_step(f"{kind}-{step}")
-            )
+            head = file.append(self._db, self._place, row, self._head, self._steps_of(kind))
         self._account.apply(row_of(row))
         self._head = head
 
     def _change(self, kind: str, *changes: tuple[str, StoredRow]) -> None:
         """Change the table of held attempts, on disk when this returns. Failures: as `_append`."""
         with self._writing():
-            file.change_held(self._db, changes, lambda step: self._at_step(f"{kind}-{step}"))
+            file.change_held(self._db, changes, self._steps_of(kind))
+
+    def _steps_of(self, kind: str) -> Callable[[str], None]:
+        return lambda step: self._at_step(f"{kind}-{step}")
 
     def _forget(self, study: bytes) -> None:
         """Remove a held attempt from the disk, and what belongs to it if there is no charge."""
@@ -241,10 +241,13 @@ class LedgerStore:
 
     def _drop(self, study: bytes) -> None:
         self._forget(study)
-        self._until.pop(study, None)
         self._account.open.pop(study, None)
-        self._names.pop(study, None)
-        self._cohorts.pop(study, None)
+        self._end(study)
+
+    def _end(self, study: bytes) -> None:
+        """Forget in memory what belongs to a study that runs or is held."""
+        for of_study in (self._until, self._names, self._cohorts):
+            of_study.pop(study, None)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sqlite3
 from pathlib import Path
 
@@ -19,8 +18,11 @@ from umpc.node.budget.anchor import Mark
 from umpc.node.budget.ledger_place import Place
 
 log = logging.getLogger("umpc.node")
-TABLES = (held_attempts.TABLE, charge_events.TABLE, cohort_records.TABLE)
-FORGET_HELD = (held_attempts.TABLE, "DELETE FROM held")
+TABLES = {
+    "held": held_attempts.TABLE,
+    "events": charge_events.TABLE,
+    "cohorts": cohort_records.TABLE,
+}
 
 
 def upgrade(db: sqlite3.Connection, place: Place, head: Mark) -> Path | None:
@@ -30,7 +32,7 @@ def upgrade(db: sqlite3.Connection, place: Place, head: Mark) -> Path | None:
     Raises: OSError, sqlite3.Error.
     """
     found = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    missing = [table for table in TABLES if _name(table) not in found]
+    missing = [table for name, table in TABLES.items() if name not in found]
     copy = _copy(place, head) if missing and head.seq > 1 else None
     for table in missing:
         db.execute(table)
@@ -43,14 +45,8 @@ def _copy(place: Place, head: Mark) -> Path:
     draft = Path(f"{target}.draft")
     draft.unlink(missing_ok=True)
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL, 0o600))
-    copy_database(place.ledger, draft, *FORGET_HELD)
+    copy_database(place.ledger, draft, *held_attempts.FORGET_ALL)
     put_durably(draft, target, Path(f"{target}.new"))
     draft.unlink()
     log.info("ledger %s: an older package wrote it; a copy from before is %s", place.ledger, target)
     return target
-
-
-def _name(table: str) -> str:
-    """Return the name in a statement CREATE TABLE."""
-    found = re.match(r"CREATE TABLE IF NOT EXISTS (\w+)", table)
-    return found[1] if found else table

@@ -6,7 +6,6 @@
 | `sql_source.py` | the address and the query of a table in a database |
 | `object_source.py` | the address of objects of a store with the S3 API, and its keys |
 | `object_store.py` | objects, read from their store into memory |
-| `memory_file.py` | a file in memory for an object, and its name |
 | `database.py` | a query's columns, read from PostgreSQL or SQLite |
 | `duckdb_file.py` | a query's columns, read from a DuckDB database |
 | `given_up.py` | readings that nobody waits for any more, which end |

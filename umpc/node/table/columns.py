@@ -31,7 +31,7 @@ from umpc.node.table.number_format import PLAIN, NumberFormat
 from umpc.node.table.object_store import fetched
 from umpc.node.table.plain_text import TextPipe
 from umpc.node.table.source import TableSite, TableSource, check_file
-from umpc.node.table.sql_source import DUCKDB, SqlSource
+from umpc.node.table.sql_source import DUCKDB
 
 PLACE = re.compile(r"Error on Line: \d+|Expected Number of Columns: \d+ Found: \d+")
 """The parts of DuckDB's errors that say where a text is wrong, and quote nothing of it."""
@@ -58,11 +58,8 @@ class Table:
         """
         column = self.columns[place_of(name, self.names, site)]
         if column.refused:
-            raise site.error(
-                DataError,
-                f"field {name!r}: a column of numbers, booleans or texts was expected, and its "
-                f"type in the table is {column.refused}. Export it as a number or as a text",
-            )
+            its = f"its type in the table is {column.refused}. Export it as a number or as a text"
+            raise site.of_other_type(name, its)
         return column
 
 
@@ -156,7 +153,12 @@ def _open_own(
     """Open a table with its own names."""
     if source.sql is not None:
         with _cursor() as connection:
-            yield connection, _database_table(connection, source, source.sql, site, wanted)
+            # the database's connection is closed again before the columns are used
+            read = read_duckdb if source.sql.kind == DUCKDB else read_query
+            with read(source.sql, site) as reading:
+                columns = reading.fetch(wanted)
+            rows = reading.rows
+            yield connection, _registered(connection, rows, reading.names, columns, source.numbers)
         return
     if source.frame is not None:
         with _cursor() as connection:
@@ -164,7 +166,10 @@ def _open_own(
             yield connection, _registered(connection, rows, names, source.frame, source.numbers)
         return
     if source.objects is not None:
-        with fetched(source, site) as local, _open_own(local, site, wanted) as opened:
+        with (
+            fetched(source, source.objects, site) as local,
+            _open_own(local, site, wanted) as opened,
+        ):
             yield opened
         return
     check_file(source, site)
@@ -290,27 +295,6 @@ def _top_level(schema: Schema) -> list[str]:
             inside = 1
         inside += (children or 0) - 1
     return names
-
-
-# --- databases --------------------------------------------------------------------------------
-
-
-def _database_table(
-    connection: duckdb.DuckDBPyConnection,
-    source: TableSource,
-    sql: SqlSource,
-    site: TableSite,
-    wanted: Sequence[str],
-) -> Table:
-    """Read the columns from the database, whose connection is then closed again.
-
-    Raises: as `read_query`; DataError by a column's type.
-    """
-    read = read_duckdb if sql.kind == DUCKDB else read_query
-    with read(sql, site) as reading:
-        fetched = reading.fetch(wanted)
-        names, rows = reading.names, reading.rows
-    return _registered(connection, rows, names, fetched, source.numbers)
 
 
 # --- values in memory -------------------------------------------------------------------------

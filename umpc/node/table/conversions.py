@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -195,10 +195,21 @@ ColumnValues: TypeAlias = "Fetched | NDArray[Any]"
 """Values that were converted one by one, or an array of numbers or booleans, perhaps masked."""
 
 
-def joined(parts: Sequence[Fetched]) -> Fetched:
+def in_columns(
+    names: Sequence[str], chunks: Iterable[Sequence[Sequence[Any]]]
+) -> tuple[dict[str, Fetched], int]:
+    """Return rows that come in chunks as columns, and the number of rows."""
+    parts = [[typed(())] for _ in names]
+    rows = 0
+    for chunk in chunks:
+        rows += len(chunk)
+        for place, part in enumerate(parts):
+            part.append(typed([row[place] for row in chunk]))
+    return {name: _joined(part) for name, part in zip(names, parts, strict=True)}, rows
+
+
+def _joined(parts: Sequence[Fetched]) -> Fetched:
     """Return the rows of all parts, in their order."""
-    if not parts:
-        return Fetched(np.empty(0, object), np.empty(0, bool), np.empty(0, np.float64))
     return Fetched(
         np.concatenate([part.texts for part in parts]),
         np.concatenate([part.known for part in parts]),

@@ -26,11 +26,17 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from umpc.errors import ConfigError, DataError, UmpcError, installing
-from umpc.node.table.conversions import Fetched, joined, typed
+from umpc.errors import ConfigError, DataError, UmpcError
+from umpc.node.table.conversions import Fetched, in_columns
 from umpc.node.table.given_up import ended_by
 from umpc.node.table.source import TableSite
-from umpc.node.table.sql_source import SQLITE, UNREADABLE, SqlSource, wrong_password_file
+from umpc.node.table.sql_source import (
+    OTHER_TYPE,
+    SQLITE,
+    UNREADABLE,
+    SqlSource,
+    wrong_password_file,
+)
 
 ROWS_AT_ONCE = 10_000
 USUAL = {"connect_timeout": "15", "client_encoding": "utf8"}
@@ -38,20 +44,22 @@ USUAL = {"connect_timeout": "15", "client_encoding": "utf8"}
 A database in SQL_ASCII would otherwise send bytes in place of texts, which fit nothing."""
 CANCEL_SECONDS = 5
 """Seconds that a server may take to end a query that nobody waits for any more."""
-DAYS = "write in the query, for example, (VISIT - DATE '2000-01-01') AS visit_days"
-YEARS = "write in the query, for example, EXTRACT(YEAR FROM age(BIRTH))::int AS age"
+SECONDS = "EXTRACT(EPOCH FROM VISIT)::bigint AS seconds"
+HOUR = "EXTRACT(HOUR FROM VISIT)::int AS hour"
+VALUE = "(RESULT->>'value')::numeric AS value"
+INSTEAD = {
+    "date": "(VISIT - DATE '2000-01-01') AS visit_days, or write in the query, for example, "
+    "EXTRACT(YEAR FROM age(BIRTH))::int AS age",
+    **dict.fromkeys(("timestamp", "timestamptz"), SECONDS),
+    **dict.fromkeys(("time", "timetz"), HOUR),
+    "interval": "EXTRACT(DAY FROM STAY)::int AS days",
+    **dict.fromkeys(("json", "jsonb"), VALUE),
+    "money": "COST::numeric AS cost",
+}
+LEFT_OUT = "leave it out of the study, or cast it in the query"
 REFUSED = {
-    "date": f"{DAYS}, or {YEARS}",
-    "timestamp": "write in the query, for example, EXTRACT(EPOCH FROM VISIT)::bigint AS seconds",
-    "timestamptz": "write in the query, for example, EXTRACT(EPOCH FROM VISIT)::bigint AS seconds",
-    "time": "write in the query, for example, EXTRACT(HOUR FROM VISIT)::int AS hour",
-    "timetz": "write in the query, for example, EXTRACT(HOUR FROM VISIT)::int AS hour",
-    "interval": "write in the query, for example, EXTRACT(DAY FROM STAY)::int AS days",
-    "json": "write in the query, for example, (RESULT->>'value')::numeric AS value",
-    "jsonb": "write in the query, for example, (RESULT->>'value')::numeric AS value",
-    "money": "write in the query, for example, COST::numeric AS cost",
-    "bytea": "leave it out of the study, or cast it in the query",
-    "xml": "leave it out of the study, or cast it in the query",
+    **{kind: f"write in the query, for example, {text}" for kind, text in INSTEAD.items()},
+    **dict.fromkeys(("bytea", "xml"), LEFT_OUT),
 }
 """PostgreSQL's types that are neither a number nor a text → what to write in their place."""
 
@@ -115,14 +123,8 @@ class SqlReading:
             self._check_type(name)
         columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names) or "1"
         result = self._connection.exec_driver_sql(self._plain(f"SELECT {columns} {self._query}"))
-        parts: list[list[Fetched]] = [[] for _ in names]
-        rows = 0
-        for chunk in result.partitions(ROWS_AT_ONCE):
-            rows += len(chunk)
-            for place, part in enumerate(parts):
-                part.append(typed([row[place] for row in chunk]))
-        self.rows = rows
-        return {name: joined(part) for name, part in zip(names, parts, strict=True)}
+        found, self.rows = in_columns(names, result.partitions(ROWS_AT_ONCE))
+        return found
 
     def _plain(self, statement: str) -> str:
         """Return the statement with percent signs that the driver does not take for parameters."""
@@ -136,12 +138,7 @@ class SqlReading:
         advice = "take one element in the query, as (RESULTS)[1]" if kind.endswith("[]") else None
         advice = advice or REFUSED.get(plain)
         if advice:
-            raise self._site.error(
-                DataError,
-                f"field {name!r}: a column of numbers, booleans or texts was expected, and the "
-                f"database has the type {kind}. Have its administrator change sql under [data]: "
-                f"{advice}",
-            )
+            raise self._site.of_other_type(name, OTHER_TYPE.format(kind, advice))
 
 
 @contextmanager
@@ -159,11 +156,7 @@ def read_query(source: SqlSource, site: TableSite) -> Iterator[SqlReading]:
     except Exception as error:
         if not _is_of_database(error):
             raise
-        raise site.error(
-            DataError,
-            UNREADABLE,
-            why(error),
-        ) from None
+        raise site.error(DataError, UNREADABLE, why(error)) from None
     finally:
         engine.dispose()
 
@@ -213,11 +206,7 @@ def _engine(source: SqlSource, site: TableSite) -> Any:
         import sqlalchemy
         from sqlalchemy.pool import NullPool
     except ImportError:
-        raise site.error(
-            ConfigError,
-            "a table in a database was expected, and the extra `sql` is not installed at the site: "
-            + installing("sql"),
-        ) from None
+        raise site.without_extra("a table in a database", "sql") from None
     if source.kind == SQLITE:
         address = f"file:{quote(str(source.file))}?mode=ro"
 

@@ -21,15 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import duckdb
 
 from umpc.errors import ConfigError, DataError
-from umpc.node.table.conversions import KINDS, Fetched, joined, typed
+from umpc.node.table.conversions import KINDS, Fetched, in_columns
 from umpc.node.table.given_up import ended_by
 from umpc.node.table.source import TableSite
-from umpc.node.table.sql_source import UNREADABLE, SqlSource
+from umpc.node.table.sql_source import OTHER_TYPE, UNREADABLE, SqlSource
 
 ROWS_AT_ONCE = 10_000
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -43,22 +42,27 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
 }
 """The engine's settings. A query cannot change them."""
-SECONDS = "write in the query, for example, EXTRACT(EPOCH FROM VISIT)::bigint AS seconds"
-REFUSED = {
-    "DATE": "write in the query, for example, (VISIT - DATE '2000-01-01') AS visit_days",
+SECONDS = "EXTRACT(EPOCH FROM VISIT)::bigint AS seconds"
+INSTEAD = {
+    "DATE": "(VISIT - DATE '2000-01-01') AS visit_days",
     "TIMESTAMP": SECONDS,
     "TIMESTAMP WITH TIME ZONE": SECONDS,
-    "TIME": "write in the query, for example, EXTRACT(HOUR FROM VISIT) AS hour",
-    "INTERVAL": "write in the query, for example, EXTRACT(DAY FROM STAY) AS days",
-    "JSON": "write in the query, for example, (RESULT->>'value')::double AS value",
-    "STRUCT": "take one part in the query, as RESULTS.value",
-    "BIGNUM": "write in the query, for example, COST::hugeint AS cost",
+    "TIME": "EXTRACT(HOUR FROM VISIT) AS hour",
+    "INTERVAL": "EXTRACT(DAY FROM STAY) AS days",
+    "JSON": "(RESULT->>'value')::double AS value",
+    "BIGNUM": "COST::hugeint AS cost",
 }
+REFUSED = {kind: f"write in the query, for example, {text}" for kind, text in INSTEAD.items()}
+REFUSED["STRUCT"] = "take one part in the query, as RESULTS.value"
 """Types that are neither a number nor a text → what to write in their place."""
 
-WRITTEN = "another process writes to the file: read a copy, or a file that the writer has closed"
+CORRECT_SQL = "correct sql under [data]"
 ADVICE: tuple[tuple[type[duckdb.Error], str, str], ...] = (
-    (duckdb.IOException, "lock on file", WRITTEN),
+    (
+        duckdb.IOException,
+        "lock on file",
+        "another process writes to the file: read a copy, or a file that the writer has closed",
+    ),
     (duckdb.ConnectionException, "different configuration", "this process has the file open"),
     (
         duckdb.IOException,
@@ -70,35 +74,22 @@ ADVICE: tuple[tuple[type[duckdb.Error], str, str], ...] = (
         duckdb.PermissionException,
         "",
         "the query or the file needs another file or an extension, and the node reads only this "
-        "file: copy the data into it, or correct sql under [data]",
+        f"file: copy the data into it, or {CORRECT_SQL}",
     ),
     (
         duckdb.CatalogException,
         "",
-        "there is no such table, view or function: correct sql under [data]",
+        f"there is no such table, view or function: {CORRECT_SQL}",
     ),
-    (
-        duckdb.BinderException,
-        "",
-        "there is no such column, or types do not fit: correct sql under [data]",
-    ),
-    (
-        duckdb.ParserException,
-        "",
-        "the database does not understand the query: correct sql under [data]",
-    ),
+    (duckdb.BinderException, "", f"there is no such column, or types do not fit: {CORRECT_SQL}"),
+    (duckdb.ParserException, "", f"the database does not understand the query: {CORRECT_SQL}"),
     (
         duckdb.InvalidInputException,
         "",
-        "the query tries to change data or settings, and the node only reads: correct sql under "
-        "[data]",
+        f"the query tries to change data or settings, and the node only reads: {CORRECT_SQL}",
     ),
     (duckdb.OutOfMemoryException, "", "the query needs more memory than there is: simplify it"),
-    (
-        duckdb.DataError,
-        "",
-        "the database cannot convert or compute a value: correct sql under [data]",
-    ),
+    (duckdb.DataError, "", f"the database cannot convert or compute a value: {CORRECT_SQL}"),
 )
 """An error's class, and words of its text, → what to do. The first that fits counts."""
 
@@ -134,13 +125,9 @@ class DuckdbReading:
         self._connection.execute(
             f"SELECT {', '.join(columns) or '1'} FROM ({self._select}\n) AS site_query({places})"
         )
-        parts: list[list[Fetched]] = [[] for _ in names]
-        self.rows = 0
-        while chunk := self._connection.fetchmany(ROWS_AT_ONCE):
-            self.rows += len(chunk)
-            for place, part in enumerate(parts):
-                part.append(typed([row[place] for row in chunk]))
-        return {name: joined(part) for name, part in zip(names, parts, strict=True)}
+        chunks = iter(lambda: self._connection.fetchmany(ROWS_AT_ONCE), [])
+        found, self.rows = in_columns(names, chunks)
+        return found
 
     def _column(self, name: str) -> str:
         """Return the expression of a column.
@@ -155,12 +142,8 @@ class DuckdbReading:
             other = "leave it out of the study, or cast it in the query"
             advice = REFUSED.get(plain.partition("_")[0], other)
             advice = "take one element in the query, as RESULTS[1]" if is_list else advice
-            raise self._site.error(
-                DataError,
-                f"field {name!r}: a column of numbers, booleans or texts was expected, and the "
-                f"database has the type {'LIST' if is_list else plain}. Have its administrator "
-                f"change sql under [data]: {advice}",
-            )
+            shown = OTHER_TYPE.format("LIST" if is_list else plain, advice)
+            raise self._site.of_other_type(name, shown)
         return f"CAST(CAST(c{place} AS VARCHAR) AS DOUBLE)" if kind == "FLOAT" else f"c{place}"
 
 
@@ -171,30 +154,6 @@ def read_duckdb(source: SqlSource, site: TableSite) -> Iterator[DuckdbReading]:
     Raises: ConfigError where there is no such file, or another statement; DataError.
     """
     path = source.file
-    _check_file(path, site)
-    try:
-        with (
-            duckdb.connect(path, read_only=True, config=SETTINGS) as connection,
-            ended_by(connection.interrupt),
-        ):
-            yield DuckdbReading(connection, source, site)
-    except duckdb.Error as error:
-        raise site.error(
-            DataError,
-            UNREADABLE,
-            why(error),
-        ) from None
-
-
-def why(error: duckdb.Error) -> str:
-    """Return what to do about an error of DuckDB, without any of its text."""
-    said = str(error)
-    fitting = [advice for cls, words, advice in ADVICE if isinstance(error, cls) and words in said]
-    return "; ".join([type(error).__name__, *fitting[:1]])
-
-
-def _check_file(path: Path, site: TableSite) -> None:
-    """Raises: ConfigError where there is no such file."""
     if not path.is_file():
         raise site.error(
             ConfigError,
@@ -202,3 +161,18 @@ def _check_file(path: Path, site: TableSite) -> None:
             "in the node's own configuration",
             str(path),
         )
+    try:
+        with (
+            duckdb.connect(path, read_only=True, config=SETTINGS) as connection,
+            ended_by(connection.interrupt),
+        ):
+            yield DuckdbReading(connection, source, site)
+    except duckdb.Error as error:
+        raise site.error(DataError, UNREADABLE, why(error)) from None
+
+
+def why(error: duckdb.Error) -> str:
+    """Return what to do about an error of DuckDB, without any of its text."""
+    said = str(error)
+    fitting = [advice for cls, words, advice in ADVICE if isinstance(error, cls) and words in said]
+    return "; ".join([type(error).__name__, *fitting[:1]])

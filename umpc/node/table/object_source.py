@@ -1,17 +1,15 @@
 """Objects of a store with the S3 API as a site's table: what the site's administrator writes.
 
 The configuration never holds a key. Keys are in a file that only the node's user may read, in the
-form of AWS's own `credentials` file, or in the environment as AWS_ACCESS_KEY_ID,
-AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
+form of AWS's own `credentials` file, or in the environment as the same names in capital letters.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from configparser import ConfigParser, Error
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from pathlib import Path
@@ -20,24 +18,19 @@ from urllib.parse import urlsplit
 from umpc.node.table.sql_source import LOOPBACK, wrong_password_file
 
 S3 = "s3://"
-BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
-REGION = r"[A-Za-z0-9-]{1,40}"
-DEFAULT_REGION = "us-east-1"
+ADDRESS = rf"{S3}([a-z0-9][a-z0-9.-]{{1,61}}[a-z0-9])/([^\x00-\x1f]+)"
 MEGABYTE = 1_000_000
-DEFAULT_MEGABYTES = 4000
 WILDCARDS = set("*?[")
-SECTION = "default"
-IN_FILE = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
-IN_ENVIRONMENT = tuple(name.upper() for name in IN_FILE)
+KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AccessKey:
-    """The keys of a user of a store. token: of a session, or empty."""
+    """The keys of a user of a store, which no repr shows. token: of a session, or empty."""
 
-    id: str = field(repr=False)
-    secret: str = field(repr=False)
-    token: str = field(repr=False)
+    id: str
+    secret: str
+    token: str
 
 
 @dataclass(frozen=True)
@@ -53,9 +46,9 @@ class ObjectSource:
     bucket: str
     pattern: str
     endpoint: str
-    region: str = DEFAULT_REGION
+    region: str = "us-east-1"
     credentials_file: Path | None = None
-    most_bytes: int = DEFAULT_MEGABYTES * MEGABYTE
+    most_bytes: int = 4000 * MEGABYTE
 
     @property
     def url(self) -> str:
@@ -77,18 +70,23 @@ class ObjectSource:
         """Whether a key fits the pattern. A * stops at a slash, and a ** does not."""
         return _fits(key.split("/"), self.pattern.split("/"))
 
-    def key_of_store(self, environment: Mapping[str, str] = os.environ) -> AccessKey | None:
-        """Return the keys; None where there are none.
-
-        Raises: OSError, UnicodeDecodeError, configparser.Error for the file.
-        """
-        found = [environment.get(name, "") for name in IN_ENVIRONMENT]
-        if self.credentials_file is not None:
+    def key_of_store(
+        self, environment: Mapping[str, str] = os.environ
+    ) -> tuple[AccessKey | None, str]:
+        """Return the keys; or None, and what is wrong with their file. It shows nothing of it."""
+        found = [environment.get(name.upper(), "") for name in KEYS]
+        if (path := self.credentials_file) is not None:
+            if wrong := wrong_password_file(path):
+                return None, wrong
             parser = ConfigParser(interpolation=None, default_section="")
-            parser.read_string(self.credentials_file.read_text(encoding="utf-8"))
-            section = parser[SECTION] if parser.has_section(SECTION) else {}
-            found = [section.get(name, "") for name in IN_FILE]
-        return AccessKey(*found) if found[0] and found[1] else None
+            try:
+                parser.read_string(path.read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError, Error) as error:
+                return None, type(error).__name__
+            found = [parser.get("default", name, fallback="") for name in KEYS]
+        if found[0] and found[1]:
+            return AccessKey(*found), ""
+        return None, f"it has no section [default] with {KEYS[0]} and {KEYS[1]}"
 
 
 def _fits(names: Sequence[str], patterns: Sequence[str]) -> bool:
@@ -96,21 +94,10 @@ def _fits(names: Sequence[str], patterns: Sequence[str]) -> bool:
     if not patterns or not names:
         return not patterns and not names
     first, rest = patterns[0], patterns[1:]
-    if first == "**" and rest:
-        is_below = not names[0].startswith(".") and _fits(names[1:], patterns)
-        return is_below or _fits(names, rest)
     is_seen = first.startswith(".") or not names[0].startswith(".")
+    if first == "**" and rest:
+        return (is_seen and _fits(names[1:], patterns)) or _fits(names, rest)
     return is_seen and fnmatchcase(names[0], first) and _fits(names[1:], rest)
-
-
-def wrong_address(url: str) -> str:
-    """Return what is wrong with the address of objects, or ""."""
-    found = re.fullmatch(rf"{S3}({BUCKET})/([^\x00-\x1f]+)", url)
-    if found is None:
-        return "it is not written as s3://BUCKET/KEY, where KEY may be a pattern"
-    if any(part in ("", ".", "..") for part in found[2].split("/")):
-        return "its key has an empty part, or . or .. as one"
-    return ""
 
 
 def wrong_endpoint(endpoint: str) -> str:
@@ -124,17 +111,5 @@ def wrong_endpoint(endpoint: str) -> str:
         return "it holds more than scheme, host and port"
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
         return "without TLS, records would cross the network in the clear; write https://"
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return "it is not written as https://HOST:PORT"
-    return ""
-
-
-def wrong_credentials_file(path: Path) -> str:
-    """Return what is wrong with the file of keys, or "". It shows nothing of its text."""
-    if wrong := wrong_password_file(path):
-        return wrong
-    try:
-        found = ObjectSource("", "", "", credentials_file=path).key_of_store()
-    except (OSError, UnicodeDecodeError, Error) as error:
-        return type(error).__name__
-    return "" if found else f"it has no section [{SECTION}] with {IN_FILE[0]} and {IN_FILE[1]}"
+    is_whole = parts.scheme in ("http", "https") and parts.hostname
+    return "" if is_whole else "it is not written as https://HOST:PORT"

@@ -9,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError
+from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError, installing
 from umpc.node.table.number_format import PLAIN, NumberFormat
 from umpc.node.table.object_source import ObjectSource
 from umpc.node.table.sql_source import FILES, SqlSource
@@ -139,6 +139,16 @@ class TableSite:
             culprit=self.node,
             detail=f"{self.path}: {detail}" if detail else str(self.path),
         )
+
+    def without_extra(self, table: str, extra: str) -> UmpcError:
+        """Return the error where a kind of table needs an extra that is not installed."""
+        missing = f"{table} was expected, and the extra `{extra}` is not installed at the site"
+        return self.error(ConfigError, f"{missing}: {installing(extra)}")
+
+    def of_other_type(self, name: str, found: str) -> UmpcError:
+        """Return the error for a column of a type that no study uses. found: a sentence's end."""
+        expected = "a column of numbers, booleans or texts was expected"
+        return self.error(DataError, f"field {name!r}: {expected}, and {found}")
 
     def unreadable(self, reason: str) -> UmpcError:
         """Return the error for a file that could not be read."""

@@ -28,6 +28,7 @@ UNREADABLE = (
     "says why"
 )
 """The whole error that a coordinator sees of a database."""
+OTHER_TYPE = "the database has the type {}. Have its administrator change sql under [data]: {}"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 CHECKED = {"verify-ca", "verify-full"}
 """PostgreSQL's sslmodes that check the server's certificate. The default is content without TLS."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -28,6 +27,8 @@ LARGEST_EXACT = 2.0**53
 NARROW = (np.int8, np.int16, np.int32)
 """Types of columns in memory, where the public bounds of a field fit."""
 
+KINDS = ("beyond", "unknown", "rounded")
+"""The ways in which a value does not fit, in the order of `Misfit`."""
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -126,13 +127,7 @@ class FieldUnits:
 
     def take(self, rows: Rows) -> FieldUnits:
         """Return the values of these rows."""
-        return FieldUnits(
-            self.units[rows],
-            self.unknown[rows],
-            self.beyond[rows],
-            self.rounded[rows],
-            self.infinite[rows],
-        )
+        return FieldUnits(*(values[rows] for values in vars(self).values()))
 
 
 def to_units(column: Floats, schema: FieldSchema) -> FieldUnits:
@@ -165,9 +160,7 @@ class MisfitFinder:
 
     def __init__(self, schema: FieldSchema, source: TableSource):
         self._schema, self._source = schema, source
-        self._beyond: list[Rows] = []
-        self._unknown: list[Rows] = []
-        self._rounded: list[Rows] = []
+        self._rows: dict[str, list[Rows]] = {kind: [] for kind in KINDS}
         self._marks: set[int] = set()
         self._records = self._infinite = 0
 
@@ -178,13 +171,8 @@ class MisfitFinder:
         """
         self._records += len(rows)
         self._infinite += int(found.infinite.sum())
-        pairs = (
-            (self._beyond, found.beyond),
-            (self._unknown, found.unknown),
-            (self._rounded, found.rounded),
-        )
-        for parts, flags in pairs:
-            if flags.any():
+        for kind, parts in self._rows.items():
+            if (flags := getattr(found, kind)).any():
                 parts.append(rows[flags])
         if found.unknown.any():
             self._marks.update(np.unique(marks[found.unknown]).tolist())
@@ -198,27 +186,25 @@ class MisfitFinder:
         if schema.categories:
             expected = f"words of {len(schema.categories)} categories"
             substitute = f"the last category {schema.categories[-1]!r}"
-        elif self._rounded:
+        elif self._rows["rounded"]:
             expected += f" in steps of {schema.resolution}"
         listed = source.unlisted_marks()
         marks = tuple(listed[place - 1] for place in sorted(self._marks) if place)
+        none = np.empty(0, np.int64)
+        beyond, unknown, rounded = (np.concatenate([none, *self._rows[kind]]) for kind in KINDS)
         return Misfit(
             schema.name,
             expected,
             substitute,
-            _joined(self._beyond),
-            _joined(self._unknown),
-            _joined(self._rounded),
+            beyond,
+            unknown,
+            rounded,
             marks,
             source.missing,
             bool(schema.categories),
             self._records,
             self._infinite,
         )
-
-
-def _joined(parts: Sequence[Rows]) -> Rows:
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
 def check_resolution(schema: FieldSchema, site: TableSite) -> None:

@@ -31,7 +31,7 @@ from umpc.crypto.rounds import Protocol as Rounds
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.mpc.masked.tasks import OwnerBatch, OwnerTask
+from umpc.mpc.masked.tasks import OwnerBatch
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.seed_agreement import SeedAgreement
@@ -101,12 +101,8 @@ class MeshSide(Protocol):
 class GivesTasks(Protocol):
     """A `MeshSide` whose chunks may be computed together, or by another process or machine."""
 
-    def task(self, chunk: Chunk, material: bytes) -> OwnerTask | None:
-        """The rounds of one chunk as a value, in place of `protocol`; None: by `protocol` only."""
-        ...
-
     def batch(self, chunks: Sequence[Chunk], materials: Sequence[bytes]) -> OwnerBatch | None:
-        """The rounds of small chunks of a wave as one value; None: by `protocol` only.
+        """The rounds of a chunk, or of small ones of a wave, as a value; None: by `protocol` only.
 
         They have the same plan, and this node is the same party in all of them.
         """

@@ -28,7 +28,7 @@ from umpc.mpc.backends import backend_of
 from umpc.mpc.chunks import AHEAD, Chunk
 from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import SharedCells
-from umpc.mpc.masked.tasks import OwnerBatch, OwnerTask
+from umpc.mpc.masked.tasks import OwnerBatch
 from umpc.protocols.base.node import MeshSide
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.preparing_node import PreparingNode
@@ -95,19 +95,12 @@ class UMpcNode(PreparingNode):
         with self._beginning(chunk):
             return self.cells.protocol(chunk, material, tree_hash)
 
-    def task(self, chunk: Chunk, material: bytes) -> OwnerTask | None:
-        """The rounds of one chunk as a value, once, in place of `protocol`.
+    def batch(self, chunks: Sequence[Chunk], materials: Sequence[bytes]) -> OwnerBatch | None:
+        """The rounds of a chunk, or of small ones, as a value, once, in place of `protocol`.
 
         None where this backend's chunks share a state, or a subclass evaluates them in its own way:
         only this process evaluates those, by `protocol`.
         """
-        if self._evaluates_in_own_way or not isinstance(self.cells, SharedCells):
-            return None
-        with self._beginning(chunk):
-            return self.cells.task(chunk, material)
-
-    def batch(self, chunks: Sequence[Chunk], materials: Sequence[bytes]) -> OwnerBatch | None:
-        """The rounds of small chunks as one value, each of them once; None: as in `task`."""
         if self._evaluates_in_own_way or not isinstance(self.cells, SharedCells):
             return None
         with self._beginning(*chunks):
