@@ -136,3 +136,122 @@ def shares_of_rows(plan: Plan, elements: np.ndarray, rows: np.ndarray) -> Shares
         octets = np.packbits(padded, axis=1, bitorder="little")
         tables.append(np.ascontiguousarray(octets.view(row_type(table)).T))
     return Shares(elements, tuple(tables), bits)
+
+
+def run_chunk(
+    kernels: Kernel | Sequence[Kernel],
+    ring: Ring,
+    records: Sequence[Columns],
+    count: int,
+    label: str = "chunk",
+    pattern: Pattern = (0, 1),
+    few: bool = False,
+) -> ChunkRun:
+    """Deal and evaluate one chunk, in which edge j is row j of every slot's table.
+
+    Every record has its own masks. The material goes through its encoding.
+    """
+    program, seed, tree_hash = (
+        program_of(kernels, ring, pattern, few),
+        seed_of(label),
+        tree_hash_of(label),
+    )
+    plan = program.plans[pattern]
+    masks = [
+        wire_masks(program, derive(seed, "masks", slot), count) for slot in range(len(pattern))
+    ]
+    masked = [
+        masked_wires(program, columns, mask, count)
+        for columns, mask in zip(records, masks, strict=True)
+    ]
+    places = {n: place for n, place in enumerate(plan.places) if isinstance(place, RecordPlace)}
+    seeds = [derive(seed, "party", party) for party in plan.everybody]
+    known = {number: masks[place.slot][place.wire] for number, place in places.items()}
+    dealt = deal_chunk(plan, known, seeds, count, tree_hash)
+    dealt = [
+        DealtPart.decode(plan, part.encode(), party, count) for party, part in enumerate(dealt)
+    ]
+    seeded = [SeededPart.expand(plan, seeds[party], party, count) for party in plan.everybody]
+    inputs = [
+        ChunkInputs(
+            {number: masked[place.slot][place.wire] for number, place in places.items()},
+            {
+                number: mask
+                for number, mask in known.items()
+                if pattern[places[number].slot] == party
+            },
+            {slot: records[slot] for slot in plan.own_slots(party)},
+            count,
+            [f"node-{party}" for party in plan.everybody],
+        )
+        for party in plan.everybody
+    ]
+    parties = zip(plan.everybody, inputs, dealt, seeded, strict=True)
+    shares, sent = run_in_memory(
+        [evaluate_chunk(p, plan, i, d, s, tree_hash) for p, i, d, s in parties]
+    )
+    totals = [ring.decode(sum(parts)) for parts in zip(*shares, strict=True)]
+    return ChunkRun(plan, program, inputs, masks, masked, dealt, seeded, shares, sent, totals)
+
+
+def tree_hash_of(label: str) -> FixedKeyHash:
+    return FixedKeyHash(seed_of(label + " tree"))
+
+
+def clear_total(kernel: Kernel, ring: Ring, records: Sequence[Columns]) -> int:
+    """Return the sum over all edges in the clear, reduced into the ring."""
+    return ring.decode(ring.encode(sum(int(value) for value in kernel.evaluate(records))))
+
+
+def loose(bits: np.ndarray, count: int) -> np.ndarray:
+    """Bits that stand eight edges to a byte, one to a byte."""
+    return np.unpackbits(bits, count=count, bitorder="little")
+
+
+def sent_shares(run: ChunkRun, layer: int, count: int) -> list[LayerShares]:
+    """Return each party's message of a layer, its bits one to a byte.
+
+    It is empty for a party that sends nothing.
+    """
+    lines = {line.party: line.message for line in run.sent if line.round == layer + 1}
+    found = []
+    for party in run.plan.everybody:
+        sent = LayerShares({}, {})
+        if party in lines:
+            sent = read_open(run.plan, layer, party, lines[party], count)
+        bits = {number: loose(row, count) for number, row in sent.bits.items()}
+        found.append(LayerShares(bits, sent.places))
+    return found
+
+
+def opened(run: ChunkRun, count: int) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+    """Return what all owners see after all openings: bits and places by number, all masked."""
+    bits: dict[int, np.ndarray] = {}
+    places: dict[int, np.ndarray] = {}
+    for layer in range(len(run.plan.layers)):
+        for part in sent_shares(run, layer, count):
+            for number, share in part.bits.items():
+                bits[number] = bits.get(number, np.uint8(0)) ^ share
+            for number, share in part.places.items():
+                places[number] = (places.get(number, np.uint64(0)) + share) & modulus(
+                    run.plan.place_width(number)
+                )
+    return bits, places
+
+
+def homogeneity(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the p-value of “both samples of small categories come from one law” (chi-square)."""
+    size = int(max(first.max(), second.max())) + 1
+    counts = np.stack(
+        [np.bincount(sample.astype(np.int64), minlength=size) for sample in (first, second)]
+    )
+    counts = counts[:, counts.sum(axis=0) > 0]
+    if counts.shape[1] == 1:
+        return 1.0
+    expected = counts.sum(axis=0) * counts.sum(axis=1, keepdims=True) / counts.sum()
+    return float(stats.chi2.sf(((counts - expected) ** 2 / expected).sum(), counts.shape[1] - 1))
+
+
+def uniformity(sample: np.ndarray, categories: int) -> float:
+    """Return the p-value of “the sample is uniform over the categories” (chi-square)."""
+    return float(stats.chisquare(np.bincount(sample.astype(np.int64), minlength=categories)).pvalue)
