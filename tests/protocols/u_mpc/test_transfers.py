@@ -14,10 +14,13 @@ from tests.support.studies import KENDALL, LOUD, Entropy, make_study, random_tab
 from tests.support.transfers import altered, flip
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StudyError
+from umpc.mpc.garbled.plan import CHOICES_AT_ONCE
 from umpc.mpc.transfers.chained_set_up import chain_receiver, chain_sender
 from umpc.mpc.transfers.correlated_ot import fresh_delta
+from umpc.mpc.transfers.message_shapes import extension_bytes
 from umpc.protocols.registry import checked
 from umpc.simulation import simulate
+from umpc.study.frames import MAX_PAYLOAD
 
 
 def channels(run: GarbledRun) -> list:
@@ -94,13 +97,14 @@ def test_the_key_transfers_of_former_studies_has_no_effect(backend):
     """Such a study keeps its identity, and costs what it costs without the key."""
     alone = {} if backend == "shared" else NO_DEALER | {"backend": backend}
     changes = {"edges": "all", "epsilon": LOUD, **alone}
-    runs = []
+    studies = [
+        checked(make_study(KENDALL, 3, **changes, **more))
+        for more in ({}, {"transfers": "checked"})
+    ]
+    tables = random_tables([5, 3, 4], "key")
     with without_points():
-        for more in ({}, {"transfers": "checked"}):
-            study = checked(make_study(KENDALL, 3, **changes, **more))
-            runs.append(simulate(study, random_tables([5, 3, 4], "key"), Entropy("key")).report)
-    usual, run = runs
-    assert run.estimate == usual.estimate and run.study != usual.study
+        usual, run = (simulate(study, tables, Entropy("key")).report for study in studies)
+    assert studies[0].hash != studies[1].hash and run.estimate == usual.estimate
     assert run.bytes_online == usual.bytes_online == usual.bytes_online_predicted
     assert run.bytes_offline == usual.bytes_offline == usual.bytes_offline_predicted
 
@@ -141,3 +145,8 @@ def test_trees_that_do_not_fit_name_the_evaluator(place):
 def test_another_value_of_the_key_is_refused():
     with pytest.raises(StudyError, match="unchecked"):
         garbled_study(KENDALL, transfers="perhaps")
+
+
+def test_a_full_message_of_choices_fits_a_frame_with_its_proof():
+    """Records with more bits than that go in several messages."""
+    assert MAX_PAYLOAD * 0.98 < extension_bytes(CHOICES_AT_ONCE) <= MAX_PAYLOAD
