@@ -1,7 +1,7 @@
 """A node that tests bits of a peer's Δ by its choices in transfers.
 
 Its first choice of each batch is another one in some digits of Δ than in all others, and its proof
-is the best that there is. What the peer computes then depends on the bits of these digits. Without
+is the best that there is. The peer then computes what depends on the bits of these digits. Without
 the check nobody notices, and the coordinator's total shows the liar whether the bits are zero.
 Whoever knows all of Δ reads what the transfers mask.
 """
@@ -62,7 +62,7 @@ LIAR = {"coins": "node-1", "triples": "node-1", "grid": "node-1", "garbled": "no
 
 
 def lied(case: str, label: str, *digits: int) -> int | str:
-    """What comes of a run in which one node lies: its total, a refusal, or the liar's name."""
+    """The outcome of a run in which one node lies: its total, a refusal, or the liar's name."""
     with pytest.MonkeyPatch.context() as patch, without_points():
         patch.setattr(CorrelatedReceiver, "extend", lie_in_digits(*digits))
         try:

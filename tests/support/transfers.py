@@ -12,6 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.support.mpc_studies import seed_of
+from umpc.crypto.prg import BLOCK_BYTES
 from umpc.crypto.rounds import Message, Protocol, run_in_memory
 from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.mpc.transfers import correlated_ot, message_shapes
@@ -81,13 +82,23 @@ def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Columns, "of", zeros)
 
 
-def rows_of(extension: bytes, count: int, fold: int = 4) -> np.ndarray:
+def extension_rows(extension: bytes, count: int, fold: int = 4) -> np.ndarray:
     """The rows of a batch of one part, without the additional choices and the proof.
 
     Returns: (digits, bytes) uint8.
     """
     rows = np.frombuffer(extension[:-CHECK_BYTES], np.uint8).reshape(BLOCK_BITS // fold, -1)
     return rows[:, : (count + 7) // 8]
+
+
+def first_row(extension: bytes) -> np.ndarray:
+    """The first digit's row of a batch of fold 4, of whole blocks of transfers: (bytes,) uint8."""
+    digits = BLOCK_BITS // 4
+    whole = digits * row_bytes(correlated_ot.PART) + CHECK_BYTES
+    parts = [extension[start : start + whole] for start in range(0, len(extension), whole)]
+    blocks = [(len(part) - CHECK_BYTES) // digits - BLOCK_BYTES for part in parts]
+    rows = [extension_rows(part, 8 * size)[0] for part, size in zip(parts, blocks, strict=True)]
+    return np.concatenate(rows)
 
 
 def delta_of(label: str) -> np.ndarray:

@@ -13,9 +13,9 @@ from tests.support.transfers import (
     bits_of,
     correlated,
     delta_of,
+    extension_rows,
     no_mask_of_choices,
     open_channel,
-    rows_of,
     set_up,
     short_parts,
 )
@@ -208,7 +208,7 @@ def views(fold: int, value: int, label: str) -> tuple[np.ndarray, np.ndarray]:
     """
     sender, receiver = open_channel(f"secrecy {fold} {label}", fold)
     _, message = receiver.extend(np.full(TRANSFERS, value, dtype=np.uint8))
-    rows = rows_of(message.payload, TRANSFERS, fold)
+    rows = extension_rows(message.payload, TRANSFERS, fold)
     known = [
         np.bitwise_xor.reduce(leaves, axis=1)
         for _, leaves in _stretch(sender._streams, TRANSFERS // 8)

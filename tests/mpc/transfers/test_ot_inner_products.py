@@ -11,11 +11,11 @@ from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.transfers import (
     altered,
     damages,
+    extension_rows,
     no_mask_of_choices,
     numbers_of,
     open_channel,
     refusal,
-    rows_of,
 )
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError
@@ -133,7 +133,7 @@ def views(label):
     hashed = ot_inner_products.digest(b"umpc inner pads 1", sender.session, b"0")
     _, sent = both([FACTOR], BIT, 1, 63, channels)
     extension, correction = (line.message.payload for line in sent)
-    rows = rows_of(extension, CELLS)
+    rows = extension_rows(extension, CELLS)
     chosen = [np.unpackbits(row, count=CELLS, bitorder="little") for row in rows[:4]]
     words = np.frombuffer(correction, dtype="<u8").astype(WORDS)
     again, _ = channel_for(R, label).extend(BIT.astype(np.uint8))

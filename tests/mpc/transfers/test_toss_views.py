@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.tossing import Tossed
-from tests.support.transfers import no_mask_of_choices, rows_of
+from tests.support.transfers import extension_rows, no_mask_of_choices
 from umpc.crypto.prg import Stream, derive
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers import checked_bits
@@ -118,7 +118,7 @@ class Views:
         if self.hidden < self.watching[0]:
             return {}
         extension = self._said("converted", self.watching[0])[0]
-        rows = rows_of(extension, FACTOR * COINS)
+        rows = extension_rows(extension, FACTOR * COINS)
         used, _ = self.tossed.places
         row = np.unpackbits(rows[0], bitorder="little")[used]
         return {"choices": joined(row, low, self._coins())}
