@@ -68,21 +68,19 @@ def base_table() -> None:
 def set_up_table() -> None:
     """The set-up of a channel: by points, and from a channel that is there."""
     rows = []
-    for checked in (False, True):
-        by_points, from_channel = [], []
-        for _ in range(RUNS):
-            seconds, ends = _set_up(None, checked=checked)
-            by_points.append(seconds)
-            from_channel.append(_set_up(ends, checked=checked)[0])
-        kind = "checked" if checked else "unchecked"
-        for name, spent in (("by points", by_points), ("from a channel", from_channel)):
-            each = [statistics.median(party) for party in zip(*spent, strict=True)]
-            rows.append((f"{kind}, {name}", *(f"{1e3 * taken:.1f}" for taken in each)))
+    by_points, from_channel = [], []
+    for _ in range(RUNS):
+        seconds, ends = _set_up(None)
+        by_points.append(seconds)
+        from_channel.append(_set_up(ends)[0])
+    for name, spent in (("by points", by_points), ("from a channel", from_channel)):
+        each = [statistics.median(party) for party in zip(*spent, strict=True)]
+        rows.append((name, *(f"{1e3 * taken:.1f}" for taken in each)))
     columns = ("set-up of a channel", "sender, ms", "receiver, ms")
     show(f"A set-up's processor time, medians of {RUNS}", columns, rows)
 
 
-def _set_up(last: Ends | None, *, checked: bool) -> tuple[list[float], Ends]:
+def _set_up(last: Ends | None) -> tuple[list[float], Ends]:
     """Processor seconds of both sides for one set-up, and the channel.
 
     Args: last: the channel from which it is made; None: by points.
@@ -90,8 +88,8 @@ def _set_up(last: Ends | None, *, checked: bool) -> tuple[list[float], Ends]:
     seeds = [os.urandom(32), os.urandom(32)]
     delta = fresh_delta(os.urandom(32))
     if last is None:
-        sender = open_sender(seeds[0], delta, b"bench", "b", checked=checked)
-        parties = [sender, open_receiver(seeds[1], b"bench", "a", checked=checked)]
+        sender = open_sender(seeds[0], delta, b"bench", "b")
+        parties = [sender, open_receiver(seeds[1], b"bench", "a")]
     else:
         sender = chain_sender(last[0], seeds[0], delta, b"bench")
         parties = [sender, chain_receiver(last[1], seeds[1], b"bench", "a")]

@@ -20,13 +20,12 @@ int umpc_stretch(int kind, const uint8_t *key, const void *starts, size_t digits
     return 0;
 }
 
-int umpc_transpose(int kind, const uint8_t *rows, size_t width, const uint8_t *sent,
-                   const uint8_t *masks, int fold, size_t count, uint8_t *blocks)
+int umpc_blocks(int kind, const uint8_t *rows, size_t width, size_t count, uint8_t *blocks)
 {
     const garbled_kernel *kernel = garbled_kernel_of(kind);
     if (kernel == NULL)
         return -1;
-    kernel->transpose(rows, width, sent, masks, fold, count, blocks);
+    kernel->transpose(rows, width, count, blocks);
     return 0;
 }
 

@@ -80,24 +80,15 @@ TARGET static inline void NAME(load_words)(uint64_t *to, const uint8_t *from, si
     memcpy(to, from, size);
 }
 
-/* 128 rows of packed bits as `count` blocks. sent, masks: rows of digits that are added first where
- * a row's mask is 255; or NULL. */
-TARGET static void NAME(transpose)(const uint8_t *rows, size_t width, const uint8_t *sent,
-                                   const uint8_t *masks, int fold, size_t count, uint8_t *blocks)
+/* 128 rows of packed bits as `count` blocks. */
+TARGET static void NAME(transpose)(const uint8_t *rows, size_t width, size_t count,
+                                   uint8_t *blocks)
 {
-    uint64_t words[128][WORDS_TOGETHER], added[WORDS_TOGETHER];
-    for (size_t at = 0; 8 * at < count; at += sizeof added) {
-        size_t size = least(sizeof added, width - at);
+    uint64_t words[128][WORDS_TOGETHER];
+    for (size_t at = 0; 8 * at < count; at += sizeof words[0]) {
+        size_t size = least(sizeof words[0], width - at);
         for (size_t row = 0; row < 128; row++)
             NAME(load_words)(words[row], rows + row * width + at, size);
-        for (size_t row = 0, digit = 0; sent != NULL && row < 128; digit++) {
-            NAME(load_words)(added, sent + digit * width + at, size);
-            for (size_t end = row + (size_t)fold; row < end; row++) {
-                uint64_t mask = 0 - (uint64_t)(masks[row] & 1);
-                for (int i = 0; i < WORDS_TOGETHER; i++)
-                    words[row][i] ^= added[i] & mask;
-            }
-        }
         NAME(turn)(words);
         NAME(turn)(words + 64);
         for (size_t word = 0; word < WORDS_TOGETHER; word++) {

@@ -63,8 +63,7 @@ typedef struct {
     int kind;
     void (*stretch)(const block *expanded, const block *starts, size_t digits, int fold,
                     int lacks_first, uint64_t next, size_t width, uint8_t *rows, uint8_t *u);
-    void (*transpose)(const uint8_t *rows, size_t width, const uint8_t *sent,
-                      const uint8_t *masks, int fold, size_t count, uint8_t *blocks);
+    void (*transpose)(const uint8_t *rows, size_t width, size_t count, uint8_t *blocks);
     void (*make_rows)(const block *expanded, const row_places *places, const uint8_t *packed,
                       const int64_t *own, const uint8_t *masks, size_t count, uint8_t *to);
     void (*read_rows)(const block *expanded, const row_places *places, const uint8_t *table,
@@ -83,8 +82,7 @@ static inline size_t least(size_t one, size_t other)
 
 int umpc_stretch(int kind, const uint8_t *key, const void *starts, size_t digits, int fold,
                  int lacks_first, uint64_t next, size_t width, uint8_t *rows, uint8_t *u);
-int umpc_transpose(int kind, const uint8_t *rows, size_t width, const uint8_t *sent,
-                   const uint8_t *masks, int fold, size_t count, uint8_t *blocks);
+int umpc_blocks(int kind, const uint8_t *rows, size_t width, size_t count, uint8_t *blocks);
 int umpc_rows(int kind, int makes, const uint8_t *key, const void *places, const uint8_t *table,
               const int64_t *own, const uint8_t *masks, size_t count, uint8_t *to);
 int umpc_circuit(int kind, int garbles, const uint8_t *key, const void *circuit,

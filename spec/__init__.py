@@ -16,7 +16,7 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `masked_dealing.py` | the dealer's material for pairs, and what is expanded from seeds |
 | `masked_pairs.py` | pairs under masks, by one-hot tables or by keys |
 | `base_transfers.py` | oblivious transfers by curve points |
-| `transfers.py` | their extension, and products made of transfers |
+| `transfers.py` | their extension with its proofs, and products made of transfers |
 | `garbled.py` | garbled pairs: half gates with additive outputs |
 | `grid.py` | sums over all pairs by tables, with a dealer and without one |
 | `noise.py` | discrete Laplace: each node's own Polya, and the law of a committee's coins |
@@ -29,9 +29,8 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `__main__.py` | writes the vectors |
 
 Not specified: kernels under masks but for these two; edges of two samples, pairings, balanced edges
-of three and more records; members in a hash tree; coins that are dealt; transfers whose receivers
-prove their choices; chains of channels; answers after the release; protocols beside the main one
-and the grid.
+of three and more records; members in a hash tree; coins that are dealt; chains of channels; answers
+after the release; protocols beside the main one and the grid.
 
 `python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds three things: these files say what
 the specification computes today; umpc's own code computes the same, bit for bit, and refuses every

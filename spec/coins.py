@@ -44,7 +44,7 @@ def triples(seeds: list[bytes], count: int, channels: Channels) -> list[list[Row
     """
     drawn = [[bits_of(derive(seed, name), count) for name in "ab"] for seed in seeds]
     made = [[a, b, [x & y for x, y in zip(a, b, strict=True)]] for a, b in drawn]
-    for i, j in combinations(range(len(seeds)), 2):
+    for i, j in combinations(range(len(seeds)), 2) if count else ():
         (a_i, b_i), (a_j, b_j) = drawn[i], drawn[j]
         found = multiples(channels[i, j], a_i + b_i, b_j + a_j, 1)
         for member, side in ((i, "sender_shares"), (j, "receiver_shares")):

@@ -1,22 +1,26 @@
 """Correlated oblivious transfers: from 128 base transfers as many as are needed, and products.
 
 Sinh & Ramon 2025, A.3: correlated randomness, here without a dealer. The extension is SoftSpokenOT
-with the repetition code (Roy 2022, sections 3.1 and 5), semi-honest:
+with the repetition code (Roy 2022, sections 3.1 and 5) and its checks:
 
     sender: Δ, and a block q_j for each transfer      receiver: bits r_j, and t_j = q_j ⊕ r_j·Δ
 
 The lowest bit of Δ is 1. A block is an integer of 128 bits. Δ is cut into digits of `fold` bits.
 Each digit has a tree of seeds. The receiver has all its 2^fold leaves, and the sender lacks the one
 whose number is the digit.
+
+A receiver that lies would test bits of Δ: by trees that fit some digits only, or by choices that
+differ from digit to digit. So it proves both. A lie about c bits of Δ passes with 2^−c.
 """
 
 import operator
+from collections.abc import Callable
 from functools import reduce
 from hashlib import shake_256
 from typing import Any
 
 from spec.base_transfers import base_transfers
-from spec.prg import aes, cut, derive, pack, stream, tree_hash
+from spec.prg import aes, cut, derive, digest, pack, stream, tree_hash
 from spec.refused import require
 
 # --- the trees of a channel ---
@@ -58,6 +62,16 @@ def punctured(keys: list[bytes], bits: list[int], sums: bytes) -> list[bytes]:
     return nodes
 
 
+def of_leaf(leaf: bytes) -> bytes:
+    """s_x: 64 bytes of a leaf for the proof of its tree."""
+    return shake_256(b"ot tree check" + leaf).digest(64)
+
+
+def joint(digits: list[list[bytes]]) -> bytes:
+    """A hash of all s_x of all digits."""
+    return digest(b"umpc tree check 1", *(b"".join(each) for each in digits))
+
+
 def set_up(
     session: bytes,
     fold: int,
@@ -80,20 +94,32 @@ def set_up(
     leaves = [each for each, _ in whole]
     sums = b"".join(each for _, each in whole)
     messages = base["messages"]
+    proof = b""
     if fold > 1:
+        # Boyle et al. 2019: each digit's ⊕ of all s_x, and a hash of them
+        of_leaves = [[of_leaf(leaf) for leaf in each] for each in leaves]
+        due = sums + b"".join(xor(*each) for each in of_leaves) + joint(of_leaves)
         # filled up to the bytes of a set-up from an earlier channel
-        filled = 2048 // fold - 16
-        sent = sums + bytes(filled) if trees is None else trees
-        require(len(sent) == len(sums) + filled, "shape of a message", "receiver")
-        require(not any(sent[len(sums) :]), "nothing follows the trees", "receiver")
+        filled = 4096 // fold + 32
+        sent = due + bytes(filled) if trees is None else trees
+        require(len(sent) == len(due) + filled, "shape of a message", "receiver")
+        require(not any(sent[len(due) :]), "nothing follows the trees", "receiver")
         messages["ot_trees"] = sent
-        sums = sent[: len(sums)]
+        sums, proof = sent[: len(sums)], sent[len(sums) : len(due)]
     ends, size = [], 64 * (fold - 1)
     for digit, place in enumerate(starts):
         part = slice(place, place + fold)
         of_digit = sums[digit * size : (digit + 1) * size]
         known = punctured(base["receiver_seeds"][part], bits[part], of_digit)
         ends.append([bytes(32), *known])
+    if fold > 1:
+        # the sender has all s_x but one, which follows from the ⊕, and puts each in its place
+        found = []
+        for (_, *known), told, place in zip(ends, cut(proof, 64), starts, strict=False):
+            others = [of_leaf(leaf) for leaf in known]
+            renumbered, number = [xor(told, *others), *others], delta >> place & (1 << fold) - 1
+            found.append([renumbered[x ^ number] for x in range(1 << fold)])
+        require(proof[-32:] == joint(found), "trees of seeds are trees", "receiver")
     public = derive(bytes(32), "ot leaves", session)
     return {
         "session": session,
@@ -104,6 +130,8 @@ def set_up(
         "receiver": leaves,
         "key": public[:16],
         "root": derive(public, "ot batches"),
+        "check_seed": derive(receiver_seed, "channel check"),
+        "batches": 0,
         "transfers": 0,
         "blocks": 0,
     }
@@ -112,7 +140,8 @@ def set_up(
 def fork(channel: dict[str, Any], *labels: int | str) -> dict[str, Any]:
     """Another channel of the same Δ and leaves, by labels that both know and use once."""
     root = derive(channel["root"], "ot fork", *labels)
-    return {**channel, "root": root, "transfers": 0, "blocks": 0}
+    own = derive(channel["check_seed"], "fork", *labels)
+    return {**channel, "root": root, "check_seed": own, "batches": 0, "transfers": 0, "blocks": 0}
 
 
 def leaf_stream(channel: dict[str, Any], leaf: bytes, width: int) -> int:
@@ -144,26 +173,76 @@ def blocks_of(rows: list[int], count: int) -> list[int]:
     return [sum((row >> j & 1) << i for i, row in enumerate(rows)) for j in range(count)]
 
 
+def row_hash(channel: dict[str, Any], sent: bytes, width: int) -> Callable[[int], int]:
+    """h: rows of `width` bytes to 128 bits, linear over GF(2), by a key that follows what was sent.
+
+    It is GHASH of AES-GCM (NIST SP 800-38D): Σ block_i · H^(m + 1 − i) for m blocks.
+    """
+    place = channel["batches"].to_bytes(8, "little") + bytes(8)
+    key = digest(b"umpc correlation check 1", channel["root"], place, sent)[:16]
+    point = int.from_bytes(aes(key, 0).to_bytes(16, "little"), "big")
+
+    def h(row: int) -> int:
+        total = 0
+        for block in cut(row.to_bytes(width, "little"), 16):
+            total = times(total ^ int.from_bytes(block, "big"), point)
+        return times(total, point)
+
+    return h
+
+
+def times(x: int, y: int) -> int:
+    """x·y in GCM's field of 2^128 elements; the highest bit is the coefficient of 1."""
+    product = 0
+    for place in reversed(range(128)):
+        if y >> place & 1:
+            product ^= x
+        # x·α modulo α^128 + α^7 + α^2 + α + 1
+        x = x >> 1 ^ (0xE1 << 120 if x & 1 else 0)
+    return product
+
+
+def proof_of(of_choices: int, of_columns: list[int]) -> bytes:
+    """h of the choices, and a hash of h of all 128 columns of t."""
+    told, *hashes = (each.to_bytes(16, "big") for each in (of_choices, *of_columns))
+    return told + digest(b"umpc correlation check 2", b"".join(hashes))
+
+
 def extend(
     channel: dict[str, Any], choices: list[int], sent: bytes | None = None
 ) -> dict[str, Any]:
-    """The next batch of a channel. Args: sent: what the receiver sends in place of its message."""
-    count, width = len(choices), (len(choices) + 7) // 8
+    """The next batch of a channel, of up to 2^17 transfers.
+
+    Args: sent: what the receiver sends in place of its message.
+    """
+    count = len(choices)
+    # whole blocks, and one more of 128 uniform choices, which hides h of the choices
+    width = -(-count // 128) * 16 + 16
+    channel["batches"] += 1
     # Roy 2022, section 3.1: t's columns are v_i, and the receiver sends d = u ⊕ r for each digit
     rows, sums = columns(channel, "receiver", width)
+    mask = derive(channel["check_seed"], "mask", channel["batches"], 0)[:16]
     r = int.from_bytes(pack(choices, 1), "little")
+    r += int.from_bytes(mask, "little") << 8 * (width - 16)
     due = b"".join((each ^ r).to_bytes(width, "little") for each in sums)
+    size, h = len(due), row_hash(channel, due, width)
+    due += proof_of(h(r), [h(row) for row in rows])
     message = due if sent is None else sent
     require(len(message) == len(due), "shape of a message", "receiver")
     # the sender's columns are v_i ⊕ Δ_i·u without the leaf that it lacks, and then Δ_i·d is added
     own, _ = columns(channel, "sender", width)
-    for place in range(128):
-        digit = place // channel["fold"]
-        d = int.from_bytes(message[digit * width : (digit + 1) * width], "little")
-        own[place] ^= d * (channel["delta"] >> place & 1)
+    bits = [channel["delta"] >> place & 1 for place in range(128)]
+    sent_rows = [int.from_bytes(part, "little") for part in cut(message[:size], width)]
+    own = [v ^ sent_rows[i // channel["fold"]] * bits[i] for i, v in enumerate(own)]
+    # Keller, Orsini & Scholl 2015; Roy 2022: h(q_i) ⊕ Δ_i·h(r) is h(t_i) for one r in all digits
+    h = row_hash(channel, message[:size], width)
+    told = int.from_bytes(message[size : size + 16], "big")
+    hashes = [h(row) ^ told * bit for row, bit in zip(own, bits, strict=True)]
+    fits = message[size:] == proof_of(told, hashes)
+    require(fits, "choices are the same in all digits", "receiver")
     first = channel["transfers"]
     channel["transfers"] += count
-    channel["blocks"] += -(-width // 16)
+    channel["blocks"] += width // 16
     return {
         "first": first,
         "extension": message,

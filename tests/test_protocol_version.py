@@ -37,6 +37,9 @@ COURSE = "208bbab3573f2a09c424aceb2be0109dac72ba3b571b0c1cfbb68ba34f1f3ca2"
 MEMBERS_CHECKED = "8dc6056bcda9ad0d181d3af462b45fbb2161b931a96c20b9d4aaa73ef4fd7188"
 """That of the same study with `members_checked = 64`."""
 
+CHECKED = "cff31825b48171ea6f1e0de54088034999ad2f1bc83d41ab9417ee1ce6c6571d"
+"""That of the same study without a dealer and with `transfers = "checked"`, by 0.3.0."""
+
 
 def test_the_hash_of_a_study_is_known():
     assert STUDY.hash.hex() == HASH
@@ -67,6 +70,13 @@ def test_a_study_that_was_released_with_members_checked_is_the_same_study():
     """The key has no effect any more, and the study is still shown again at no cost by it."""
     former = STUDY.replaced(members_checked=64)
     assert former.hash.hex() == MEMBERS_CHECKED
+    assert decode_document(former.encode(), [UMpcSettings]) == former
+
+
+def test_a_study_that_was_released_with_checked_transfers_is_the_same_study():
+    """All transfers are checked now, and the study is still shown again at no cost by the key."""
+    former = STUDY.replaced(transfers="checked", backend="garbled", preprocessing="none")
+    assert former.hash.hex() == CHECKED
     assert decode_document(former.encode(), [UMpcSettings]) == former
 
 

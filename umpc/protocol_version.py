@@ -11,4 +11,4 @@ study that was released before an upgrade is repeated after it at no cost.
 another meaning needs another tag.
 """
 
-PROTOCOL = "0.3.0"
+PROTOCOL = "0.4.0"

@@ -56,6 +56,14 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "bits after its trees",
         "umpc.mpc.transfers.channel_set_up:open_sender",
     ),
+    "trees of seeds are trees": (
+        "trees of seeds that do not fit",
+        "umpc.mpc.transfers.channel_set_up:sender_channel",
+    ),
+    "choices are the same in all digits": (
+        "choices of transfers that do not fit",
+        "umpc.mpc.transfers.correlated_ot:CorrelatedSender._check",
+    ),
     "what is told of coins was committed to": (
         "of the check of coins",
         "umpc.mpc.transfers.checked_bits:_check_commitments",

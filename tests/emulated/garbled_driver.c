@@ -64,9 +64,9 @@ static int stretch(int kind, const uint64_t *n)
 static int transpose(int kind, const uint64_t *n)
 {
     size_t size;
-    const uint8_t *rows = taken(), *sent = taken_or_none(), *masks = taken_or_none();
+    const uint8_t *rows = taken();
     uint8_t *blocks = room(&size);
-    int failed = umpc_transpose(kind, rows, n[0], sent, masks, (int)n[1], n[2], blocks);
+    int failed = umpc_blocks(kind, rows, n[0], n[1], blocks);
     return given(failed, blocks, size);
 }
 

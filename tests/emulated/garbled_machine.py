@@ -52,10 +52,8 @@ class GarbledProgram:
         self._fill(self._run("stretch", numbers, (key, starts, rows, u)), rows, u)
         return rows, u
 
-    def transpose_into(self, rows, blocks, sent=None, masks=None):
-        _, fold, width = rows.shape
-        added = (NONE, NONE) if sent is None else (sent, masks)
-        made = self._run("transpose", (width, fold, len(blocks)), (rows, *added, blocks))
+    def transpose_into(self, rows, blocks):
+        made = self._run("transpose", (rows.shape[2], len(blocks)), (rows, blocks))
         self._fill(made, blocks)
 
     def make_rows(self, key, blocks, packed, own, masks):

@@ -19,6 +19,7 @@ from umpc.mpc.garbled.piece_tables import LANES, Places, make_tables, read_table
 from umpc.mpc.garbled.pieces import EQUAL, LESS, LookedUp, NumberPiece
 from umpc.mpc.transfers.batch_columns import Columns, transpose_into
 from umpc.mpc.transfers.leaf_streams import LeafStreams
+from umpc.mpc.transfers.message_shapes import row_bytes
 from umpc.ustat.polynomial import polynomial_of
 
 TREE_HASH = FixedKeyHash(seed_of("streams"))
@@ -43,13 +44,11 @@ def stretched(fold: int, lacks_first: bool) -> list[bytes]:
     return [array.tobytes() for each in parts for array in (each.rows, each.u)]
 
 
-def turned(fold: int, count: int, *, is_masked: bool) -> bytes:
+def turned(fold: int, count: int) -> bytes:
     """Rows as blocks, and the block after the last one, which stays."""
-    width, digits = (count + 7) // 8, 128 // fold
-    rows, sent = octets("rows", digits, fold, width), octets("sent", digits, 1, width)
-    masks = np.uint8(0) - (octets("masks", digits, fold, 1) & 1)
+    rows = octets("rows", 128 // fold, fold, row_bytes(count))
     blocks = np.full((count + 1, 2), 7, dtype=np.uint64)
-    transpose_into(rows, blocks[:count], *((sent, masks) if is_masked else ()))
+    transpose_into(rows, blocks[:count])
     return blocks.tobytes()
 
 
@@ -90,7 +89,7 @@ def both_sides(of: Circuit, ring: Ring, count: int, first_edge: int = 5) -> list
 def every_case(lengths: Sequence[int] = (1, 65, 513)) -> list[object]:
     """A few cases of all functions."""
     found: list[object] = [stretched(fold, lacks) for fold in FOLDS for lacks in (False, True)]
-    found += [turned(4, each, is_masked=masked) for each in lengths for masked in (False, True)]
+    found += [turned(4, each) for each in lengths]
     found += [tables(size, index) for size in (2, 3, 7) for index in indexes(size)]
     for name in ("kendall_tau", "covariance", "select_by_tie"):
         found += [both_sides(circuit(name), ring, count) for ring in RINGS for count in (3, 67)]

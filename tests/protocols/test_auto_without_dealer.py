@@ -13,6 +13,7 @@ from umpc.planning.seconds import Network
 from umpc.planning.study_plan import StudyPlan, plan_study
 from umpc.protocols.auto import grid_needs, pairs_needs
 from umpc.protocols.grid.cost import cost_of
+from umpc.protocols.grid.cross_terms import BITS_A_BYTE_ROW, EXTENSION_ROW_BYTES
 from umpc.protocols.registry import decode_study
 
 OPEN = {"preprocessing": "none", "backend": "auto"}
@@ -42,7 +43,8 @@ def test_what_cross_terms_need_is_what_the_cost_model_counts(tmp_path):
     assert study.backend == "grid"
     predicted = cost_of(attempt_over(study, "5000,5000")).bytes_online
     assert grid_needs(study, 10_000).bytes == pytest.approx(predicted, rel=0.01)
-    assert extension_bytes(8) == 32
+    row = EXTENSION_ROW_BYTES / BITS_A_BYTE_ROW
+    assert extension_bytes(1 << 20) == pytest.approx((1 << 20) * row, rel=0.01)
     more = grid_needs(study, 80_000)
     assert 1 < more.bytes / grid_needs(study, 10_000).bytes < 2, "records count by their bits"
 

@@ -31,7 +31,7 @@ def test_the_specification_is_short():
     """All lines count, blank ones too. `cases/` has the vectors' inputs, and is no protocol."""
     lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in FILES}
     assert max(lengths.values()) < 300, lengths
-    assert sum(lengths.values()) < 2500, lengths
+    assert sum(lengths.values()) < 2600, lengths
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

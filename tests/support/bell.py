@@ -183,17 +183,15 @@ class _Sender(_Channel):
         return Blocks(0, q.blocks ^ turned[:, None].astype(np.uint64) * self.delta)
 
 
-def _open_sender(
-    seed: bytes, delta: np.ndarray, session: bytes, peer: str, *, checked: bool = False
-) -> Protocol:
+def _open_sender(seed: bytes, delta: np.ndarray, session: bytes, peer: str) -> Protocol:
     _DELTAS[session] = delta
-    for speaks, message in set_up_shapes(checked=checked):
+    for speaks, message in set_up_shapes():
         yield message if speaks else silence(message.step)
     return _Sender(session)
 
 
-def _open_receiver(seed: bytes, session: bytes, peer: str, *, checked: bool = False) -> Protocol:
-    for speaks, message in set_up_shapes(checked=checked):
+def _open_receiver(seed: bytes, session: bytes, peer: str) -> Protocol:
+    for speaks, message in set_up_shapes():
         yield silence(message.step) if speaks else message
     return _Receiver(session)
 

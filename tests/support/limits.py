@@ -21,11 +21,15 @@ def small_chunks(patch: pytest.MonkeyPatch, field_bytes: int | None = None) -> N
 def small_garbled_messages(
     patch: pytest.MonkeyPatch, labels: int, choices: int, payload: int | None = None
 ) -> None:
-    """Messages with so many records' labels and choices, and tables of so many bytes."""
+    """Messages with so many records' labels and choices, and tables of so many bytes.
+
+    Proofs of choices have no room of their own in such small messages.
+    """
     patch.setattr(garbled, "LABELS_AT_ONCE", labels)
     patch.setattr(garbled, "CHOICES_AT_ONCE", choices)
     if payload is not None:
         patch.setattr(garbled, "MAX_PAYLOAD", payload)
+        patch.setattr(garbled, "CHECK_ROOM", 0)
 
 
 def small_garbled_chunks(patch: pytest.MonkeyPatch, edges: int) -> None:

@@ -1,6 +1,6 @@
 """`umpc`, whose transfers have other choices in one row than in all others while UMPC_LIES exists.
 
-The row is that of the lowest bits of Δ, of which one is 1, so a sender that checks always notices.
+The row is that of the lowest bits of Δ, of which one is 1, so the sender always notices.
 """
 
 from __future__ import annotations

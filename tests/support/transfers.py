@@ -12,6 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.support.mpc_studies import seed_of
+from umpc.crypto.prg import BLOCK_BYTES
 from umpc.crypto.rounds import Message, Protocol, run_in_memory
 from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.mpc.transfers import correlated_ot, message_shapes
@@ -23,9 +24,41 @@ from umpc.mpc.transfers.correlated_ot import (
     CorrelatedSender,
     fresh_delta,
 )
+from umpc.mpc.transfers.correlation_check import RowHash
 from umpc.mpc.transfers.leaf_streams import LeafStreams
+from umpc.mpc.transfers.message_shapes import BLOCK_BITS, CHECK_BYTES, row_bytes
 
 Change = Callable[[Message], Message]
+honest_extend = CorrelatedReceiver.extend
+
+
+def lie_in_digits(*digits: int) -> Callable[..., tuple[Blocks, Message]]:
+    """`CorrelatedReceiver.extend` with another first choice in some digits of Δ than in the others.
+
+    Its proof is the best that there is: it holds if all bits of Δ in these digits are 0.
+    """
+
+    def extend(receiver: CorrelatedReceiver, choices: np.ndarray) -> tuple[Blocks, Message]:
+        rows = BLOCK_BITS // receiver.fold
+        after = RowHash.after
+
+        def changed(sent: bytes) -> bytes:
+            lie = bytearray(sent)
+            for digit in digits:
+                lie[digit * (len(sent) // rows)] ^= 1
+            return bytes(lie)
+
+        def after_the_lie(channel: bytes, batch: int, part: int, sent: bytes) -> RowHash:
+            return after(channel, batch, part, sent if part else changed(sent))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(RowHash, "after", after_the_lie)
+            blocks, message = honest_extend(receiver, choices)
+        size = rows * row_bytes(min(correlated_ot.PART, len(choices)))
+        payload = changed(message.payload[:size]) + message.payload[size:]
+        return blocks, replace(message, payload=payload)
+
+    return extend
 
 
 def short_parts(patch: pytest.MonkeyPatch, transfers: int) -> None:
@@ -47,6 +80,25 @@ def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
         return Columns(np.zeros_like(made.rows), np.zeros_like(made.u))
 
     patch.setattr(Columns, "of", zeros)
+
+
+def extension_rows(extension: bytes, count: int, fold: int = 4) -> np.ndarray:
+    """The rows of a batch of one part, without the additional choices and the proof.
+
+    Returns: (digits, bytes) uint8.
+    """
+    rows = np.frombuffer(extension[:-CHECK_BYTES], np.uint8).reshape(BLOCK_BITS // fold, -1)
+    return rows[:, : (count + 7) // 8]
+
+
+def first_row(extension: bytes) -> np.ndarray:
+    """The first digit's row of a batch of fold 4, of whole blocks of transfers: (bytes,) uint8."""
+    digits = BLOCK_BITS // 4
+    whole = digits * row_bytes(correlated_ot.PART) + CHECK_BYTES
+    parts = [extension[start : start + whole] for start in range(0, len(extension), whole)]
+    blocks = [(len(part) - CHECK_BYTES) // digits - BLOCK_BYTES for part in parts]
+    rows = [extension_rows(part, 8 * size)[0] for part, size in zip(parts, blocks, strict=True)]
+    return np.concatenate(rows)
 
 
 def delta_of(label: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Garbled pairs with checked transfers over real processes: exact, and a liar is named."""
+"""Garbled pairs over real processes: exact, and a node that lies in transfers is named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from umpc.deployment.processes import UMPC
 from umpc.errors import RemoteProtocolError
 
 
-def test_checked_transfers_are_exact_and_name_an_evaluator_that_lies(lab, tmp_path):
+def test_transfers_are_exact_and_name_an_evaluator_that_lies(lab, tmp_path):
     """The second study takes the channel that the first one left, and lies in its first message."""
     lies = tmp_path / "lies"
     here = lab(2, {"node-2": {"UMPC_LIES": str(lies)}})
@@ -27,21 +27,20 @@ def test_checked_transfers_are_exact_and_name_an_evaluator_that_lies(lab, tmp_pa
 
     here.deployment.popen = popen
     here.start("10000000000", dealer=False)
-    checked = {
+    changes = {
         "backend": "garbled",
         "preprocessing": "none",
         "dealer": None,
         "noise": "distributed",
-        "transfers": "checked",
         "edges": "all",
         "epsilon": "1e9",
     }
-    report = here.lead(run_study, name="honest", **checked)
+    report = here.lead(run_study, name="honest", **changes)
     assert report.estimate == pytest.approx(tau_of_both(), abs=1e-6)
     costs_what_was_predicted(report, rounds=5)
     lies.touch()
     with pytest.raises(RemoteProtocolError, match="do not fit together") as caught:
-        here.lead(run_study, name="lie", **checked)
+        here.lead(run_study, name="lie", **changes)
     assert (caught.value.culprit, caught.value.step) == ("node-2", "ot_extend")
     here.stop()
     assert [here.spent(name) for name in here.names] == [10**9, 10**9]

@@ -97,13 +97,7 @@ class SharedAttempt(ChunkedAttempt):
         if self.study.backend == "garbled":
             from umpc.mpc.garbled.plan import garbled_program
 
-            return garbled_program(
-                kernels,
-                self._sums_ring,
-                patterns,
-                self.pair_noise,
-                checked=self.study.checks_transfers,
-            )
+            return garbled_program(kernels, self._sums_ring, patterns, self.pair_noise)
         if self.study.backend == "triples":
             from umpc.mpc.triples.plan import triples_program
 
@@ -174,8 +168,7 @@ class SharedAttempt(ChunkedAttempt):
             return None
         from umpc.mpc.transfers.toss_plan import TossPlan
 
-        checked = self.study.checks_transfers
-        return TossPlan(len(self.committee), self.ring, self.coins, checked)
+        return TossPlan(len(self.committee), self.ring, self.coins)
 
     def tosses(self, *nodes: int) -> bool:
         """Whether all of these nodes toss coins by transfers."""

@@ -86,30 +86,17 @@ def stretch(
     return rows, u
 
 
-def transpose_into(
-    rows: np.ndarray,
-    blocks: np.ndarray,
-    sent: np.ndarray | None = None,
-    masks: np.ndarray | None = None,
-) -> None:
-    """Rows of packed bits as blocks (n, 2) uint64.
+def transpose_into(rows: np.ndarray, blocks: np.ndarray) -> None:
+    """The first n bits of 128 rows as blocks: (n, 2) uint64.
 
-    Args:
-        rows: (digits, fold, width) uint8, of 128 rows.
-        sent: (digits, width) uint8, rows that are added before, to those rows whose mask is 255.
-        masks: (digits, fold) uint8 of 0 and 255.
+    Args: rows: (digits, fold, width) uint8, of packed bits.
     """
     digits, fold, width = rows.shape
     check_array("rows", rows, np.uint8, (digits, fold, width))
     check_array("blocks", blocks, np.uint64, (len(blocks), 2))
     if digits * fold != BLOCK_BITS or 8 * width < len(blocks):
         raise ValueError(f"rows of shape {rows.shape} make no {len(blocks)} blocks")
-    added: tuple[Any, Any] = (None, None)
-    if sent is not None and masks is not None:
-        check_array("sent", sent, np.uint8, (digits, width))
-        check_array("masks", masks, np.uint8, (digits, fold))
-        added = _at(sent), _at(masks)
-    _call("umpc_transpose", _at(rows), width, *added, fold, len(blocks), _at(blocks))
+    _call("umpc_blocks", _at(rows), width, len(blocks), _at(blocks))
 
 
 @dataclass(frozen=True)

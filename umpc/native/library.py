@@ -43,16 +43,7 @@ def load(file: Path) -> ctypes.CDLL | None:
     library.umpc_rows.argtypes = [*of_edges, pointer, pointer, size, pointer]
     streams: list[Any] = [number, text, pointer, size, number, number, ctypes.c_uint64, size]
     library.umpc_stretch.argtypes = [*streams, pointer, pointer]
-    library.umpc_transpose.argtypes = [
-        number,
-        pointer,
-        size,
-        pointer,
-        pointer,
-        number,
-        size,
-        pointer,
-    ]
+    library.umpc_blocks.argtypes = [number, pointer, size, size, pointer]
     return library
 
 

@@ -169,11 +169,6 @@ class StudyKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return self.settings.preprocessing
 
     @property
-    def checks_transfers(self) -> bool:
-        """Whether receivers of oblivious transfers prove their choices."""
-        return self.settings.transfers == "checked"
-
-    @property
     def dealer(self) -> Participant | None:
         return self.settings.dealer
 

@@ -119,11 +119,6 @@ class Settings:
         return "none"
 
     @property
-    def transfers(self) -> str:
-        """Whether choices in oblivious transfers are proven: "checked" or "unchecked"."""
-        return "unchecked"
-
-    @property
     def dealer(self) -> Participant | None:
         """The dealer, where there is one."""
         return None

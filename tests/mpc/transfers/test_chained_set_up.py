@@ -16,18 +16,18 @@ from umpc.errors import RemoteProtocolError
 from umpc.mpc.transfers import chained_set_up, correlated_ot
 from umpc.mpc.transfers.chained_set_up import chain_receiver, chain_sender, chained_shapes
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
-from umpc.mpc.transfers.correlation_check import with_mask
+from umpc.mpc.transfers.correlation_check import packed_row
 from umpc.mpc.transfers.message_shapes import set_up_shapes
 
 
 class Pair:
     """Two processes with a channel. "s" sends in transfers, "r" receives."""
 
-    def __init__(self, *, checked: bool = False):
+    def __init__(self):
         self.delta = delta_of("first")
         with without_points():
-            opening = open_sender(seed_of("s"), self.delta, b"first", "r", checked=checked)
-            parties = [opening, open_receiver(seed_of("r"), b"first", "s", checked=checked)]
+            opening = open_sender(seed_of("s"), self.delta, b"first", "r")
+            parties = [opening, open_receiver(seed_of("r"), b"first", "s")]
             self.ends, self.messages = run_in_memory(parties)
 
     def chain(self, label: str, change=None) -> None:
@@ -50,22 +50,19 @@ class Pair:
         assert sender.session == receiver.session == name and sender.peer == "r"
 
 
-@pytest.mark.parametrize("checked", [False, True])
-def test_a_chain_of_channels_takes_no_points_and_has_the_shapes_that_are_told(checked, monkeypatch):
-    pair = Pair(checked=checked)
+def test_a_chain_of_channels_takes_no_points_and_has_the_shapes_that_are_told(monkeypatch):
+    pair = Pair()
     monkeypatch.setattr("umpc.mpc.transfers.base_ot.multiple", None)
-    due = [(m.step, m.count, m.width, len(m.payload)) for _, m in chained_shapes(checked=checked)]
+    due = [(m.step, m.count, m.width, len(m.payload)) for _, m in chained_shapes()]
     for number in range(4):
         pair.chain(f"channel {number}")
         sent = [line.message for line in pair.messages]
         assert [(m.step, m.count, m.width, len(m.payload)) for m in sent] == due
-        assert [end.checked for end in pair.ends] == [checked, checked]
 
 
-@pytest.mark.parametrize("checked", [False, True])
-def test_both_kinds_of_set_up_have_as_many_messages_and_bytes(checked):
+def test_both_kinds_of_set_up_have_as_many_messages_and_bytes():
     """A study's bytes do not depend on how its channel was set up."""
-    kinds = set_up_shapes(checked=checked), chained_shapes(checked=checked)
+    kinds = set_up_shapes(), chained_shapes()
     senders = [[speaks for speaks, _ in shapes] for shapes in kinds]
     assert senders[0] == senders[1] == [False, True, False]
     sizes = [sum(len(message.payload) for _, message in shapes) for shapes in kinds]
@@ -117,14 +114,15 @@ def test_each_channel_has_choices_of_its_own(monkeypatch):
 
 
 def test_every_check_hides_its_choices_under_a_mask_of_its_own(monkeypatch):
-    pair = Pair(checked=True)
+    pair = Pair()
     masks = []
 
-    def spy(choices, mask):
-        masks.append(mask)
-        return with_mask(choices, mask)
+    def spy(bits, mask):
+        if any(mask):  # a sender adds its own bits without one
+            masks.append(mask)
+        return packed_row(bits, mask)
 
-    monkeypatch.setattr(correlated_ot, "with_mask", spy)
+    monkeypatch.setattr(correlated_ot, "packed_row", spy)
     for number in range(3):
         pair.chain(f"channel {number}")
     # For each channel the choices, the extension by Δ, and one batch that `chain` looks at.
@@ -152,9 +150,9 @@ def test_a_sender_whose_extension_does_not_hold_is_named(place):
 
 
 @pytest.mark.parametrize("step", ["ot_offer", "ot_trees"])
-def test_a_receiver_that_deviates_in_a_checked_chain_is_named(step):
+def test_a_receiver_that_deviates_in_a_chain_is_named(step):
     with pytest.raises(RemoteProtocolError, match="do not fit together") as caught:
-        Pair(checked=True).chain("next", change=(1, step, flipped(-1)))
+        Pair().chain("next", change=(1, step, flipped(-1)))
     assert caught.value.culprit == "r"
 
 

@@ -131,7 +131,7 @@ def test_one_changed_number_passes_as_often_as_it_is_not_opened_or_the_others_bi
 @pytest.mark.parametrize(("members", "liar"), [(2, 0), (2, 1), (3, 0), (3, 1), (3, 2)])
 @pytest.mark.parametrize("ring", RINGS, ids=str)
 def test_numbers_that_are_changed_everywhere_end_the_toss(members, liar, ring):
-    """Corrections of a member that sends, and choices of the last one, which only receives."""
+    """Corrections of the first member; a later one chooses, too, and its proof does not hold."""
     tossed = Tossed(f"all {members} {liar} {ring}", members, [FAIR], ring)
     parties = tossed.parties()
 
@@ -139,8 +139,9 @@ def test_numbers_that_are_changed_everywhere_end_the_toss(members, liar, ring):
         return (np.frombuffer(part, dtype=np.uint8) ^ np.uint8(4)).tobytes()
 
     parties[liar] = altered_part(tossed.plan, liar, parties[liar], "converted", change)
-    with pytest.raises(FailedCheck):
+    with pytest.raises(RemoteProtocolError if liar else FailedCheck) as caught:
         run_mesh(parties)
+    assert caught.value.culprit == (f"node-{liar}" if liar else None)
 
 
 @pytest.mark.parametrize("name", CHECKS)

@@ -13,6 +13,7 @@ from tests.support.transfers import (
     bits_of,
     correlated,
     delta_of,
+    extension_rows,
     no_mask_of_choices,
     open_channel,
     set_up,
@@ -24,7 +25,7 @@ from umpc.mpc.transfers import batch_columns
 from umpc.mpc.transfers.batch_columns import _combine, _stretch, transpose
 from umpc.mpc.transfers.channel_set_up import open_sender
 from umpc.mpc.transfers.correlated_ot import fresh_delta
-from umpc.mpc.transfers.message_shapes import BLOCK_BITS, FOLDS, PART, extension_bytes
+from umpc.mpc.transfers.message_shapes import CHECK_BYTES, FOLDS, PART, extension_bytes
 from umpc.mpc.transfers.seed_trees import punctured, tree
 
 TRANSFERS = 1 << 14
@@ -62,8 +63,8 @@ def test_a_batch_that_was_stretched_ahead_is_the_same(count):
 def test_a_batch_of_another_number_than_was_stretched_ahead_is_refused():
     sender, receiver = open_channel("ahead")
     _, message = receiver.extend(bits_of("ahead", 64))
-    sender.stretch_ahead(128)
-    receiver.stretch_ahead(128)
+    sender.stretch_ahead(200)
+    receiver.stretch_ahead(200)
     with pytest.raises(LocalProtocolError, match="another number"):
         sender.extend(message, 64)
     with pytest.raises(LocalProtocolError, match="another number"):
@@ -130,7 +131,8 @@ def test_the_message_has_the_bytes_that_were_predicted(fold):
             == extension_bytes(count, fold)
             == message.count * message.width // 8
         )
-    assert extension_bytes(1 << 20, fold) == 16 * (1 << 20) // fold
+    whole = (1 << 20) + 128 * (1 << 20) // PART
+    assert extension_bytes(1 << 20, fold) == 16 * whole // fold + CHECK_BYTES * (1 << 20) // PART
 
 
 def test_set_up_takes_three_rounds_and_one_fewer_without_trees():
@@ -206,7 +208,7 @@ def views(fold: int, value: int, label: str) -> tuple[np.ndarray, np.ndarray]:
     """
     sender, receiver = open_channel(f"secrecy {fold} {label}", fold)
     _, message = receiver.extend(np.full(TRANSFERS, value, dtype=np.uint8))
-    rows = np.frombuffer(message.payload, dtype=np.uint8).reshape(BLOCK_BITS // fold, -1)
+    rows = extension_rows(message.payload, TRANSFERS, fold)
     known = [
         np.bitwise_xor.reduce(leaves, axis=1)
         for _, leaves in _stretch(sender._streams, TRANSFERS // 8)

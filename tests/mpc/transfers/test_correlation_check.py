@@ -2,83 +2,42 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
 import numpy as np
 import pytest
 
 from tests.support.mpc_studies import seed_of
-from tests.support.transfers import bits_of, correlated, delta_of, short_parts
+from tests.support.transfers import bits_of, correlated, delta_of, lie_in_digits, short_parts
 from umpc.crypto.rounds import Message
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.transfers import correlated_ot
 from umpc.mpc.transfers.channel_set_up import bits_of as bits_of_delta
 from umpc.mpc.transfers.channel_set_up import receiver_channel, sender_channel
-from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver
-from umpc.mpc.transfers.correlation_check import RowHash, prove, with_mask
+from umpc.mpc.transfers.correlation_check import RowHash, packed_row
 from umpc.mpc.transfers.message_shapes import (
     BLOCK_BITS,
     CHECK_BYTES,
-    checked_width,
     extension_bytes,
+    row_bytes,
     trees_bytes,
 )
+from umpc.testing import without
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 
 FOLDS = (1, 2, 4)
+CHECK = "choices are the same in all digits"
 PAIRS = [(seed_of(f"{number} 0"), seed_of(f"{number} 1")) for number in range(BLOCK_BITS)]
 
 
-def ends(fold: int, label: str = "ends", *, checked: bool = True):
+def ends(fold: int, label: str = "ends"):
     """A sender with its Δ, and a receiver, over known base seeds."""
-    check_seed = seed_of("check") if checked else b""
     delta = delta_of(label)
     keys = [pair[1 - bit] for pair, bit in zip(PAIRS, bits_of_delta(delta).tolist(), strict=True)]
-    receiver, trees = receiver_channel(PAIRS, b"session", fold, check_seed)
-    assert len(trees) == trees_bytes(fold, checked=checked)
-    sender = sender_channel(delta, keys, trees, b"session", "eve", fold, checked=checked)
-    return sender, receiver
-
-
-class Liar(CorrelatedReceiver):
-    """A receiver that flips its choice of the first transfer in one digit only.
-
-    It proves the choices of all other digits.
-    """
-
-    def __init__(self, receiver: CorrelatedReceiver, digit: int):
-        super().__init__(receiver._leaves, receiver.session, receiver._check_seed)
-        self.digit = digit
-
-    def extend(self, choices):
-        blocks, message = super().extend(choices)
-        rows = BLOCK_BITS // self.fold
-        size = (len(message.payload) - (CHECK_BYTES if self._check_seed else 0)) // rows
-        payload = bytearray(message.payload)
-        payload[self.digit * size] ^= 1
-        if self._check_seed:
-            payload[rows * size :] = self.proven(choices, bytes(payload[: rows * size]))
-        return blocks, Message(message.step, bytes(payload), message.count, message.width, 1)
-
-    def proven(self, choices, sent: bytes) -> bytes:
-        """The best proof that the liar can make: its own columns, hashed after what it sent."""
-        again = CorrelatedReceiver(self._leaves, self.session, self._check_seed)
-        kept = {}
-
-        def spy(row_hash, packed, columns):
-            kept["columns"] = columns.copy()
-            return bytes(CHECK_BYTES)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(correlated_ot, "prove", spy)
-            again.extend(choices)
-        packed = with_mask(np.packbits(choices, bitorder="little"), again_mask(again))
-        return prove(RowHash.after(self._leaves.root, 1, 0, sent), packed, kept["columns"])
-
-
-def again_mask(receiver: CorrelatedReceiver) -> bytes:
-    """The mask of a receiver's first batch."""
-    first = CorrelatedReceiver(receiver._leaves, receiver.session, receiver._check_seed)
-    return first._mask(0)
+    receiver, trees = receiver_channel(PAIRS, b"session", seed_of("check"), fold)
+    assert len(trees) == trees_bytes(fold)
+    return sender_channel(delta, keys, trees, b"session", "eve", fold), receiver
 
 
 @pytest.mark.parametrize("fold", FOLDS)
@@ -87,17 +46,16 @@ def test_honest_batches_pass_and_have_the_bytes_that_were_predicted(fold):
     for count in (1, 8, 127, 128, 129, 1000, 0):
         choices = bits_of(f"choices {count}", count)
         t, message = receiver.extend(choices)
-        assert len(message.payload) == extension_bytes(count, fold, checked=True)
+        assert len(message.payload) == extension_bytes(count, fold)
         assert correlated(sender.extend(message, count), t, choices, delta_of("ends"))
 
 
-@pytest.mark.parametrize("checked", [True, False])
 @pytest.mark.parametrize("count", [1, 63, 200])
-def test_a_senders_own_bits_turn_its_blocks_by_delta(checked, count, monkeypatch):
+def test_a_senders_own_bits_turn_its_blocks_by_delta(count, monkeypatch):
     short_parts(monkeypatch, 64)
     choices, own = bits_of("choices", count), bits_of("own", count)
     for fold in FOLDS:
-        sender, receiver = ends(fold, checked=checked)
+        sender, receiver = ends(fold)
         t, message = receiver.extend(choices)
         blocks = sender.extend(message, count, turned=own)
         assert correlated(blocks, t, choices ^ own, sender.delta)
@@ -110,7 +68,7 @@ def test_forks_and_batches_of_several_parts_are_checked_too(monkeypatch):
     sender, receiver = (end.fork("a", 1) for end in ends(4))
     choices = bits_of("parts", 200)
     t, message = receiver.extend(choices)
-    assert len(message.payload) == extension_bytes(200, 4, checked=True)
+    assert len(message.payload) == extension_bytes(200, 4)
     assert correlated(sender.extend(message, 200), t, choices, delta_of("ends"))
     flipped = bytearray(receiver.extend(choices)[1].payload)
     flipped[-CHECK_BYTES - 1] ^= 1
@@ -120,25 +78,20 @@ def test_forks_and_batches_of_several_parts_are_checked_too(monkeypatch):
 
 def test_a_check_costs_128_transfers_and_its_hashes():
     for fold in FOLDS:
-        more = extension_bytes(4096, fold, checked=True) - extension_bytes(4096, fold)
-        assert more == 128 * 16 // fold + CHECK_BYTES
-
-
-def flipped_message(receiver, digit: int) -> tuple[np.ndarray, Message]:
-    choices = bits_of("attack", 256)
-    blocks, message = Liar(receiver, digit).extend(choices)
-    return blocks.blocks, message
+        assert extension_bytes(4096, fold) == (4096 + 128) * 16 // fold + CHECK_BYTES
 
 
 @pytest.mark.parametrize("fold", [1, 4])
-def test_without_a_check_a_liar_reads_bits_of_the_offset(fold):
+def test_without_the_check_a_liar_reads_bits_of_the_offset(fold):
     """q_0 changes exactly by the bits of Δ in the digit, which later messages show."""
+    choices = bits_of("attack", 256)
     for digit in (0, 5, 31):
-        honest = ends(fold, checked=False)
-        q = honest[0].extend(honest[1].extend(bits_of("attack", 256))[1], 256).blocks
-        sender, receiver = ends(fold, checked=False)
-        _, message = flipped_message(receiver, digit)
-        changed = sender.extend(message, 256).blocks ^ q
+        honest = ends(fold)
+        q = honest[0].extend(honest[1].extend(choices)[1], 256).blocks
+        sender, receiver = ends(fold)
+        _, message = lie_in_digits(digit)(receiver, choices)
+        with without(CHECK):
+            changed = sender.extend(message, 256).blocks ^ q
         seen = np.unpackbits(changed[0].astype("<u8").view(np.uint8), bitorder="little")
         place = slice(digit * fold, (digit + 1) * fold)
         assert np.array_equal(seen[place], bits_of_delta(delta_of("ends"))[place])
@@ -147,17 +100,41 @@ def test_without_a_check_a_liar_reads_bits_of_the_offset(fold):
 
 @pytest.mark.parametrize("fold", [1, 4])
 def test_a_liar_is_named_unless_the_bits_that_it_tests_are_zero(fold):
-    """Whoever tests c bits guesses them: it passes with 2^−c, and is named otherwise."""
-    bits = bits_of_delta(delta_of("ends")).reshape(-1, fold)
-    for digit in range(0, len(bits), 9):
-        sender, receiver = ends(fold)
-        _, message = flipped_message(receiver, digit)
-        if bits[digit].any():
+    """Whoever tests c bits guesses them: it passes with 2^−c, and is named otherwise.
+
+    The number of lies that pass over all digits of some Δ is what 2^−c says, to four deviations.
+    """
+    choices = bits_of("attack", 256)
+    passed = []
+    for label, digit in product(("one", "two", "three"), range(1, BLOCK_BITS // fold)):
+        sender, receiver = ends(fold, label)
+        _, message = lie_in_digits(digit)(receiver, choices)
+        passed.append(not bits_of_delta(sender.delta).reshape(-1, fold)[digit].any())
+        if not passed[-1]:
             with pytest.raises(RemoteProtocolError, match="do not fit together") as caught:
                 sender.extend(message, 256)
             assert (caught.value.culprit, caught.value.step) == ("eve", "ot_extend")
         else:
             sender.extend(message, 256)
+    odds = 2.0**-fold
+    deviation = (len(passed) * odds * (1 - odds)) ** 0.5
+    assert sum(passed) > 0 and abs(sum(passed) - len(passed) * odds) < 4 * deviation
+
+
+def test_a_lie_in_two_digits_passes_only_if_all_their_bits_were_guessed():
+    choices = bits_of("attack", 256)
+    guessed = [not bits.any() for bits in bits_of_delta(delta_of("two")).reshape(-1, 2)]
+    outcomes = set()
+    for one, two in combinations(range(1, 24, 3), 2):
+        sender, receiver = ends(2, "two")
+        _, message = lie_in_digits(one, two)(receiver, choices)
+        outcomes.add((guessed[one], guessed[two]))
+        if guessed[one] and guessed[two]:
+            sender.extend(message, 256)
+        else:
+            with pytest.raises(RemoteProtocolError, match="do not fit together"):
+                sender.extend(message, 256)
+    assert len(outcomes) == 4, "the power of the test: each of both was guessed, and was not"
 
 
 def test_the_proof_binds_everything_that_was_sent():
@@ -210,13 +187,13 @@ def test_trees_that_fit_only_some_offsets_are_found(fold):
     delta = delta_of("ends")
     bits = bits_of_delta(delta).tolist()
     keys = [pair[1 - bit] for pair, bit in zip(PAIRS, bits, strict=True)]
-    _, trees = receiver_channel(PAIRS, b"session", fold, seed_of("check"))
+    _, trees = receiver_channel(PAIRS, b"session", seed_of("check"), fold)
     named = 0
     for place in (0, 32, 100, len(trees) - 1):
         changed = bytearray(trees)
         changed[place] ^= 1
         try:
-            sender_channel(delta, keys, bytes(changed), b"session", "eve", fold, checked=True)
+            sender_channel(delta, keys, bytes(changed), b"session", "eve", fold)
         except RemoteProtocolError as error:
             assert (error.culprit, error.step) == ("eve", "ot_trees")
             named += 1
@@ -226,18 +203,19 @@ def test_trees_that_fit_only_some_offsets_are_found(fold):
     changed = bytearray(trees)
     changed[read] ^= 1
     with pytest.raises(RemoteProtocolError, match="trees"):
-        sender_channel(delta, keys, bytes(changed), b"session", "eve", fold, checked=True)
-    sender_channel(delta, keys, bytes(changed), b"session", "eve", fold)  # unchecked: not found
+        sender_channel(delta, keys, bytes(changed), b"session", "eve", fold)
+    with without("trees of seeds are trees"):
+        sender_channel(delta, keys, bytes(changed), b"session", "eve", fold)
 
 
 def test_each_batch_and_each_part_of_it_has_a_mask_of_its_own(monkeypatch):
     masks = []
 
-    def spy(choices, mask):
+    def spy(bits, mask):
         masks.append(mask)
-        return with_mask(choices, mask)
+        return packed_row(bits, mask)
 
-    monkeypatch.setattr(correlated_ot, "with_mask", spy)
+    monkeypatch.setattr(correlated_ot, "packed_row", spy)
     short_parts(monkeypatch, 128)
     _, receiver = ends(1)
     for channel in (receiver, receiver, receiver.fork("a"), receiver.fork("b")):
@@ -246,10 +224,11 @@ def test_each_batch_and_each_part_of_it_has_a_mask_of_its_own(monkeypatch):
     assert all(len(set(mask)) > 4 for mask in masks)
 
 
-@pytest.mark.parametrize("width", [1, 16, 17])
-def test_a_masked_row_ends_with_the_mask_and_nothing_else_is_added(width):
+@pytest.mark.parametrize("count", [1, 128, 129])
+def test_a_row_ends_with_the_mask_and_nothing_else_is_added(count):
     """Without the mask h(r) would be a function of the choices, and public."""
-    choices = np.full(width, 255, dtype=np.uint8)
-    row = with_mask(choices, bytes(range(1, 17)))
-    assert len(row) == checked_width(width) and row[-16:].tobytes() == bytes(range(1, 17))
-    assert row[:width].tobytes() == choices.tobytes() and not row[width:-16].any()
+    row = packed_row(np.ones(count, dtype=np.uint8), bytes(range(1, 17)))
+    assert len(row) == row_bytes(count) and row[-16:].tobytes() == bytes(range(1, 17))
+    assert np.unpackbits(row[:-16], bitorder="little").tolist() == [1] * count + [0] * (
+        -count % 128
+    )

@@ -8,11 +8,18 @@ import numpy as np
 import pytest
 
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
-from tests.support.transfers import altered, damages, numbers_of, open_channel, refusal
+from tests.support.transfers import (
+    altered,
+    damages,
+    extension_rows,
+    no_mask_of_choices,
+    numbers_of,
+    open_channel,
+    refusal,
+)
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError
 from umpc.mpc.transfers import ot_inner_products
-from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver
 from umpc.mpc.transfers.message_shapes import EXTEND, MULTIPLES
 from umpc.mpc.transfers.ot_inner_products import (
     channel_for,
@@ -95,7 +102,7 @@ def test_a_number_with_too_many_bits_is_refused():
 
 @pytest.mark.parametrize(("step", "culprit"), [(EXTEND, "alice"), (MULTIPLES, "bob")])
 def test_messages_of_another_shape_are_the_senders_fault(step, culprit):
-    """A flipped bit gives another sum: nobody notices it, and nothing is promised."""
+    """A flipped bit of a correction gives another sum, which nobody notices."""
     numbers, vectors = np.array([3, 5], dtype=WORDS), [np.array([7, 9], dtype=WORDS)]
     for number, damage in enumerate(damages(3)):
         sender, receiver = ends("damaged", step, number)
@@ -105,7 +112,7 @@ def test_messages_of_another_shape_are_the_senders_fault(step, culprit):
         ]
         place = int(step == EXTEND)
         sides[place] = altered(sides[place], step, damage.change)
-        if damage.kind == "flip":
+        if (damage.kind, step) == ("flip", MULTIPLES):
             run_in_memory(sides)
         else:
             refusal(sides, culprit, step)
@@ -126,7 +133,7 @@ def views(label):
     hashed = ot_inner_products.digest(b"umpc inner pads 1", sender.session, b"0")
     _, sent = both([FACTOR], BIT, 1, 63, channels)
     extension, correction = (line.message.payload for line in sent)
-    rows = np.frombuffer(extension, dtype=np.uint8).reshape(32, -1)
+    rows = extension_rows(extension, CELLS)
     chosen = [np.unpackbits(row, count=CELLS, bitorder="little") for row in rows[:4]]
     words = np.frombuffer(correction, dtype="<u8").astype(WORDS)
     again, _ = channel_for(R, label).extend(BIT.astype(np.uint8))
@@ -200,24 +207,10 @@ def half_a_pad(patch):
     patch.setattr(ot_inner_products, "_low_bytes", leak)
 
 
-def bare_choices(patch):
-    """The extension shows the choices: u is 0."""
-    extend = CorrelatedReceiver.extend
-
-    def bare(self, choices):
-        blocks, message = extend(self, choices)
-        row = np.packbits(choices, bitorder="little").tobytes()
-        return blocks, type(message)(
-            message.step, row * 32, message.count, message.width, message.round
-        )
-
-    patch.setattr(CorrelatedReceiver, "extend", bare)
-
-
 MUTANTS = [
     (one_pad, "correction"),
     (half_a_pad, "correction less own pad"),
-    (bare_choices, "extension"),
+    (no_mask_of_choices, "extension"),
 ]
 
 

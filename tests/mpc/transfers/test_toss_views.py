@@ -12,13 +12,13 @@ import pytest
 
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.tossing import Tossed
-from tests.support.transfers import no_mask_of_choices
+from tests.support.transfers import extension_rows, no_mask_of_choices
 from umpc.crypto.prg import Stream, derive
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers import checked_bits
 from umpc.mpc.transfers import coins_from_transfers as tossing_module
 from umpc.mpc.transfers.ot_products import BitTriples
-from umpc.mpc.transfers.toss_plan import levels_of
+from umpc.mpc.transfers.toss_plan import FACTOR, levels_of
 
 COINS, WIDTH = 4000, 4
 THRESHOLD = 7 << 60
@@ -118,7 +118,7 @@ class Views:
         if self.hidden < self.watching[0]:
             return {}
         extension = self._said("converted", self.watching[0])[0]
-        rows = np.frombuffer(extension, np.uint8).reshape(32, -1)
+        rows = extension_rows(extension, FACTOR * COINS)
         used, _ = self.tossed.places
         row = np.unpackbits(rows[0], bitorder="little")[used]
         return {"choices": joined(row, low, self._coins())}

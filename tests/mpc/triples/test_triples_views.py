@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from tests.support.mpc_studies import make_schema
-from tests.support.transfers import no_mask_of_choices
+from tests.support.transfers import first_row, no_mask_of_choices
 from tests.support.triples import TriplesChunk, plan_of, run_triples
-from umpc.mpc.transfers import correlated_ot, ot_products
+from umpc.mpc.transfers import ot_products
 from umpc.mpc.triples import evaluation
 from umpc.ustat.kernel import Kernel
 
@@ -53,12 +53,8 @@ def said_by(run: TriplesChunk, honest: int) -> np.ndarray:
         if due.step == "ot_open_bits":
             found.append(bits_of(np.unpackbits(payload, bitorder="little"), (0,)))
         elif due.step == "ot_extend":
-            # the first digit's row of each part of the batch: one bit a transfer
-            rows = []
-            for start in range(0, due.count, correlated_ot.PART):
-                size = min(correlated_ot.PART, due.count - start) // 8
-                rows.append(payload[4 * start : 4 * start + size])
-            found.append(bits_of(np.unpackbits(np.concatenate(rows), bitorder="little"), (0,)))
+            row = first_row(line.message.payload)  # one bit a transfer
+            found.append(bits_of(np.unpackbits(row, bitorder="little"), (0,)))
         else:
             width = due.width // 8
             low = payload.reshape(-1, width)[:, 0]

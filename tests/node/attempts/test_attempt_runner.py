@@ -215,7 +215,7 @@ def test_a_preparation_leaves_the_next_channel_to_its_run():
             made.append("channel")
 
     class Mesh:
-        index, peers, channel_peers, checks_channels = 0, (1,), (1,), False
+        index, peers, channel_peers = 0, (1,), (1,)
         members = tuple(SimpleNamespace(name=f"node-{number}") for number in range(2))
         attempt = SimpleNamespace(members=members, id=bytes(32), toss_plan=None)
 

@@ -65,8 +65,8 @@ def test_both_nodes_keep_one_end_each_of_a_correlated_channel(ends):
             for store, link, end in zip(stores, linked("north", "south"), ends, strict=True)
         ]
         assert await asyncio.gather(*parties) == [True, True]
-        offered = stores[0].offer("south", checked=False)
-        accepted = stores[1].accept("north", NAME, checked=False)
+        offered = await stores[0].offer("south")
+        accepted = await stores[1].accept("north", NAME)
         assert offered.name == NAME and offered.chain == accepted.chain == chain
         choices = bits_of("made", 100)
         t, message = accepted.channel.extend(choices)
@@ -112,8 +112,6 @@ def test_a_peer_that_breaks_the_protocol_is_named_in_the_log(ends, violation, ca
 
 class Mesh:
     """A node's side with channels to some peers."""
-
-    checks_channels = False
 
     def __init__(self, peers):
         self.channel_peers = tuple(peers)

@@ -66,7 +66,7 @@ def test_a_set_up_by_points_begins_while_the_nodes_connect(waits):
     has_begun = asyncio.Event()
 
     class Mesh:
-        index, peers, channel_peers, checks_channels = 0, (1,), (1,), False
+        index, peers, channel_peers = 0, (1,), (1,)
         attempt = SimpleNamespace(
             id=bytes(32),
             study=SimpleNamespace(nodes=[SimpleNamespace(name=name) for name in ("a", "b")]),

@@ -22,8 +22,6 @@ NODES = range(4)
 class Mesh:
     """Node's side of a garbled study of four nodes, in which all pairs of nodes share edges."""
 
-    checks_channels = False
-
     def __init__(self, index: int):
         self.index = index
         self.peers = self.channel_peers = tuple(each for each in NODES if each != index)

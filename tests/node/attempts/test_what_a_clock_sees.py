@@ -20,7 +20,7 @@ from umpc.crypto.prg import SEED_BYTES
 from umpc.mpc.transfers.chained_set_up import chained_shapes
 from umpc.mpc.transfers.message_shapes import TREES
 from umpc.node.attempts.making_channels import channel_name, ended_links, make_channels
-from umpc.node.attempts.next_channels import ChannelsOfKind, NextChannels
+from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.rounds import Rounds
 from umpc.node.attempts.running_chunks import evaluate_chunks
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -31,7 +31,6 @@ SET_UP = ("ot_offer", "ot_choice", TREES)
 PIECES = {"x": ("0", "200"), "noise": "in_mpc"}
 KINDS = {
     "garbled": lambda label: GarbledRun(label=label, **PIECES),
-    "checked": lambda label: GarbledRun(label=label, transfers="checked", **PIECES),
     "coins": lambda label: Run(label=label, kernels=KENDALL, edges="all", noise="in_mpc"),
 }
 
@@ -42,10 +41,9 @@ async def study(run: Run, stores: list[NextChannels]) -> tuple[list[Sent], list[
     nodes = run.agree().begin().nodes
     if isinstance(run, GarbledRun):
         run.seed()
-    kinds = [ChannelsOfKind(s, n.checks_channels) for s, n in zip(stores, nodes, strict=True)]
-    links[0].channel = await kinds[0].offer(NAMES[1])
+    links[0].channel = await stores[0].offer(NAMES[1])
     if links[0].channel is not None:
-        links[1].channel = await kinds[1].accept(NAMES[0], links[0].channel.name)
+        links[1].channel = await stores[1].accept(NAMES[0], links[0].channel.name)
         assert links[1].channel is not None
     rounds = [
         Rounds(node, {1 - own: link}, None, in_place, in_silence)
@@ -107,7 +105,7 @@ def test_after_each_study_come_the_three_messages_of_a_set_up(kind):
     owners = (0, 1)
     due = [
         Sent(NAMES[not sends], m.step, m.round, 1, frame_of(m, owners, 1).wire_bytes)
-        for sends, m in chained_shapes(checked=kind == "checked")
+        for sends, m in chained_shapes()
     ]
     for _, after in three_studies(kind):
         assert sorted(after) == sorted(due)

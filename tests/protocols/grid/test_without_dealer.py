@@ -25,6 +25,7 @@ from tests.support.studies import (
 )
 from umpc.errors import EncodingError, ImpossibleResult, LocalProtocolError, RangeError, StudyError
 from umpc.mpc.chunks import Chunk
+from umpc.mpc.transfers.message_shapes import CHECK_ROOM
 from umpc.proto.frame_codec import encode_frame
 from umpc.protocols.grid import cross_terms
 from umpc.protocols.grid.binding import grid_of
@@ -219,11 +220,11 @@ def test_a_full_chunk_fits_a_frame_and_one_cell_more_does_not(bits, sums):
         max(len(plan.shape(round, party, count).payload) for round in (1, 2) for party in (0, 1))
         for count in (plan.chunk_edges, plan.chunk_edges + 8)
     )
-    assert largest <= MAX_PAYLOAD < more
+    assert largest <= MAX_PAYLOAD and more > MAX_PAYLOAD - CHECK_ROOM
 
 
 def test_every_cell_of_every_pair_is_in_one_chunk(monkeypatch):
-    monkeypatch.setattr(cross_terms, "MAX_PAYLOAD", 512)
+    monkeypatch.setattr(cross_terms, "MAX_PAYLOAD", 512 + CHECK_ROOM)
     study = alone("(a.x - b.x) * (a.x - b.x) + abs(a.y - b.y)", x=("-5", "7"), y=("0", "40"))
     run = run_and_check(study, random_tables((6, 2, 3), "chunks"), "chunks")
     attempt = run.attempt

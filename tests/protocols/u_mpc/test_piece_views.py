@@ -19,7 +19,7 @@ from tests.support.garbled import garbled_study, without_points
 from tests.support.limits import small_garbled_chunks
 from tests.support.mpc_studies import ALPHA, uniformity
 from tests.support.studies import AUC, KENDALL, LOUD, Columns, Entropy, random_tables, table
-from tests.support.transfers import no_mask_of_choices
+from tests.support.transfers import extension_rows, no_mask_of_choices
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.mpc.garbled import cells, sides
 from umpc.mpc.garbled.piece_tables import LANES, ROW_BITS, Places, bits_of_wires
@@ -84,7 +84,7 @@ class Seen:
         def extended(channel, choices):
             batch, message = extend(channel, choices)
             self.labels.append(batch.blocks)
-            self.extensions.append(np.frombuffer(message.payload, np.uint8).reshape(32, -1))
+            self.extensions.append(extension_rows(message.payload, len(choices)))
             return batch, message
 
         patch.setattr(sides, "make_tables", make_tables)

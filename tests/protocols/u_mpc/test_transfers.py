@@ -1,4 +1,4 @@
-"""Garbled studies over channels that were made before, and studies with checked transfers."""
+"""Garbled studies over channels that were made before, and evaluators that lie in transfers."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from tests.protocols.u_mpc.test_garbled import check as check_sums
 from tests.protocols.u_mpc.test_garbled_node import EVALUATOR, GARBLER, GarbledRun
-from tests.protocols.u_mpc.test_garbled_noise import check as check_coins
-from tests.support.garbled import garbled_study, without_points
+from tests.support.garbled import NO_DEALER, garbled_study, without_points
 from tests.support.mpc_studies import seed_of
 from tests.support.sessions import first_chunk
-from tests.support.studies import KENDALL, LOUD
+from tests.support.studies import KENDALL, LOUD, Entropy, make_study, random_tables
 from tests.support.transfers import altered, flip
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StudyError
+from umpc.mpc.garbled.plan import CHOICES_AT_ONCE
 from umpc.mpc.transfers.chained_set_up import chain_receiver, chain_sender
 from umpc.mpc.transfers.correlated_ot import fresh_delta
-
-CHECKED = {"transfers": "checked"}
+from umpc.mpc.transfers.message_shapes import extension_bytes
+from umpc.protocols.registry import checked
+from umpc.simulation import simulate
+from umpc.study.frames import MAX_PAYLOAD
 
 
 def channels(run: GarbledRun) -> list:
@@ -40,18 +41,17 @@ def made_before(**changes) -> list:
     return made
 
 
-@pytest.mark.parametrize("changes", [{}, {"x": ("0", "200")}, CHECKED], ids=str)
+@pytest.mark.parametrize("changes", [{}, {"x": ("0", "200")}], ids=str)
 def test_a_study_over_a_channel_that_was_made_before_adds_up(changes):
     kept = made_before(**changes)
     run = GarbledRun(**changes).agree().begin().seed()
     for node, channel in zip(run.nodes, kept, strict=True):
         assert node.channel_peers == (1 - node.index,)
-        assert node.checks_channels == ("transfers" in changes)
         node.take_up(1 - node.index, channel)
     assert sum_of(run) == sum_of(GarbledRun(**changes).agree().begin().seed().set_up())
 
 
-@pytest.mark.parametrize("changes", [{}, {"x": ("0", "200")}, CHECKED], ids=str)
+@pytest.mark.parametrize("changes", [{}, {"x": ("0", "200")}], ids=str)
 def test_work_ahead_of_the_data_changes_no_message(changes, monkeypatch):
     runs = [GarbledRun(**changes).agree().begin().seed().set_up() for _ in range(2)]
     for node in runs[1].nodes:
@@ -92,25 +92,25 @@ def test_an_attempt_forks_a_channel_and_takes_it_once_at_the_right_end():
         garbler.take_up(EVALUATOR, sender)
 
 
-@pytest.mark.parametrize("fields", [{}, {"x": ("0", "200")}], ids=["gates", "pieces"])
-def test_checked_studies_are_exact_in_the_bytes_that_were_predicted(fields):
-    """Labels take checked transfers, and so do comparisons by pieces."""
-    changes = {"edges": "all", "epsilon": LOUD, **fields}
+@pytest.mark.parametrize("backend", ["shared", "garbled", "triples"])
+def test_the_key_transfers_of_former_studies_has_no_effect(backend):
+    """Such a study keeps its identity, and costs what it costs without the key."""
+    alone = {} if backend == "shared" else NO_DEALER | {"backend": backend}
+    changes = {"edges": "all", "epsilon": LOUD, **alone}
+    studies = [
+        checked(make_study(KENDALL, 3, **changes, **more))
+        for more in ({}, {"transfers": "checked"})
+    ]
+    tables = random_tables([5, 3, 4], "key")
     with without_points():
-        run = check_sums(garbled_study(KENDALL, 3, **changes, **CHECKED), [5, 3, 4], "checked")
-        usual = check_sums(garbled_study(KENDALL, 3, **changes), [5, 3, 4], "checked")
-    assert run.report.estimate == usual.report.estimate
-    assert run.report.bytes_online > usual.report.bytes_online
-    assert run.report.bytes_offline > usual.report.bytes_offline
+        usual, run = (simulate(study, tables, Entropy("key")).report for study in studies)
+    assert studies[0].hash != studies[1].hash and run.estimate == usual.estimate
+    assert run.bytes_online == usual.bytes_online == usual.bytes_online_predicted
+    assert run.bytes_offline == usual.bytes_offline == usual.bytes_offline_predicted
 
 
-def test_a_committees_coins_take_checked_transfers_too():
-    with without_points():
-        check_coins(garbled_study(KENDALL, 3, noise="in_mpc", **CHECKED), [4, 3, 2], "checked")
-
-
-def test_checked_choices_that_do_not_fit_together_name_the_evaluator():
-    run = GarbledRun(**CHECKED).agree().begin().seed().set_up()
+def test_choices_that_do_not_fit_together_name_the_evaluator():
+    run = GarbledRun().agree().begin().seed().set_up()
     messages = run.nodes[EVALUATOR].fields_for(GARBLER)
     changed = bytearray(messages[0].payload)
     changed[-1] ^= 1
@@ -123,7 +123,7 @@ def test_checked_choices_that_do_not_fit_together_name_the_evaluator():
 
 def test_a_chunks_choices_are_checked_too():
     wide = {"x": ("0", "200")}
-    run = GarbledRun(**wide, **CHECKED).agree().begin().seed().set_up().fields()
+    run = GarbledRun(**wide).agree().begin().seed().set_up().fields()
     chunk = first_chunk(run)
     parties = run.protocols(chunk)
     parties[EVALUATOR] = altered(parties[EVALUATOR], "coins", flip(-5, 1))
@@ -133,8 +133,8 @@ def test_a_chunks_choices_are_checked_too():
 
 
 @pytest.mark.parametrize("place", [7000, 8200])
-def test_checked_trees_that_do_not_fit_name_the_evaluator(place):
-    run = GarbledRun(**CHECKED).agree().begin().seed()
+def test_trees_that_do_not_fit_name_the_evaluator(place):
+    run = GarbledRun().agree().begin().seed()
     ends = run.ends()
     ends[EVALUATOR] = altered(ends[EVALUATOR], "ot_trees", flip(place, 255))
     with pytest.raises(RemoteProtocolError) as caught, without_points():
@@ -142,8 +142,11 @@ def test_checked_trees_that_do_not_fit_name_the_evaluator(place):
     assert (caught.value.culprit, caught.value.step) == ("node-1", "ot_trees")
 
 
-def test_checked_transfers_go_with_garbled_edges():
-    with pytest.raises(StudyError, match="checked"):
-        garbled_study(KENDALL, backend="triples", **CHECKED)
+def test_another_value_of_the_key_is_refused():
     with pytest.raises(StudyError, match="unchecked"):
         garbled_study(KENDALL, transfers="perhaps")
+
+
+def test_a_full_message_of_choices_fits_a_frame_with_its_proof():
+    """Records with more bits than that go in several messages."""
+    assert MAX_PAYLOAD * 0.98 < extension_bytes(CHOICES_AT_ONCE) <= MAX_PAYLOAD

@@ -46,12 +46,12 @@ from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import IndexArray, WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares, require
-from umpc.mpc.garbled.plan import CHUNKS_IN_FLIGHT, GarbledPlan, GarbledProgram, Link
+from umpc.mpc.garbled.plan import CHUNKS_IN_FLIGHT, GarbledPlan, Link
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide
 from umpc.mpc.transfers.coins_from_transfers import toss
 from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
-from umpc.mpc.transfers.message_shapes import set_up_shapes
+from umpc.mpc.transfers.message_shapes import link_shapes
 from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners
 
@@ -102,19 +102,12 @@ class GarbledCells:
         link = Link.of(attempt, sender, receiver)
         if not link.needs_transfers:
             return []
-        sender_garbles = sender == link.garbler
-        shapes = set_up_shapes(checked=link.checked)
-        return [message for garbles, message in shapes if garbles == sender_garbles]
+        return link_shapes(sender, receiver)
 
     @staticmethod
     def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """The messages of round 1, with zero bytes in place of their content."""
         return Link.of(attempt, sender, receiver).field_shapes(sender)
-
-    @property
-    def checks_transfers(self) -> bool:
-        """Whether evaluators prove their choices."""
-        return require(self.attempt.program, GarbledProgram).checked
 
     def has_channel(self, peer: int) -> bool:
         """Whether there is a channel of transfers to a peer."""

@@ -28,7 +28,13 @@ from umpc.mpc.garbled.kernel_to_circuit import NOBODYS, PairNoise, circuit_of_al
 from umpc.mpc.garbled.outputs import LABEL_BITS
 from umpc.mpc.garbled.piece_tables import table_bits
 from umpc.mpc.garbled.pieces import PIECES, LookedUp, carried_bits, pieces_of
-from umpc.mpc.transfers.message_shapes import BLOCK_BITS, FOLD, extend_shape, extension_bytes
+from umpc.mpc.transfers.message_shapes import (
+    BLOCK_BITS,
+    CHECK_ROOM,
+    FOLD,
+    extend_shape,
+    extension_bytes,
+)
 from umpc.study.frames import MAX_PAYLOAD
 from umpc.ustat.hypergraph import Cell, Hypergraph, Owners
 from umpc.ustat.kernel import Kernel
@@ -38,12 +44,10 @@ GARBLER, EVALUATOR = 0, 1
 """Parties of a chunk, in the order of the nodes."""
 LABELS_AT_ONCE = 8 * MAX_PAYLOAD // LABEL_BITS
 """Labels in one message."""
-CHOICES_AT_ONCE = 1 << 18
-"""Choices in one message of the transfers' extension: 1 MiB."""
 CHOICE_BITS = BLOCK_BITS // FOLD
 """Bits of a transfer's extension."""
-CHECK_ROOM = 1 << 14
-"""Bytes of a chunk's message that are free for the check of its choices."""
+CHOICES_AT_ONCE = 8 * (MAX_PAYLOAD - CHECK_ROOM) // CHOICE_BITS
+"""Choices in one message of the transfers' extension."""
 CHUNKS_IN_FLIGHT = 8
 WINDOW_BYTES = 8 << 20
 """The most bytes that a garbler may be ahead.
@@ -60,13 +64,11 @@ class GarbledPlan:
     """The computation of the two owners of a cell, for each of its edges.
 
     noisy: whether every edge's value gets noise of its own, and is a result of its own.
-    checked: whether the evaluator proves its choices (`transfers/correlation_check.py`).
     """
 
     circuit: Circuit
     ring: Ring
     noisy: bool = False
-    checked: bool = False
     parties = 2
     everybody = (GARBLER, EVALUATOR)
     addressed = False
@@ -100,8 +102,7 @@ class GarbledPlan:
     def chunk_edges(self) -> int:
         """Edges of a chunk: as many as fit one message of each round."""
         widest = max(self.garbled_bits, self.table_bits, CHOICE_BITS * len(self.coin_wires))
-        room = MAX_PAYLOAD - (CHECK_ROOM if self.checked else 0)
-        return min(EDGES, 8 * room // widest) if widest else EDGES
+        return min(EDGES, 8 * (MAX_PAYLOAD - CHECK_ROOM) // widest) if widest else EDGES
 
     @property
     def rounds(self) -> int:
@@ -117,7 +118,7 @@ class GarbledPlan:
     def shape(self, round: int, party: int, count: int) -> Message:
         """A party's message for `count` edges, with zero bytes in place of its content."""
         if self.coin_wires and round == self.choices_round:
-            choices = extension_bytes(self.coin_count(count), checked=self.checked)
+            choices = extension_bytes(self.coin_count(count))
             return self.coins(bytes(choices)) if party == EVALUATOR else silence(COINS, round)
         if party == EVALUATOR:
             return silence(GARBLED, round if self._last else 0)
@@ -163,7 +164,6 @@ class GarbledProgram:
     circuit: Circuit
     ring: Ring
     plans: dict[Pattern, GarbledPlan]
-    checked: bool = False
     needs_dealer = False
     chunks_in_flight = CHUNKS_IN_FLIGHT
     small_cell = 0
@@ -182,28 +182,25 @@ def garbled_program(
     ring: Ring,
     patterns: Iterable[Pattern],
     noises: Sequence[PairNoise] = (),
-    *,
-    checked: bool = False,
 ) -> GarbledProgram:
     """The program of these kernels.
 
     noises: of each kernel's value, if every edge has its own.
-    checked: whether evaluators prove their choices in transfers.
 
     Raises: KernelError where a circuit is too large, or one garbled edge fits no message.
     """
     patterns = sorted(set(patterns))
     if not patterns:
-        return GarbledProgram(Circuit((), (), ()), ring, {}, checked)
+        return GarbledProgram(Circuit((), (), ()), ring, {})
     circuit = circuit_of_kernels(tuple(kernels), tuple(noises), in_pieces=not noises)
-    plan = GarbledPlan(circuit, ring, bool(noises), checked)
+    plan = GarbledPlan(circuit, ring, bool(noises))
     if plan.garbled_bits > 8 * MAX_PAYLOAD:
         raise KernelError(
             f"one garbled edge of this kernel takes {plan.garbled_bits // 8} bytes, at most "
             f"{MAX_PAYLOAD} are possible; narrow its fields' bounds, take a coarser resolution or "
             "fewer products"
         )
-    return GarbledProgram(plan.circuit, ring, dict.fromkeys(patterns, plan), checked)
+    return GarbledProgram(plan.circuit, ring, dict.fromkeys(patterns, plan))
 
 
 @lru_cache(maxsize=64)
@@ -261,7 +258,6 @@ class Link:
     """Two nodes that share edges, or toss coins; garbler < evaluator, by their places in the study.
 
     cells: in canonical order. tosses: whether both are in a committee without a dealer.
-    checked: whether the evaluator proves its choices in transfers.
     """
 
     garbler: int
@@ -269,7 +265,6 @@ class Link:
     circuit: Circuit
     cells: dict[Owners, Cell]
     tosses: bool = False
-    checked: bool = False
 
     @classmethod
     def of(cls, attempt: LinkedAttempt, node: int, peer: int) -> Link:
@@ -279,7 +274,7 @@ class Link:
         cells = {owners: cell for owners, cell in shared if set(owners) == {node, peer}}
         program = require(attempt.program, GarbledProgram)
         tosses = attempt.tosses(node, peer)
-        return cls(garbler, evaluator, program.circuit, cells, tosses, program.checked)
+        return cls(garbler, evaluator, program.circuit, cells, tosses)
 
     def blocks(self, node: int) -> list[WireBlock]:
         """A node's records on this link; each is in one block, as it has one place in all edges."""
@@ -325,8 +320,7 @@ class Link:
         """Round 1, with zero bytes as content: the garbler's labels, or the evaluator's choices."""
         counts = [part.stop - part.start for part in self.parts(sender)]
         if sender == self.evaluator:
-            numbered = enumerate(counts, 1)
-            return [extend_shape(each, at, checked=self.checked) for at, each in numbered]
+            return [extend_shape(each, batch) for batch, each in enumerate(counts, 1)]
         return [
             Message(LABELS, bytes(count * LABEL_BITS // 8), count, LABEL_BITS) for count in counts
         ]

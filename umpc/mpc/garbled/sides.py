@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -30,7 +29,7 @@ from umpc.mpc.garbled.piece_tables import (
 from umpc.mpc.garbled.plan import COINS, EVALUATOR, GARBLER, LABELS, GarbledPlan, Link, WireBlock
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
-from umpc.mpc.transfers.message_shapes import extend_shape
+from umpc.mpc.transfers.message_shapes import extend_message
 from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners
 
@@ -237,8 +236,7 @@ class GarblingSide(Side[CorrelatedSender]):
 
     def _open(self) -> Protocol[CorrelatedSender]:
         seed = derive(self._seed, "set-up")
-        place = self._session, self.peer
-        return (yield from open_sender(seed, self._delta, *place, checked=self.link.checked))
+        return (yield from open_sender(seed, self._delta, self._session, self.peer))
 
     def take_up(self, channel: CorrelatedSender) -> None:
         """Use a channel, and its Δ. Args: as in Side."""
@@ -308,9 +306,7 @@ class GarblingSide(Side[CorrelatedSender]):
         due = plan.shape(plan.choices_round, EVALUATOR, chunk.count)
         check_reply(reply, due, self.peer)
         count = plan.coin_count(chunk.count)
-        shape = extend_shape(count, 1, checked=self.link.checked)
-        message = replace(shape, payload=reply.payload)
-        return channel.extend(message, count, turned=own_bits).blocks
+        return channel.extend(extend_message(reply.payload, 1), count, turned=own_bits).blocks
 
 
 class EvaluatingSide(Side[CorrelatedReceiver]):
@@ -318,8 +314,7 @@ class EvaluatingSide(Side[CorrelatedReceiver]):
 
     def _open(self) -> Protocol[CorrelatedReceiver]:
         seed = derive(self._seed, "set-up")
-        place = self._session, self.peer
-        return (yield from open_receiver(seed, *place, checked=self.link.checked))
+        return (yield from open_receiver(seed, self._session, self.peer))
 
     def _make_fields(self) -> list[Message]:
         messages = []

@@ -18,14 +18,10 @@ from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSende
 class CommitteeTransfers:
     """Channels to the other members, and the committee's coins over them.
 
-    checks_transfers: whether receivers prove their choices.
-
     Args:
         node: a member of the attempt's committee.
         coin_seed: 32 uniform bytes of this node's own, for this attempt alone.
     """
-
-    checks_transfers = False
 
     def __init__(self, attempt: SharedAttempt, node: int, coin_seed: bytes):
         committee = attempt.committee

@@ -106,31 +106,15 @@ def transpose(rows: BitArray) -> WordArray:
     return np.ascontiguousarray(words.transpose(2, 1, 0)).reshape(-1, 2)
 
 
-def transpose_into(
-    rows: BitArray,
-    blocks: WordArray,
-    sent: BitArray | None = None,
-    masks: BitArray | None = None,
-) -> None:
-    """Rows of packed bits as blocks; the padding of the last byte is dropped.
+def transpose_into(rows: BitArray, blocks: WordArray) -> None:
+    """The first n bits of 128 rows as blocks: (n, 2) uint64.
 
-    rows: (digits, fold, width) uint8; they may be overwritten. sent, masks: as in `add_masked`,
-    which comes first where they are given.
+    rows: (digits, fold, width) uint8, of packed bits in whole words.
     """
     if compiled.CHOSEN is not None:
-        if sent is not None and masks is not None:
-            sent, masks = sent[:, 0], masks[..., 0]
-        compiled.transpose_into(rows, blocks, sent, masks)
+        compiled.transpose_into(rows, blocks)
         return
-    if sent is not None and masks is not None:
-        add_masked(rows, sent, masks)
-    rows = rows.reshape(BLOCK_BITS, -1)
-    width = rows.shape[1]
-    if width % 8:
-        whole = np.zeros((BLOCK_BITS, width + -width % 8), dtype=np.uint8)
-        whole[:, :width] = rows
-        rows = whole
-    blocks[:] = transpose(rows)[: len(blocks)]
+    blocks[:] = transpose(rows.reshape(BLOCK_BITS, -1))[: len(blocks)]
 
 
 def _stretch(streams: LeafStreams, width: int) -> Iterator[tuple[slice, BitArray]]:

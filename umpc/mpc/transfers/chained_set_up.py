@@ -4,7 +4,7 @@ It is the set-up of `channel_set_up.py` without curve points. The parties keep t
 *sender* has Δ, the *receiver* chooses.
 
     receiver → sender   128 choices in the last channel: base transfers, with the roles exchanged
-    sender → receiver   an extension of these by its new Δ, checked
+    sender → receiver   an extension of these by its new Δ
     receiver → sender   the new channel's trees
 
 **From channel to channel.** The receiver extends a fork of the last channel by 128 uniform choices,
@@ -23,12 +23,9 @@ Reveals, and gains of a party that lies:
 - Δ, the choices and all keys are fresh for each channel, and a hash stands between two channels. So
   no former channel follows from a later one. A later one follows from a former one only with the
   messages, and with secrets of both.
-- A sender that lies in the extension could test bits of Δ', and with Δ' it would have both keys of
-  all base transfers, so the receiver's choices in the new channel. By points it learns nothing of
-  them, whatever it sends. So the extension is always checked (`correlation_check.py`).
-- A receiver that lies in an unchecked channel can learn its Δ. It then also gets both keys of all
-  pairs, and so Δ of all channels that follow. It may as well lie in each of these. In a checked
-  channel it cannot, so a checked channel is only made from a checked one.
+- Both extensions are proved, as all are (`correlation_check.py`). A sender could else test bits of
+  Δ', and with Δ' it would have both keys of all base transfers, so the receiver's choices in the
+  new channel. A receiver that knew the last Δ would know Δ of all channels that follow.
 
 Cost: the bytes of a set-up by points, three rounds, and no curve point.
 """
@@ -45,11 +42,10 @@ from umpc.mpc.transfers.correlated_ot import Blocks, CorrelatedReceiver, Correla
 from umpc.mpc.transfers.message_shapes import (
     BLOCK_BITS,
     CHOICE,
-    EXTEND,
     FOLD,
     OFFER,
     TREES,
-    extend_shape,
+    extend_message,
     extension_bytes,
     trees_bytes,
 )
@@ -64,12 +60,12 @@ MOST_PEERS = 7
 """Channels of a study, up to which a node makes others: those of many nodes may never be used."""
 
 
-def chained_shapes(*, checked: bool = False) -> list[tuple[bool, Message]]:
+def chained_shapes() -> list[tuple[bool, Message]]:
     """The set-up, round by round: whether the sender speaks, and its message without content."""
     return [
-        (False, _message(OFFER, bytes(extension_bytes(BLOCK_BITS, checked=checked)))),
-        (True, _message(CHOICE, bytes(extension_bytes(BLOCK_BITS, BASE_FOLD, checked=True)))),
-        (False, _message(TREES, bytes(trees_bytes(FOLD, checked=checked)))),
+        (False, _message(OFFER, bytes(extension_bytes(BLOCK_BITS)))),
+        (True, _message(CHOICE, bytes(extension_bytes(BLOCK_BITS, BASE_FOLD)))),
+        (False, _message(TREES, bytes(trees_bytes(FOLD)))),
     ]
 
 
@@ -84,27 +80,27 @@ def chain_sender(
 
     Raises: RemoteProtocolError.
     """
-    offer, choice, due = (shape for _, shape in chained_shapes(checked=last.checked))
+    offer, choice, due = (shape for _, shape in chained_shapes())
     (reply,) = yield silence(OFFER)
     check_reply(reply, offer, last.peer)
-    made = last.fork("next").extend(_extension(reply, checked=last.checked), BLOCK_BITS)
+    made = last.fork("next").extend(extend_message(reply.payload, 1), BLOCK_BITS)
     name = digest(EXCHANGED, session)
     pairs = list(zip(*_both_keys(made, last.delta, name), strict=True))
-    base, _ = receiver_channel(pairs, name, BASE_FOLD, derive(seed, "base check"))
+    base, _ = receiver_channel(pairs, name, derive(seed, "base check"), BASE_FOLD)
     blocks, extension = base.extend(1 - bits_of(delta))
     (reply,) = yield _message(CHOICE, extension.payload)
     check_reply(reply, silence(choice.step), last.peer)
     keys = _keys(hash_blocks(blocks, digest(BASE, session)))
     (reply,) = yield silence(TREES)
     check_reply(reply, due, last.peer)
-    return sender_channel(delta, keys, reply.payload, session, last.peer, checked=last.checked)
+    return sender_channel(delta, keys, reply.payload, session, last.peer)
 
 
 def chain_receiver(
     last: CorrelatedReceiver, seed: bytes, session: bytes, peer: str
 ) -> Protocol[CorrelatedReceiver]:
     """The receiver's side of the set-up; arguments and failures are those of the sender's."""
-    _, choice, _ = (shape for _, shape in chained_shapes(checked=last.checked))
+    _, choice, _ = (shape for _, shape in chained_shapes())
     choices = Stream(derive(seed, "choices")).bits(BLOCK_BITS)
     made, extension = last.fork("next").extend(choices)
     (reply,) = yield _message(OFFER, extension.payload)
@@ -115,11 +111,10 @@ def chain_receiver(
     keys = _keys(hash_blocks(made, name))
     # Its choices are the complement of the offset, as in every set-up.
     offset = ~np.packbits(choices, bitorder="little").view("<u8").astype(np.uint64)
-    base = sender_channel(offset, keys, b"", name, peer, BASE_FOLD, checked=True)
-    received = base.extend(_extension(reply, BASE_FOLD, checked=True), BLOCK_BITS)
+    base = sender_channel(offset, keys, b"", name, peer, BASE_FOLD)
+    received = base.extend(extend_message(reply.payload, 1), BLOCK_BITS)
     pairs = list(zip(*_both_keys(received, offset, digest(BASE, session)), strict=True))
-    check_seed = derive(seed, "channel check") if last.checked else b""
-    channel, trees = receiver_channel(pairs, session, FOLD, check_seed)
+    channel, trees = receiver_channel(pairs, session, derive(seed, "channel check"))
     (reply,) = yield _message(TREES, trees)
     check_reply(reply, silence(TREES), peer)
     return channel
@@ -139,12 +134,6 @@ def _keys(blocks: WordArray) -> list[bytes]:
         expanded(octets[start : start + BLOCK_BYTES], "ot base seed", SEED_BYTES)
         for start in starts
     ]
-
-
-def _extension(message: Message, fold: int = FOLD, *, checked: bool) -> Message:
-    """A message's payload as the first batch of a channel."""
-    shape = extend_shape(BLOCK_BITS, 1, fold, checked=checked)
-    return Message(EXTEND, message.payload, shape.count, shape.width, 1)
 
 
 def _message(step: str, payload: bytes) -> Message:

@@ -5,7 +5,8 @@ section 5.
 
     receiver → sender   the base transfers' offer
     sender → receiver   its choices: the complement of Δ
-    receiver → sender   masked sums of its trees of seeds, which the sender punctures at Δ's digits
+    receiver → sender   masked sums of its trees of seeds, which the sender punctures at Δ's digits,
+                        and the proof that they are trees
 
 Each base transfer gives the receiver of the channel two seeds and its sender one of them. A tree of
 `fold` levels (`seed_trees.py`) has 2^fold leaves, of which the sender lacks the one numbered by a
@@ -44,8 +45,6 @@ def open_sender(
     session: bytes,
     peer: str,
     fold: int = FOLD,
-    *,
-    checked: bool = False,
 ) -> Protocol[CorrelatedSender]:
     """The sender's side of the set-up, three rounds.
 
@@ -54,7 +53,6 @@ def open_sender(
         delta: (2,) uint64, lowest bit 1; may serve several sessions of this sender.
         session: names this run; the same for both parties, no two runs alike.
         peer: the receiver's name, for errors.
-        checked: whether the receiver proves its trees and batches.
 
     Raises: RemoteProtocolError, EncodingError.
     """
@@ -65,26 +63,23 @@ def open_sender(
     choices = [1 - bit for bit in bits_of(delta).tolist()]
     keys = yield from receive_seeds(seed, choices, session, peer)
     (reply,) = yield silence(TREES)
-    due = trees_message(bytes(trees_bytes(fold, checked=checked)), fold, checked=checked)
-    check_reply(reply, due, peer)
-    size = trees_bytes(fold, checked=checked)
+    size = trees_bytes(fold)
+    check_reply(reply, trees_message(bytes(size), fold), peer)
     if any(reply.payload[size:]):
         raise RemoteProtocolError(
             f"{peer} sent bits after its trees ({TREES})", culprit=peer, step=TREES
         )
-    trees = reply.payload[:size]
-    return sender_channel(delta, keys, trees, session, peer, fold, checked=checked)
+    return sender_channel(delta, keys, reply.payload[:size], session, peer, fold)
 
 
 def open_receiver(
-    seed: bytes, session: bytes, peer: str, fold: int = FOLD, *, checked: bool = False
+    seed: bytes, session: bytes, peer: str, fold: int = FOLD
 ) -> Protocol[CorrelatedReceiver]:
     """The receiver's side of the set-up; arguments and failures are those of open_sender."""
     _check_fold(fold)
     pairs = yield from send_seeds(seed, BLOCK_BITS, session, peer)
-    check_seed = derive(seed, "channel check") if checked else b""
-    channel, trees = receiver_channel(pairs, session, fold, check_seed)
-    (reply,) = yield trees_message(trees, fold, checked=checked)
+    channel, trees = receiver_channel(pairs, session, derive(seed, "channel check"), fold)
+    (reply,) = yield trees_message(trees, fold)
     check_reply(reply, silence(TREES), peer)
     return channel
 
@@ -101,15 +96,13 @@ def sender_channel(
     session: bytes,
     peer: str,
     fold: int = FOLD,
-    *,
-    checked: bool = False,
 ) -> CorrelatedSender:
     """The sender's end, from its base transfers and the receiver's trees.
 
     keys: for each bit of Δ the base seed of the other bit.
-    trees: `trees_bytes` bytes. checked: whether trees and all batches are.
+    trees: `trees_bytes` bytes.
 
-    Raises: RemoteProtocolError where checked trees do not hold.
+    Raises: RemoteProtocolError where the trees do not fit together.
     """
     bits = bits_of(delta)
     # SoftSpoken, section 5: the receiver's sums puncture the trees at Δ's digits
@@ -119,7 +112,7 @@ def sender_channel(
         sums = trees[number * size : (number + 1) * size]
         digit = bits[place : place + fold].tolist()
         digits.append(punctured(keys[place : place + fold], digit, sums))
-    if checked and fold > 1:
+    if fold > 1:
         places = np.packbits(bits.reshape(-1, fold), axis=1, bitorder="little")[:, 0]
         proof = trees[number * size + size :]
         if not trees_hold(digits, places.tolist(), proof):
@@ -130,23 +123,20 @@ def sender_channel(
                 step=TREES,
             )
     leaves = ChannelLeaves.of(digits, session, lacks_first=True)
-    return CorrelatedSender(delta, bits, leaves, session, peer, checked=checked)
+    return CorrelatedSender(delta, bits, leaves, session, peer)
 
 
 def receiver_channel(
-    pairs: Sequence[tuple[bytes, bytes]],
-    session: bytes,
-    fold: int = FOLD,
-    check_seed: bytes = b"",
+    pairs: Sequence[tuple[bytes, bytes]], session: bytes, check_seed: bytes, fold: int = FOLD
 ) -> tuple[CorrelatedReceiver, bytes]:
     """The receiver's end from its base transfers, and the trees for the sender.
 
-    check_seed: of a checked channel; else empty.
+    check_seed: as of CorrelatedReceiver.
     """
     trees = [tree(pairs[place : place + fold]) for place in range(0, BLOCK_BITS, fold)]
     digits = [leaves for leaves, _ in trees]
     message = b"".join(sums for _, sums in trees)
-    if check_seed and fold > 1:
+    if fold > 1:
         message += proof_of_trees(digits)
     leaves = ChannelLeaves.of(digits, session, lacks_first=False)
     return CorrelatedReceiver(leaves, session, check_seed), message

@@ -43,10 +43,8 @@ Reveals: the opened numbers' shares, which serve nothing else. Shares of honest 
 but for their lowest bits and their sum, because the pads of each transfer between them are unknown
 to all others. With one honest member its share follows from its bit and what the others know. The
 pads of opened transfers become known; they are hashes under Δ and their number, and say nothing of
-others. A member that chose inconsistently in a transfer tests bits of its peer's Δ. If the number
-is opened, the check fails, unless the member had guessed these bits, and Δ serves nothing after a
-run that failed. With one in FACTOR it is not opened, and then the released total tells about these
-bits (docs/privacy.md).
+others. A member that tests bits of its peer's Δ by its choices is named before anything is opened
+(`correlation_check.py`), and Δ serves nothing after a run that failed.
 
 No message depends on data, and the check ends before any does. A failed check says that a member
 deviated, and no more.

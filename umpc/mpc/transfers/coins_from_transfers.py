@@ -45,10 +45,11 @@ pads and bits of its own. A link's channel is one for coins alone (`committee_li
 of the one that garbled edges use: the same Δ under a hash of another key, with numbers of its own
 (`garbled/cells.py`).
 
-Semi-honest, but for the check of numbers. A member that deviates can flip bits that it opens, or an
-input of any AND, which is as if it gave a product with another bit than its own. Coins then have
-other odds, and nobody notices. Some coins of odds below 1/4 become almost constant in this way, and
-are then known to it. docs/privacy.md says what that costs.
+Semi-honest, but for the check of numbers and that of choices (`correlation_check.py`). A member
+that deviates can flip bits that it opens, or an input of any AND, which is as if it gave a product
+with another bit than its own. Coins then have other odds, and nobody notices. Some coins of odds
+below 1/4 become almost constant in this way, and are then known to it. docs/privacy.md says what
+that costs.
 
 Papers: Goldreich, Micali & Wigderson 1987; Beaver 1991 (triples); Dwork et al. 2006, section 4
 (coins).

@@ -22,9 +22,14 @@ sender only compares them with what it computed, so their SHA-256, a random orac
 The guarantee, for a random oracle and up to 2^40 blocks a batch: a receiver that deviates passes
 only if it guessed the bits of Δ that its deviation depends on. Guessing c bits ends the study with
 probability 1 − 2^−c, and names the receiver. The trees of folds above 1 need a check of their own
-(`seed_trees.py`).
+(`seed_trees.py`). A row of a digit goes into all its columns, so a lie in one row tests the digit's
+bits together. Nothing here binds the choices to anything else: a receiver may choose any one bit
+for each transfer. And nothing here binds the sender.
 
-Cost: 128 transfers and CHECK_BYTES for each part of a batch.
+A sender may add bits b of its own to the choices: its columns are then t_i ⊕ Δ_i·(r ⊕ b), and h(b)
+goes to h(r).
+
+Cost: 128 transfers, up to 127 more to fill a block, and CHECK_BYTES, for each part of a batch.
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from umpc.crypto.prg import BLOCK_BYTES, digest
 from umpc.mpc.arrays import BitArray
-from umpc.mpc.transfers.message_shapes import checked_width
+from umpc.mpc.transfers.message_shapes import row_bytes
 
 _NONCE = bytes(12)
 
@@ -63,26 +68,35 @@ class RowHash:
         return linear
 
 
-def with_mask(choices: BitArray, mask: bytes) -> BitArray:
-    """Packed choices (width,) uint8, zeros up to a whole block, and 128 uniform bits."""
-    padded = np.zeros(checked_width(len(choices)), dtype=np.uint8)
-    padded[: len(choices)] = choices
-    padded[-BLOCK_BYTES:] = np.frombuffer(mask, dtype=np.uint8)
-    return padded
+def packed_row(bits: BitArray, mask: bytes) -> BitArray:
+    """Bits (n,) of 0 and 1 as a row of packed ones: zeros up to a whole block, then the mask.
+
+    mask: 16 bytes, the additional choices.
+    """
+    row = np.zeros(row_bytes(len(bits)), dtype=np.uint8)
+    packed = np.packbits(bits, bitorder="little")
+    row[: len(packed)] = packed
+    row[-BLOCK_BYTES:] = np.frombuffer(mask, dtype=np.uint8)
+    return row
 
 
 def prove(row_hash: RowHash, choices: BitArray, columns: BitArray) -> bytes:
     """h(r), and the hash of all h(t_i).
 
-    choices: (width,) uint8, masked. columns: (128, width) uint8.
+    choices: a packed row (width,) uint8. columns: (128, width) uint8.
     """
     return row_hash(choices[None]).tobytes() + _joint(row_hash(columns))
 
 
-def holds(row_hash: RowHash, bits: BitArray, columns: BitArray, proof: bytes) -> bool:
-    """Whether the proof fits the sender's columns q_i. bits: (128,) uint8, of Δ."""
+def holds(
+    row_hash: RowHash, bits: BitArray, columns: BitArray, proof: bytes, turned: BitArray
+) -> bool:
+    """Whether the proof fits the sender's columns q_i, to which Δ_i·turned was added.
+
+    bits: (128,) uint8, of Δ. turned: a packed row (width,) uint8, the sender's own.
+    """
     of_choices = np.frombuffer(proof, dtype=np.uint8, count=BLOCK_BYTES)
-    due = row_hash(columns) ^ bits[:, None] * of_choices
+    due = row_hash(columns) ^ bits[:, None] * (of_choices ^ row_hash(turned[None]))
     return proof[BLOCK_BYTES:] == _joint(due)
 
 

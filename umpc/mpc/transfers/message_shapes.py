@@ -29,6 +29,8 @@ PART = 1 << 17
 """Transfers made together, whose rows lie together in a message."""
 CHECK_BYTES = BLOCK_BYTES + SEED_BYTES
 """h of the choices, and the hash of h of all columns (`correlation_check.py`)."""
+CHECK_ROOM = 1 << 14
+"""Bytes of a full message that are free for what the proofs of its choices add to them."""
 PROOF_OF_LEAF = 2 * SEED_BYTES
 """Bytes of s_x (`seed_trees.py`)."""
 
@@ -41,12 +43,12 @@ def key_message(step: str, count: int) -> Message:
     return Message(step, bytes(POINT_BYTES * count), count, 8 * POINT_BYTES)
 
 
-def set_up_shapes(fold: int = FOLD, *, checked: bool = False) -> list[tuple[bool, Message]]:
+def set_up_shapes(fold: int = FOLD) -> list[tuple[bool, Message]]:
     """The set-up, round by round: whether the sender speaks, and its message.
 
     Each message has zero bytes in place of its content.
     """
-    trees = trees_message(bytes(trees_bytes(fold, checked=checked)), fold, checked=checked)
+    trees = trees_message(bytes(trees_bytes(fold)), fold)
     messages = [
         (False, key_message(OFFER, 2)),
         (True, key_message(CHOICE, BLOCK_BITS)),
@@ -74,13 +76,13 @@ def proof_bytes(digits: int) -> int:
     return digits * PROOF_OF_LEAF + SEED_BYTES
 
 
-def trees_bytes(fold: int, *, checked: bool = False) -> int:
-    """Bytes of all trees of a channel: masked sums, and their proof if they are checked."""
-    proof = proof_bytes(BLOCK_BITS // fold) if checked and fold > 1 else 0
+def trees_bytes(fold: int) -> int:
+    """Bytes of all trees of a channel: masked sums, and their proof. Fold 1 has no trees."""
+    proof = proof_bytes(BLOCK_BITS // fold) if fold > 1 else 0
     return BLOCK_BITS // fold * sums_bytes(fold) + proof
 
 
-def trees_message(trees: bytes, fold: int, *, checked: bool) -> Message:
+def trees_message(trees: bytes, fold: int) -> Message:
     """The last message of a set-up by points.
 
     It is filled up with zeros to the bytes of a set-up from a former channel
@@ -88,47 +90,35 @@ def trees_message(trees: bytes, fold: int, *, checked: bool) -> Message:
     """
     if fold == 1:
         return silence(TREES)
-    chained = extension_bytes(BLOCK_BITS, fold, checked=checked)
-    chained += extension_bytes(BLOCK_BITS, 1, checked=True)
-    more = chained - (2 + BLOCK_BITS) * POINT_BYTES
-    size = trees_bytes(fold, checked=checked) + more
+    chained = extension_bytes(BLOCK_BITS, fold) + extension_bytes(BLOCK_BITS, 1)
+    size = trees_bytes(fold) + chained - (2 + BLOCK_BITS) * POINT_BYTES
     return Message(TREES, trees.ljust(size, b"\0"), size, 8)
 
 
 # --- batches ------------------------------------------------------------------------------------
 
 
-def checked_width(width: int) -> int:
-    """Bytes of a row with the additional choices: whole blocks, and one more."""
-    return -(-width // BLOCK_BYTES) * BLOCK_BYTES + BLOCK_BYTES
+def row_bytes(count: int) -> int:
+    """Bytes of a row of `count` choices and the additional ones: whole blocks, and one more."""
+    return -(-count // BLOCK_BITS) * BLOCK_BYTES + BLOCK_BYTES
 
 
-def extension_bytes(count: int, fold: int = FOLD, *, checked: bool = False) -> int:
-    """Bytes of a batch's one message, receiver to sender."""
-    if not checked:
-        return BLOCK_BITS // fold * ((count + 7) // 8)
+def extension_bytes(count: int, fold: int = FOLD) -> int:
+    """Bytes of a batch's one message, receiver to sender: for each part its rows, and a proof."""
     return sum(
-        BLOCK_BITS // fold * checked_width((min(PART, count - start) + 7) // 8) + CHECK_BYTES
+        BLOCK_BITS // fold * row_bytes(min(PART, count - start)) + CHECK_BYTES
         for start in range(0, count, PART)
     )
 
 
-def extend_shape(count: int, batch: int, fold: int = FOLD, *, checked: bool = False) -> Message:
+def extend_shape(count: int, batch: int, fold: int = FOLD) -> Message:
     """A batch's one message, with zero bytes in place of its content. batch: its number, from 1."""
-    payload = bytes(extension_bytes(count, fold, checked=checked))
-    return extend_message(payload, count, fold, batch, checked=checked)
+    return extend_message(bytes(extension_bytes(count, fold)), batch)
 
 
-def extend_message(
-    payload: bytes, count: int, fold: int, batch: int, *, checked: bool = False
-) -> Message:
-    """A batch's message. Its payload is count × width bits: those of the padded rows.
-
-    A checked batch, whose payload has proofs too, counts bytes.
-    """
-    if checked:
-        return Message(EXTEND, payload, len(payload), 8, batch)
-    return Message(EXTEND, payload, (count + 7) // 8 * 8, BLOCK_BITS // fold, batch)
+def extend_message(payload: bytes, batch: int) -> Message:
+    """A batch's message."""
+    return Message(EXTEND, payload, len(payload), 8, batch)
 
 
 # --- products -----------------------------------------------------------------------------------

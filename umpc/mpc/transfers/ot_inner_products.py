@@ -10,7 +10,7 @@ added up at once, because only sums are wanted.
 
 | round | what | bytes |
 |---|---|---|
-| 1 | chooser → sender: the extension for n·b bits (`correlated_ot.py`) | 4·n·b |
+| 1 | chooser → sender: the extension for n·b bits (`correlated_ot.py`) | 4·n·b, and a proof |
 | 2 | sender → chooser: for each s, j and c the correction p₀ − p₁ + y_s[c] | S·n·Σ_j ⌈(w − j)/8⌉ |
 
 p₀ and p₁ are hashes of the transfer's block (`ot_products.py`). One hash has 128 bits and makes the
@@ -19,8 +19,8 @@ pads of two vectors; every two further vectors have a hash under another key.
 Reveals, and why that is safe: the sender sees the extension, which is pseudorandom whatever x is.
 The chooser sees corrections, each under a pad of another choice than its own, which is pseudorandom
 to it. The shares are uniform to their holders: the sender's is minus the sum of its pads p₀, and
-the chooser's is what is missing. Semi-honest: a sender that deviates takes another y, and a
-deviating chooser can test bits of Δ.
+the chooser's is what is missing. A chooser that tests bits of Δ is named (`correlation_check.py`).
+Otherwise semi-honest: a sender that deviates takes another y.
 
 A channel serves one call. `channel_for` makes one for each part of a long vector, so that parts may
 run in any order.

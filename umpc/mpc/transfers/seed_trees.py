@@ -1,7 +1,7 @@
 """The trees of seeds of a channel's digits, and the proof that a digit's tree is one tree.
 
 Papers: Goldreich, Goldwasser & Micali 1986 (trees); Roy 2022, SoftSpokenOT (eprint 2022/192),
-section 5, semi-honest: one party has all leaves, the other all but one, whose number is its digit.
+section 5: one party has all leaves, the other all but one, whose number is its digit.
 It holds the first party's base seeds of the other bits, and gets each level's sums under them.
 
 A first party that lies sends sums that fit only some digits. Whoever has another digit computes

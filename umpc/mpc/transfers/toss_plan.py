@@ -33,7 +33,7 @@ FEW_ANDS = 1 << 13
 FACTOR = 8
 """Random bits that become numbers for each coin. All but one of them are opened."""
 SLACK = 1 << 13
-"""Bytes of a message that do not grow with the coins: proofs of a checked batch, and a nonce."""
+"""Bytes of a message that do not grow with the coins: proofs of a batch, and a nonce."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,11 @@ class TossPlan:
     """The public facts of one toss.
 
     members: their number. tosses: the coins of each sum.
-    checked: whether receivers prove their choices in transfers.
     """
 
     members: int
     ring: Ring
     tosses: tuple[CoinToss, ...]
-    checked: bool = False
 
     @cached_property
     def thresholds(self) -> WordArray:
@@ -137,7 +135,7 @@ class TossPlan:
         """The choices of the later of two members."""
         if sender < receiver:
             return silence(EXTEND)
-        return extend_shape(count, batch, checked=self.checked)
+        return extend_shape(count, batch)
 
     def _triples(self, sender: int, receiver: int, count: int, batch: int) -> list[Message]:
         """The two rounds that make triples."""

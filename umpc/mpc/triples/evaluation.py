@@ -27,7 +27,7 @@ Reveals, to any parties but one together:
 No bit of a record and no bit made of records is opened. A party sees nothing of gates whose support
 it is not in. Semi-honest: a party that deviates can flip the outcome of a gate. It can also send
 any number in the place of its share at the end, and read there what the others' shares of the bit
-are. A receiver of transfers can test bits of Δ. Nothing of this is noticed.
+are. Nothing of this is noticed. A receiver of transfers that tests bits of Δ is named.
 """
 
 from __future__ import annotations

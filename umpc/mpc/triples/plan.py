@@ -43,6 +43,7 @@ from umpc.mpc.garbled.circuits import Circuit
 from umpc.mpc.garbled.plan import circuit_of_kernels
 from umpc.mpc.transfers.message_shapes import (
     BLOCK_BITS,
+    CHECK_ROOM,
     EXTEND,
     FOLD,
     MULTIPLES,
@@ -190,7 +191,7 @@ class TriplesPlan:
             max(2 * EXTENSION_BITS * len(ands), number * len(out))
             for ands, out in self._pair_rows.values()
         )
-        fitting = 8 * MAX_PAYLOAD // max(1, largest)
+        fitting = 8 * (MAX_PAYLOAD - CHECK_ROOM) // max(1, largest)
         return max(8, min(fitting, MAX_CHUNK) // 8 * 8)
 
     @property

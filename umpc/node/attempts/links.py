@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from umpc.errors import RemoteProtocolError, StepTimeout, UmpcError
-from umpc.node.attempts.next_channels import ChannelsOfKind
+from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.peers import PeerLink, peer_stream
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
@@ -44,7 +44,7 @@ PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 class Meeting:
     """A run that wants a peer, and the peer's call. Either of them may come first."""
 
-    channels: ChannelsOfKind | None = None
+    channels: NextChannels | None = None
     """Where the run that wants the peer takes a channel of transfers, if it needs one."""
     wanted: asyncio.Event = field(default_factory=asyncio.Event)
     link: asyncio.Future[PeerLink] = field(
@@ -120,7 +120,7 @@ class Links:
             link.close()
 
     async def wait_for(
-        self, study: Study, peer: int, meeting_id: bytes, channels: ChannelsOfKind | None = None
+        self, study: Study, peer: int, meeting_id: bytes, channels: NextChannels | None = None
     ) -> PeerLink:
         """Return the link of a peer that comes earlier in the study, once it has dialled.
 
@@ -146,7 +146,7 @@ class Links:
         return link
 
     async def dial(
-        self, study: Study, peer: int, meeting_id: bytes, channels: ChannelsOfKind | None = None
+        self, study: Study, peer: int, meeting_id: bytes, channels: NextChannels | None = None
     ) -> PeerLink:
         """Return a link to a peer that comes later in the study.
 

@@ -8,7 +8,6 @@ and the other one answers whether it has it, too. Otherwise they set up a channe
 | a channel leaves the store when it is offered, whatever comes of it | it serves one attempt |
 | both ends fork it by the attempt's id | nothing of it is of use in another attempt |
 | a run that fails drops all channels to its peers | a failed check gives no second try |
-| one for a checked study was made from a checked one | who knew Δ would know the next Δ |
 | it is kept for KEPT_SECONDS, one of KEPT_AT_MOST | memory stays bounded |
 | a chain ends after LONGEST studies, or CHAIN_SECONDS | what rests on one set of points is short |
 """
@@ -81,13 +80,13 @@ class NextChannels:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def offer(self, peer: str, *, checked: bool) -> KeptChannel | None:
-        """Return the newest channel over which this node sends to a peer, once."""
-        return self._taken(peer, CorrelatedSender, checked=checked)
+    async def offer(self, peer: str) -> KeptChannel | None:
+        """Return the newest channel over which this node sends to a peer, once, when it is made."""
+        return await self._taken(peer, CorrelatedSender)
 
-    def accept(self, peer: str, name: bytes, *, checked: bool) -> KeptChannel | None:
-        """Return the channel of this name at which this node receives from the peer, once."""
-        return self._taken(peer, CorrelatedReceiver, name, checked=checked)
+    async def accept(self, peer: str, name: bytes) -> KeptChannel | None:
+        """Return the channel of this name at which this node receives, once, when it is made."""
+        return await self._taken(peer, CorrelatedReceiver, name)
 
     def may_have(self, peer: str) -> bool:
         """Whether a channel to this peer waits, or is being made."""
@@ -95,13 +94,14 @@ class NextChannels:
         making = any(peer in peers for peers in self._making.values())
         return making or any(kept.peer == peer for kept in self._kept)
 
-    def _taken(
-        self, peer: str, end: type[Channel], name: bytes | None = None, *, checked: bool
+    async def _taken(
+        self, peer: str, end: type[Channel], name: bytes | None = None
     ) -> KeptChannel | None:
+        await self.settled(peer)
         self._expire()
         for kept in reversed(self._kept):
             fits = kept.peer == peer and isinstance(kept.channel, end)
-            if fits and kept.channel.checked == checked and name in (None, kept.name):
+            if fits and name in (None, kept.name):
                 self._kept.remove(kept)
                 return kept
         return None
@@ -131,21 +131,3 @@ class NextChannels:
     def _expire(self) -> None:
         before = self.now() - KEPT_SECONDS
         self._kept = [kept for kept in self._kept if kept.since >= before]
-
-
-@dataclass(frozen=True)
-class ChannelsOfKind:
-    """The channels of a node that one run may use. checked: whether it checks transfers."""
-
-    channels: NextChannels
-    checked: bool
-
-    async def offer(self, peer: str) -> KeptChannel | None:
-        """Return the newest channel over which this node sends to a peer, once it is made."""
-        await self.channels.settled(peer)
-        return self.channels.offer(peer, checked=self.checked)
-
-    async def accept(self, peer: str, name: bytes) -> KeptChannel | None:
-        """Return the channel of this name at which this node receives, once it is made."""
-        await self.channels.settled(peer)
-        return self.channels.accept(peer, name, checked=self.checked)

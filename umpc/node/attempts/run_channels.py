@@ -16,7 +16,7 @@ from umpc.node.attempts.making_channels import (
     ended_links,
     make_channels,
 )
-from umpc.node.attempts.next_channels import Chain, ChannelsOfKind
+from umpc.node.attempts.next_channels import Chain, NextChannels
 from umpc.node.attempts.run_compute import RunCompute
 from umpc.node.attempts.run_links import RunLinks
 from umpc.node.attempts.run_traffic import RunTraffic
@@ -41,12 +41,11 @@ class RunChannels:
 
     # --- taken from earlier studies ------------------------------------------------------------
 
-    def of_use(self, site: Site, mesh: MeshSide) -> dict[int, ChannelsOfKind]:
-        """For each peer to which a channel that was made before may serve this run, these."""
+    def of_use(self, site: Site, mesh: MeshSide) -> dict[int, NextChannels]:
+        """For each peer to which a channel that was made before may serve this run, the store."""
         if site.channels is None or not isinstance(mesh, TakesChannels):
             return {}
-        kind = ChannelsOfKind(site.channels, mesh.checks_channels)
-        return dict.fromkeys(mesh.channel_peers, kind)
+        return dict.fromkeys(mesh.channel_peers, site.channels)
 
     def by_points(self, site: Site, mesh: MeshSide) -> list[int]:
         """The peers to which no channel waits here, so that a new one is set up if one is due."""

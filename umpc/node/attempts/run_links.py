@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Mapping
 
 from umpc.node.attempts.guard import ViolationGuard
-from umpc.node.attempts.next_channels import ChannelsOfKind
+from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.site import Site
 from umpc.protocols.base.node import MeshSide
 from umpc.study.document import Study
 from umpc.transport.structured_concurrency import together
 
-NO_CHANNELS: Mapping[int, ChannelsOfKind] = {}
+NO_CHANNELS: Mapping[int, NextChannels] = {}
 
 
 class RunLinks:
@@ -39,7 +39,7 @@ class RunLinks:
         mesh: MeshSide,
         study: Study,
         meeting: bytes,
-        channels: Mapping[int, ChannelsOfKind] = NO_CHANNELS,
+        channels: Mapping[int, NextChannels] = NO_CHANNELS,
     ) -> None:
         """Links to all peers of a meeting. Args: channels: for each peer those of use, if any."""
 

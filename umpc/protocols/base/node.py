@@ -118,11 +118,6 @@ class TakesChannels(Protocol):
         """The nodes to which it needs a channel, that of each pair of nodes being one."""
         ...
 
-    @property
-    def checks_channels(self) -> bool:
-        """Whether receivers prove their choices in these channels."""
-        ...
-
     def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
         """Its end of the channel to a peer, after all set-ups."""
         ...

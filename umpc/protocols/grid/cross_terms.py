@@ -26,7 +26,7 @@ from itertools import combinations
 
 from umpc.crypto.rounds import Message, silence
 from umpc.errors import RangeError
-from umpc.mpc.transfers.message_shapes import EXTEND, MULTIPLES
+from umpc.mpc.transfers.message_shapes import CHECK_ROOM, EXTEND, MULTIPLES
 from umpc.mpc.transfers.ot_inner_products import (
     CORRECT,
     correction_bytes,
@@ -44,9 +44,9 @@ from umpc.ustat.normal_form import Polynomial
 MAX_TRANSFERS = 1 << 26
 """The most transfers of one node: half a gigabyte in the ring of 32 bits."""
 BITS_A_BYTE_ROW = 8
-"""The bits of a batch are padded to a multiple of this."""
+"""Bits for which an extension has EXTENSION_ROW_BYTES."""
 EXTENSION_ROW_BYTES = 32
-"""Bytes of an extension for so many bits (`correlated_ot.extension_bytes`)."""
+"""Bytes of an extension for so many bits, without its proof (`message_shapes.extension_bytes`)."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,8 @@ class CrossPlan:
     def chunk_edges(self) -> int:
         """The cells of a full chunk: as many as fit a message of either round."""
         most = MAX_PAYLOAD // correction_bytes(self.bits, self.width, self.sums)
-        chosen = MAX_PAYLOAD // EXTENSION_ROW_BYTES * BITS_A_BYTE_ROW // self.bits
+        room = MAX_PAYLOAD - CHECK_ROOM
+        chosen = room // EXTENSION_ROW_BYTES * BITS_A_BYTE_ROW // self.bits
         return min(most, chosen)
 
     def dealt_bits(self, party: int) -> int:

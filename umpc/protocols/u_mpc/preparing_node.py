@@ -167,11 +167,6 @@ class PreparingNode(NodeSide):
         channels = self._channels
         return tuple(filter(channels.has_channel, self.peers)) if channels else ()
 
-    @property
-    def checks_channels(self) -> bool:
-        """Whether receivers prove their choices in these channels."""
-        return self._channels is not None and self._channels.checks_transfers
-
     def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
         """This node's end of its channel to a peer, after all set-ups."""
         return self._with_channels().channel(peer)

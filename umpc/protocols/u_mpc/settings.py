@@ -74,7 +74,8 @@ class UMpcSettings(
     backend: how edges of several owners are evaluated: "shared", under masks that a dealer knows,
         or "garbled", by the two owners alone; or "triples", by all owners alone.
     preprocessing: "dealer"; or "none", and then there is no dealer.
-    transfers: "checked", where evaluators of garbled edges prove their choices; or "unchecked".
+    transfers: without effect. Every receiver proves its choices in transfers; a study that was
+        released with "checked" has its identity by it.
     members_checked: without effect. Every node checks all members; a study that was released with
         another number than 0 has its identity by it.
     """
@@ -128,9 +129,9 @@ class UMpcSettings(
     transfers: Annotated[
         str,
         describe(
-            "With backend garbled, whether the second of two nodes proves that its choices in "
-            "transfers fit together. Checked ends a study in which that node tests secret bits of "
-            "the first one, and names it.",
+            "Without effect: every node proves its choices in transfers, whatever the backend. "
+            "Leave it out of a new study. A study that was released with it needs it to be shown "
+            "again at no cost.",
             *TRANSFERS,
         ),
     ] = "unchecked"
@@ -196,11 +197,6 @@ def check_settings(study: Study) -> None:
             f"{settings.backend!r} with {settings.preprocessing!r}"
         )
     check_choice("transfers", settings.transfers, TRANSFERS)
-    if settings.transfers == "checked" and settings.backend != "garbled":
-        raise StudyError(
-            f'transfers = "checked" goes with backend = "garbled", got {settings.backend!r}; '
-            f"leave transfers out"
-        )
     _check_dealer(study, settings)
     if study.adversary == LYING_NODES:
         check_against_liars(study, settings)
