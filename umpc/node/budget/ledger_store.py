@@ -242,7 +242,7 @@ class LedgerStore:
     def _drop(self, study: bytes) -> None:
         self._forget(study)
         self._until.pop(study, None)
-        self._account.open.pop(study, None)
+        self._account.give_up(study)
         self._names.pop(study, None)
         self._cohorts.pop(study, None)
 
