@@ -1,11 +1,9 @@
-"""Whole studies in memory: exact results, golden transcripts, and determinism."""
+"""Whole studies in memory: exact results, and determinism."""
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,14 +25,8 @@ from tests.support.studies import (
 )
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.sums import noisy_sums
-from umpc.simulation import Simulated, simulate
+from umpc.simulation import simulate
 from umpc.study.parts import FieldText
-
-TRANSCRIPTS = Path(__file__).parent / "mpc" / "transcripts"
-WRITE = "UMPC_WRITE_TRANSCRIPTS"
-"""`UMPC_WRITE_TRANSCRIPTS=1 pytest tests/test_simulation.py` writes the transcripts anew. Then read
-the difference.
-"""
 
 # --- results
 
@@ -113,81 +105,7 @@ def test_a_bit_that_stands_twice_in_a_term_counts_once():
     assert noisy_sums(run.transcript.shares, 1) == expected
 
 
-# --- the golden transcript
-
-
-def transcript_text(run: Simulated, comment: str) -> str:
-    """Write one line per message: round, sender, receiver, step, values, bits of a value, and bytes
-    with framing.
-    """
-    sent = run.transcript
-    lines = [("deal", *link, f.step, f.count, f.width, f.wire_bytes) for *link, f in sent.offline]
-    lines += [
-        (1 + f.round, *link, f.step, f.count, f.width, f.wire_bytes) for *link, f in sent.online
-    ]
-    width = run.attempt.ring.bits
-    names = [node.name for node in run.attempt.study.nodes]
-    last, sums = run.attempt.program.rounds + 1, len(run.report.sums)
-    lines += [
-        (last, n, "coordinator", "share", sums, width, len(s))
-        for n, s in zip(names, sent.shares, strict=True)
-    ]
-    rows = [f"{a!s:5} {b:7} {c:12} {d:14} {e:5} {f:6} {g:6}" for a, b, c, d, e, f, g in lines]
-    head = f"{'round':5} {'sender':7} {'receiver':12} {'step':14} "
-    head += f"{'count':>5} {'width':>6} {'bytes':>6}"
-    report = run.report
-    total = f"# online {report.bytes_online} bytes in {report.rounds} rounds, "
-    total += f"dealt {report.bytes_offline} bytes"
-    return "\n".join([*(f"# {line}" for line in comment.splitlines()), head, *rows, total, ""])
-
-
-TINY = {
-    "kendall_tiny": (
-        {"kernels": KENDALL},
-        "Kendall's tau over x, y in 0..3: three nodes with 2, 1 and 1 records, all 6 pairs, "
-        "of which node-0 has one\n"
-        "inside itself. Dealt: a seed per node; per edge two 12-byte keys (96 + 96 bits), "
-        "and for the second owner\n"
-        "8 products of masks in the ring of 32 bits. Round 1: two wires of 3 bits a record. "
-        "Round 2: 4 bits an edge.",
-    ),
-    "gini_tiny": (
-        {"kernels": GINI},
-        "Gini mean difference over x in 0..3, same nodes. One wire at the ring's width, "
-        "since it enters a product;\n"
-        "one comparison, of which only [<] is opened; 2 products of masks.",
-    ),
-    "ratio_tiny": (
-        {"kernels": (KENDALL, "(a.x == b.x) * -1 + 1"), "estimator": "ratio"},
-        "Two sums over the comparisons of Kendall's tau, same nodes: keys, wires and bits "
-        "are those of one sum;\n"
-        "a share is two ring elements.",
-    ),
-    "skewness_tiny": (
-        {"kernels": SKEWNESS, "degree": 3},
-        "Triples' skewness over x in 0..3, same nodes, all 4 triples: two of all three nodes, "
-        "and node-0's two\n"
-        "records with either other node's. Three owners look pieces of their sums up "
-        "in shared tables\n"
-        "and open a layer more than two owners, who hold comparison keys.",
-    ),
-    "single_tiny": (
-        {"kernels": "a.x", "degree": 1},
-        "The mean of x in 0..3, same nodes: nothing is dealt, nothing is said between nodes.",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", TINY)
-def test_the_transcript_is_the_golden_one(name):
-    changes, comment = TINY[name]
-    run = simulate(make_study(nodes=3, **changes), random_tables([2, 1, 1], name), Entropy(name))
-    text, path = transcript_text(run, comment), TRANSCRIPTS / f"{name}.txt"
-    if os.environ.get(WRITE):
-        path.write_text(text)
-    assert text == path.read_text(), (
-        f"{path.name} differs; if that is meant, write it anew with {WRITE}=1"
-    )
+# --- determinism
 
 
 @pytest.mark.parametrize(

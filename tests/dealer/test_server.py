@@ -219,6 +219,29 @@ def test_two_honest_runs_of_one_study_at_the_same_time_are_not_two_stories():
 
 
 @pytest.mark.usefixtures("by_name")
+def test_an_attempt_that_failed_stays_in_memory_by_its_reason_alone():
+    """An error that was raised has a traceback, whose frames have the attempt."""
+
+    async def scenario() -> None:
+        here = dealer()
+        async with asyncio.timeout(60):
+            first, second = (asking(here, name, request()) for name in ("node-0", "node-1"))
+            while not here.running or next(iter(here.running.values())).waits_for("node-1"):
+                await asyncio.sleep(0.01)
+            second.cancel()
+            ended = await asyncio.gather(first, second, return_exceptions=True)
+            late = await asyncio.gather(asking(here, "node-2", request()), return_exceptions=True)
+            for found in (ended[0], *late):
+                assert isinstance(found, Refused) and found.blame["umpc-culprit"] == "node-1"
+            del first, second, ended, late, found
+            while here.attempts_in_use:  # the thread that derived it lets go of it last
+                gc.collect()
+                await asyncio.sleep(0.01)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("by_name")
 def test_a_node_that_is_missing_is_named_before_the_others_give_up(monkeypatch):
     study = STUDY.replaced(seconds_per_step=1)
     members, openings = make_members(study, [4, 5, 6])

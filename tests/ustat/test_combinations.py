@@ -53,3 +53,9 @@ def test_the_tables_are_binomials_and_read_only(taken):
     assert binomials(20, taken).tolist() == [comb(b, taken) for b in range(20)]
     with pytest.raises(ValueError, match="read-only"):
         binomials(20, taken)[0] = 1
+
+
+def test_the_tables_of_single_records_take_no_memory():
+    """The last tables are kept, and a mean is over as many records as a site has."""
+    ones = binomials(10**7, 0)
+    assert ones.strides == (0,) and ones[-1] == 1 and not ones.flags.writeable

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tests.vectors import frames, primitives, randomisers
+from tests.vectors import frames, primitives, randomisers, transcripts
 from tests.vectors.part import Part
 
 PARTS: dict[str, Part] = {
     **primitives.PARTS,
     **frames.PARTS,
     **randomisers.PARTS,
+    **transcripts.PARTS,
 }

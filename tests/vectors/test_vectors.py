@@ -55,3 +55,10 @@ def same(found: Any, due: Any) -> bool:
         pairs = zip(found, due, strict=False)
         return len(found) == len(due) and all(same(one, other) for one, other in pairs)
     return found == due
+
+
+def test_every_backend_has_ten_golden_transcripts_and_they_differ():
+    found = {name: file["good"] for name, file in FILES.items() if name.startswith("transcripts_")}
+    assert len(found) == 7
+    for studies in found.values():
+        assert len({str(each["outputs"]["messages"]) for each in studies}) == len(studies) >= 10

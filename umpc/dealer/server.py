@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
+from copy import copy
 from weakref import WeakValueDictionary
 
 from umpc import logs
@@ -172,7 +173,7 @@ class DealerServer(rpc.DealerServicer):
     def _join(self, attempt: SharedAttempt, index: int) -> AttemptRun:
         if attempt.id not in self.running:
             if attempt.id in self.dealt:
-                raise self.dealt[attempt.id] or RemoteProtocolError(
+                raise copy(self.dealt[attempt.id]) or RemoteProtocolError(
                     "the material of this attempt was dealt before; a new attempt gets new material"
                 )
             self.dealt[attempt.id] = None
@@ -198,7 +199,8 @@ class DealerServer(rpc.DealerServicer):
     def end(self, attempt: SharedAttempt, error: UmpcError | None) -> None:
         """Take note that an attempt has ended, with its error or None."""
         self.running.pop(attempt.id, None)
-        self.dealt[attempt.id] = error
+        # A copy has no traceback, which would keep the attempt, and grows whenever it is raised.
+        self.dealt[attempt.id] = copy(error)
         ended = [key for key in self.dealt if key not in self.running]
         for key in ended[: max(0, len(ended) - REMEMBERED)]:
             del self.dealt[key]

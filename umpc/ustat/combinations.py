@@ -22,7 +22,7 @@ def binomials(size: int, taken: int) -> NDArray[np.int64]:
     """
     table: NDArray[np.int64]
     if taken == 0:
-        table = np.ones(size, dtype=np.int64)
+        table = np.broadcast_to(np.int64(1), size)  # one number, whatever the size
     else:
         table = np.zeros(size, dtype=np.int64)
         # C(b, c) is the sum of C(a, c − 1) over a < b

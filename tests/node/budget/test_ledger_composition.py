@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
+import weakref
 from contextlib import closing
 from fractions import Fraction
 
@@ -114,11 +116,16 @@ def test_a_mechanism_changed_on_disk_only_makes_its_study_count_in_full(path, st
 
 
 def test_a_dropped_attempt_takes_its_mechanism_along(path):
+    event = ConcentratedEvent(Fraction(1, 61))
+    in_memory = weakref.ref(event)
     with opened(path, composition=CLOSER) as ledger:
-        ledger.reserve(A, Fraction(1), D, events=GAUSSIAN)
+        ledger.reserve(A, Fraction(1), D, events=(event,))
+        del event
         ledger.hold(A, bytes(32), b"share")
         ledger.drop(A)
         assert ledger.ask("SELECT COUNT(*) FROM events").fetchone() == (0,)
+        gc.collect()
+        assert in_memory() is None
         ledger.reserve(A, Fraction(1), D)
         pay(ledger, A, b"\x01" * 32, b"share")
         assert ledger.balance().spent == 1

@@ -171,6 +171,13 @@ class Account:
         events = self.mechanisms.get((study, attempt[:ATTEMPT_BYTES]), ())
         return BudgetCost(cost.epsilon, cost.delta, events)
 
+    def give_up(self, study: bytes) -> None:
+        """Forget a reservation, with the mechanisms of attempts that charged nothing."""
+        self.open.pop(study, None)
+        if study not in self.charged:
+            for key in [key for key in self.mechanisms if key[0] == study]:
+                del self.mechanisms[key]
+
     def _promised(self, but: bytes = b"") -> Weight:
         """The weight of all that is charged or reserved, but for one study's reservation."""
         reserved = [cost for study, cost in self.open.items() if study != but]

@@ -15,7 +15,10 @@ from umpc.errors import LedgerError
 
 PAGES_KIBIBYTES = 256
 """Memory for pages of a ledger's file. SQLite would take 2 MiB: for each ledger of a host."""
-COMPANIONS = (".key", ".lock", ".new", ".audit", "-wal", "-shm", "-journal")
+COMPANIONS = (
+    *(".key", ".lock", ".new", ".audit", ".approvals", ".fieldsets", ".prepared", ".reading"),
+    *("-wal", "-shm", "-journal"),
+)
 """Endings of the names of the ledger's other files."""
 
 

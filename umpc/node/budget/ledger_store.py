@@ -241,7 +241,7 @@ class LedgerStore:
 
     def _drop(self, study: bytes) -> None:
         self._forget(study)
-        self._account.open.pop(study, None)
+        self._account.give_up(study)
         self._end(study)
 
     def _end(self, study: bytes) -> None:
