@@ -14,5 +14,6 @@ Each is found through an entry point of the group `umpc.protocols`, as any packa
 | `central/` | `central`: a trusted curator, with the estimators of Chaudhuri et al. 2024 |
 | `hajek_grid/` | `hajek-grid`: the grid, with noise for a private bound of the local sensitivity |
 | `training/` | `umpc train`: a model by gradients of a pairwise loss |
+| `testing.py` | their steps that a test replaces by name |
 | `commands.py` | the commands `umpc train` and `umpc shuffler` |
 """

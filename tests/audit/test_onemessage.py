@@ -22,9 +22,9 @@ from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
 from tests.support.local import bins, local_study
 from tests.support.protocols import messages_of
 from tests.support.studies import AUC, GINI, Columns, Entropy, table
-from umpc.dp import exact_sampling
 from umpc.simulation import simulate
 from umpc.study.document import Study
+from umpc.testing import lying
 from umpc_papers.local.messages import OneMessage
 from umpc_papers.local.sphere import directions
 
@@ -61,8 +61,7 @@ def told_sign(study: Study, message: bytes) -> int:
 @contextmanager
 def short_streams() -> Iterator[None]:
     """Expand streams by 256 bytes, since one record takes few of the usual 64 KiB."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_sampling, "CHUNK_BYTES", 256)
+    with lying("everybody", CHUNK_BYTES=lambda usual: 256):
         yield
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.limits import short_parts
 from tests.support.mpc_studies import seed_of
-from tests.support.transfers import bits_of, correlated, delta_of, short_parts
+from tests.support.transfers import bits_of, correlated, delta_of
 from umpc.crypto.rounds import Message
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.transfers import correlated_ot
