@@ -11,7 +11,7 @@ of other packages come through entry points (`protocols/loading.py`).
 | `logs.py` | the lines of a process's log, as text or as JSON |
 | `text_file.py` | small files of text that a person names: read them, or say why not |
 | `failpoints.py` | named points at which a test makes a process fail |
-| `testing.py` | checks taken out by name, for tests that show their power |
+| `testing.py` | checks taken out and steps replaced by name, for tests that show their power |
 | `edges_in_memory.py` | the nodes of a study in one memory, which evaluate edges together |
 | `simulation.py` | a whole study in one process, for tests, audits and predictions |
 | `crypto/` | seeds and streams, rings, packing, zero shares, and protocols as generators |

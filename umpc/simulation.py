@@ -40,7 +40,10 @@ AUTHORITY = MemoryAuthority("simulation")
 
 @dataclass(frozen=True)
 class Simulated:
-    """A simulated study: its report, and everything that it left behind."""
+    """A simulated study: its report, and everything that it left behind.
+
+    A node's side shows what that node alone knows, for example its own `noise`.
+    """
 
     report: Report
     attempt: Attempt

@@ -1,13 +1,17 @@
-"""Checks of umpc taken out by name, so that a test can show that it would notice.
+"""Checks taken out and steps replaced by name: the only door through which a test changes umpc.
 
-No command and no configuration reaches this module, and no other module imports it. A test writes
+No command and no configuration reaches this module. No other module imports it, but the one of the
+papers' steps. A test shows with it that it would notice a missing check, a liar or broken code:
 
     with without("an opening fits"):
         ...    the same refusal as before must not come
 
+    with lying("node", own_noise=lambda honest, node, attempt: [0] * attempt.sums):
+        ...    all nodes of this process run this function in place of the honest one
+
 A check is an `if` that only raises, or an `except` that names the culprit. `without` compiles its
 function anew without it, and puts the new code into the function itself. So every importer of the
-function runs it. It is for one thread.
+function runs it. Both contexts are for one thread.
 """
 
 from __future__ import annotations
@@ -16,17 +20,24 @@ import __future__
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cached_property, partial
 from importlib import import_module
 from types import CodeType, FunctionType
 from typing import Any
+from unittest.mock import patch
 
 from umpc.errors import LocalProtocolError
 
 AGREE = "umpc.protocols.base.seed_agreement:SeedAgreement.agree"
 LEDGER = "umpc.node.budget.ledger:Ledger"
-BASE_OT = "umpc.mpc.transfers.base_ot"
+TRANSFERS = "umpc.mpc.transfers"
+CHANNELS = f"{TRANSFERS}.channel_set_up"
+BASE_OT = f"{TRANSFERS}.base_ot"
+GARBLED = "umpc.mpc.garbled"
+U_MPC = "umpc.protocols.u_mpc"
+NODE = f"{U_MPC}.node:UMpcNode"
 
 CHECKS: dict[str, tuple[str, ...]] = {
     "packed length": ("bits take", "umpc.crypto.ring:unpack"),
@@ -45,40 +56,27 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "length of material": ("material of", "umpc.mpc.masked.material:DealtPart.decode_all"),
     "length of opened bits": ("must take", "umpc.mpc.masked.openings:read_opens"),
     "padding of opened bits": ("the padding", "umpc.mpc.masked.edge_layout:EdgeLayout._loose"),
-    "an offer is of points": (
-        "other bytes",
-        f"{BASE_OT}:receive_seeds",
-        f"{BASE_OT}:multiple",
-    ),
+    "an offer is of points": ("other bytes", f"{BASE_OT}:receive_seeds", f"{BASE_OT}:multiple"),
     "a key is a point": ("other bytes", f"{BASE_OT}:multiple"),
     "a key is not the offer": ("the offered point itself", f"{BASE_OT}:send_seeds"),
-    "nothing follows the trees": (
-        "bits after its trees",
-        "umpc.mpc.transfers.channel_set_up:open_sender",
-    ),
+    "nothing follows the trees": ("bits after its trees", f"{CHANNELS}:open_sender"),
     "trees of seeds are trees": (
         "trees of seeds that do not fit",
-        "umpc.mpc.transfers.channel_set_up:sender_channel",
+        f"{CHANNELS}:sender_channel",
     ),
     "choices are the same in all digits": (
         "choices of transfers that do not fit",
-        "umpc.mpc.transfers.correlated_ot:CorrelatedSender._check",
+        f"{TRANSFERS}.correlated_ot:CorrelatedSender._check",
     ),
     "what is told of coins was committed to": (
         "of the check of coins",
-        "umpc.mpc.transfers.checked_bits:_check_commitments",
+        f"{TRANSFERS}.checked_bits:_check_commitments",
     ),
-    "numbers of coins are bits": ("is no bit", "umpc.mpc.transfers.checked_bits:check_opened"),
-    "length of garbled edges": (
-        "garbled edges of",
-        "umpc.mpc.garbled.garbling:GarbledEdges.decode",
-    ),
-    "colors differ": ("for colors to differ", "umpc.mpc.garbled.garbling:garble"),
+    "numbers of coins are bits": ("is no bit", f"{TRANSFERS}.checked_bits:check_opened"),
+    "length of garbled edges": ("garbled edges of", f"{GARBLED}.garbling:GarbledEdges.decode"),
+    "colors differ": ("for colors to differ", f"{GARBLED}.garbling:garble"),
     "shape of a total": ("bits came in", "umpc.protocols.grid.masks:MaskLayout.read"),
-    "all signed the total": (
-        "has not signed the same total",
-        "umpc.protocols.grid.total:check_signed",
-    ),
+    "all signed the total": ("the same total", "umpc.protocols.grid.total:check_signed"),
     "the source is alive": ("again and again", "umpc.dp.fixed_coins:random_words"),
     "a study is charged once": ("charged before. Ask for", f"{LEDGER}.reserve"),
     "one run at a time": ("another run of the study", f"{LEDGER}.reserve"),
@@ -92,6 +90,55 @@ CHECKS: dict[str, tuple[str, ...]] = {
 """Check → words of the message with which it refuses, and the functions that do so.
 
 Where a message is made elsewhere, # and words of the statement that raises follow the function.
+"""
+
+Steps = Mapping[str, Mapping[str, str]]
+STEPS: Steps = {
+    "node": {
+        NODE: "__init__ begin _own_noise _random_words receive_seed toss fields_for protocol "
+        "_evaluates_in_own_way",
+        f"{U_MPC}.preparing_node": "zero_shares",
+        "umpc.ustat.hypergraph:Hypergraph": "degrees",
+        "umpc.protocols.vector.node": "clip_columns",
+        f"{TRANSFERS}.coins_from_transfers": "drawn_numbers",
+        f"{TRANSFERS}.correlated_ot:CorrelatedReceiver": "extend",
+        f"{GARBLED}.sides:Side": "own_bits",
+        "umpc.node.attempts.peers:PeerLink": "send",
+    },
+    "dealer": {"umpc.dealer.session:DealerSession": "__init__ frames"},
+    "coordinator": {
+        "umpc.coordinator.links:NodeLink": "ask deliver abort",
+        "umpc.protocols.base.coordinator:CoordinatorSide": "resume _check_signed check_prepared",
+        f"{U_MPC}.coordinator": "check_sums",
+        "umpc.transport.stream": "CONNECT_SECONDS",
+    },
+    "demo": {"umpc.deployment.fork_server": "fork_server"},
+    "everybody": {
+        "umpc.study.document:Study": "honest epsilons",
+        "umpc.study.sizes": "edge_change max_degree two_sample_max_degree",
+        "umpc.study.sizes:Sizes": "of",
+        "umpc.study.statements": "digest",
+        "umpc.mpc.attempt": "edges_of compile_program noise_plan",
+        "umpc.protocols.grid.attempt:GridAttempt": "factor",
+        "umpc.protocols.grid.cross_terms": "MAX_TRANSFERS",
+        "umpc.protocols.vector.noise_binding": "scales_of",
+        f"{U_MPC}.noise_binding": "noise_of_sums",
+        f"{U_MPC}.preparing_node": "noise_of_sums",
+        f"{U_MPC}.coordinator": "noise_of_sums",
+        "umpc.dp.calibration:DistributedLaplace": "draw tail_bound",
+        "umpc.dp.skellam:SkellamShare": "draw tail_bound",
+        "umpc.dp.skellam:DistributedSkellam": "honest_variances",
+        "umpc.dp.committee:CommitteeLaplace": "thresholds",
+        "umpc.dp.committee": "threshold_of least_coins",
+        CHANNELS: "send_seeds receive_seeds",
+        f"{TRANSFERS}.committee_links": "open_sender open_receiver",
+        f"{GARBLED}.sides": "open_sender open_receiver",
+    },
+}
+"""Role → module or class → the functions, properties and values in it that are steps of the role.
+
+A test names a step without its underscores. A step that stands in several places is one step.
+*everybody* computes from public values alone, and each process does it for itself.
 """
 
 
@@ -111,12 +158,56 @@ def without(check: str) -> Iterator[None]:
             function.__code__ = code
 
 
-def _function_at(place: str) -> FunctionType:
-    """The function at "module:name", or "module:Class.name"."""
+@contextmanager
+def lying(role: str, /, table: Steps = STEPS, **steps: Callable[..., Any]) -> Iterator[None]:
+    """Replace steps of a role, for all of its parties in this process.
+
+    Each function gets the honest one, and then its arguments; of a property, the object. A value
+    that is no function, such as a limit, becomes what the function makes of it.
+
+    Raises: LocalProtocolError for a step that the role does not have.
+    """
+    known = [(owner, name) for owner, names in table[role].items() for name in names.split()]
+    unknown = steps.keys() - {name.strip("_") for _, name in known}
+    if unknown:
+        raise LocalProtocolError(f"{role} has no step {', '.join(sorted(unknown))}")
+    with ExitStack() as stack:
+        for owner, name in known:
+            if step := steps.get(name.strip("_")):
+                stack.enter_context(patch.object(at := _owner(owner), name, _lie(at, name, step)))
+        yield
+
+
+def _lie(owner: Any, name: str, step: Callable[..., Any]) -> Any:
+    """What stands in the place of an honest function, property or value."""
+    honest = inspect.getattr_static(owner, name)
+    if isinstance(honest, property):
+        return property(partial(step, honest.fget))
+    if isinstance(honest, cached_property):
+        return property(partial(step, honest.func))
+    if isinstance(honest, classmethod):
+        return staticmethod(partial(step, honest.__get__(None, owner)))
+    if not callable(honest):
+        return step(honest)
+
+    def lied(*given: Any, **named: Any) -> Any:
+        return step(honest, *given, **named)
+
+    return lied
+
+
+def _owner(place: str) -> Any:
+    """The module, or the class, at "module" or "module:Class"."""
     module, _, path = place.partition(":")
     found: Any = import_module(module)
-    for name in path.split("."):
+    for name in path.split(".") if path else ():
         found = inspect.getattr_static(found, name)
+    return found
+
+
+def _function_at(place: str) -> FunctionType:
+    """The function at "module:name", or "module:Class.name"."""
+    found = _owner(place)
     function = inspect.unwrap(getattr(found, "__func__", found))
     if not isinstance(function, FunctionType) or function.__code__.co_freevars:
         raise LocalProtocolError(f"{place} is no function whose code can be replaced")

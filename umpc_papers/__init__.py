@@ -16,5 +16,6 @@ Each is found through an entry point of the group `umpc.protocols`, as any packa
 | `training/` | `umpc train`: a model by gradients of a pairwise loss |
 | `asking.py` | the messages of a local protocol that asks one question |
 | `exact_sampling.py` | arrays of exact draws from one seed: coins, integers, randomised response |
+| `testing.py` | their steps that a test replaces by name |
 | `commands.py` | the commands `umpc train` and `umpc shuffler` |
 """

@@ -143,6 +143,7 @@ MAY_IMPORT = {
         *BELOW_STUDY,
     ),
     "umpc_papers/commands.py": ("umpc.cli.lazy",),
+    "umpc_papers/testing.py": ("umpc.testing",),
     "umpc_papers/shuffler/": (*PROCESS, "umpc_papers.shuffler", "umpc_papers.ghazi_shuffle"),
     "umpc_papers/shuffler/command.py": ("click", "umpc", "umpc_papers.shuffler"),
     "umpc_papers/training/": ("numpy", "click", "rich", "msgspec", "umpc", "umpc_papers.training"),

@@ -1,10 +1,13 @@
-"""A class name means one thing in the whole package."""
+"""A class name means one thing in the whole package, and the contract uses public names only."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import pytest
 
 import umpc
 
@@ -40,3 +43,109 @@ def test_no_two_classes_have_the_same_name():
 
 def test_a_name_that_is_defined_twice_is_found():
     assert defined_twice(["class A: pass", "def f():\n    class A: pass", "class B: pass"]) == {"A"}
+
+
+# --- the contract: what a change of walls must keep
+
+FILE_OF_UMPC = re.compile(r"(?<![\w/])umpc(_papers)?/[\w/]*\w\.py\b")
+PATCHES = {"setattr", "delattr", "patch", "SimpleNamespace"}
+DOCUMENTED = {"os._exit"}
+"""Public functions of the standard library whose names begin with an underscore."""
+
+
+def contract() -> list[Path]:
+    """The files that `make contract` runs, and those of tests/support that they import."""
+    makefile = (ROOT.parent / "Makefile").read_text(encoding="utf-8")
+    (folders,) = re.findall(r"^CONTRACT := (.*)$", makefile, re.MULTILINE)
+    waiting = [path for folder in folders.split() for path in (ROOT.parent / folder).rglob("*.py")]
+    found: list[Path] = []
+    while waiting:
+        found.append(waiting.pop())
+        helpers = re.findall(r"^\s*from tests\.support\.(\w+) import", found[-1].read_text(), re.M)
+        paths = {ROOT.parent / "tests" / "support" / f"{helper}.py" for helper in helpers}
+        waiting += paths - {*found, *waiting}
+    return sorted(found)
+
+
+def is_private(name: str) -> bool:
+    """Whether a name is private. Names such as `_repr_svg_` are hooks of other programs."""
+    return name.startswith("_") and not name.endswith("_")
+
+
+def insides(source: str) -> Iterator[str]:
+    """What a file takes from the inside of others: private names, and patches; files of umpc."""
+    nodes = list(ast.walk(ast.parse(source)))
+    of_umpc: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = getattr(node, "module", None) or ""
+            names = [f"{module}.{alias.name}".strip(".") for alias in node.names]
+            yield from (name for name in names if any(map(is_private, name.split("."))))
+            yield from (name for name in names if name.startswith("unittest.mock"))
+            of_umpc |= {
+                alias.asname or alias.name.partition(".")[0]
+                for name, alias in zip(names, node.names, strict=True)
+                if name.partition(".")[0] in ("umpc", "umpc_papers")
+            }
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            text, owner = ast.unparse(node), ast.unparse(node.value)
+            root = text.partition(".")[0]
+            if is_private(node.attr) and owner not in ("self", "cls", "super()"):
+                yield from {text} - DOCUMENTED
+            if root in of_umpc and not isinstance(node.ctx, ast.Load):
+                yield f"{text} is changed"
+        elif isinstance(node, ast.Call):
+            if ast.unparse(node.func).rpartition(".")[2] in PATCHES:
+                yield ast.unparse(node)
+        elif isinstance(node, ast.ClassDef):
+            bases = {ast.unparse(base).partition(".")[0] for base in node.bases}
+            yield from _inherited(node) if bases & of_umpc else ()
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from (found.group() for found in FILE_OF_UMPC.finditer(node.value))
+
+
+def _inherited(defined: ast.ClassDef) -> Iterator[str]:
+    """The private names that a class takes from its bases."""
+    nodes = list(ast.walk(defined))
+    own = {each.name for each in nodes if isinstance(each, ast.FunctionDef)}
+    members = [each for each in nodes if isinstance(each, ast.Attribute) and is_private(each.attr)]
+    own |= {each.attr for each in members if isinstance(each.ctx, ast.Store)}
+    yield from (ast.unparse(each) for each in members if each.attr not in own)
+
+
+@pytest.mark.parametrize(
+    "path", contract(), ids=lambda path: path.relative_to(ROOT.parent / "tests").as_posix()
+)
+def test_the_contract_uses_public_names_and_changes_umpc_through_one_door(path):
+    """The door is `umpc.testing`. There is no exception."""
+    assert [*insides(path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from umpc.mpc.plan import _loose",
+        "from umpc.mpc import _loose",
+        "from unittest.mock import patch",
+        "node._noise",
+        "UMpcNode._own_noise",
+        "monkeypatch.setattr(client, 'NodeLink', Liar)",
+        "setattr(node, 'noise', 0)",
+        "SimpleNamespace(name='node')",
+        "from umpc.coordinator import client\nclient.NodeLink = Liar",
+        "import umpc\ndel umpc.coordinator.client.NodeLink",
+        "from umpc.x import Node\nclass Liar(Node):\n    def lie(self): self._noise.clear()",
+        "path = 'umpc/mpc/plan.py'",
+    ],
+)
+def test_each_look_into_the_inside_is_found(source):
+    assert len([*insides(source)]) == 1
+
+
+def test_only_the_papers_steps_and_tests_reach_the_door():
+    """No command and no configuration replaces a step or takes out a check."""
+    folders = (ROOT, ROOT.parent / "umpc_papers", ROOT.parent / "bench")
+    paths = [path for folder in folders for path in folder.rglob("*.py") if path.stem != "testing"]
+    door = re.compile(r"\b(umpc|umpc_papers)(\.testing| import testing)\b")
+    assert not [path for path in paths if door.search(path.read_text(encoding="utf-8"))]

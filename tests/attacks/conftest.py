@@ -14,20 +14,22 @@ import asyncio
 import os
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.attacks.lies import FILE, Record, check
-from tests.attacks.parties import LyingLink, Tale
+from tests.attacks.parties import Tale, telling
 from tests.system.conftest import Lab, lab
-from umpc.coordinator import client
+from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
 from umpc.deployment.processes import Deployment
 from umpc.errors import UmpcError
-from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.study.report import Report
+from umpc.testing import lying
 from umpc.transport.authority import load_identity
 
 __all__ = ["lab"]
@@ -122,15 +124,9 @@ class AttackLab(Lab):
         file = load_study_file(self.study_file(**{"seconds_per_step": SECONDS, **changes}))
         identity = load_identity(file.identity, "coordinator")
         study = file.study(identity.name)
-        with pytest.MonkeyPatch.context() as patch:
-            if tale is not None:
-                facts = {"tale": staticmethod(tale), "study": study.name}
-                link = type("Link", (LyingLink,), facts)
-                patch.setattr(client, "NodeLink", link)
-                patch.setattr(CoordinatorSide, "check_prepared", _take_unchecked)
-                patch.setattr(CoordinatorSide, "_check_signed", lambda *arguments: None)
+        with lying_coordinator(tale, study.name) if tale else nullcontext():
             try:
-                return asyncio.run(client.run_study(study, identity))
+                return asyncio.run(run_study(study, identity))
             except UmpcError as error:
                 return error
 
@@ -142,9 +138,18 @@ class AttackLab(Lab):
         )
 
 
-def _take_unchecked(side: CoordinatorSide, answers: Any) -> None:
-    """A coordinator that goes on, whatever the nodes have prepared."""
-    side._signatures = tuple(answer.signature for answer in answers)
+def lying_coordinator(tale: Tale, study: str) -> AbstractContextManager[None]:
+    """Let the coordinator tell this tale, and go on whatever the nodes sign and prepare."""
+
+    def take_unchecked(honest: Any, side: Any, answers: Any) -> None:
+        honest(side, [replace(answer, attempt=side.attempt.id) for answer in answers])
+
+    return lying(
+        "coordinator",
+        ask=telling(tale, study),
+        check_prepared=take_unchecked,
+        check_signed=lambda honest, *given: None,
+    )
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,8 @@ The first word of a study's name says how the process lies; in any other study i
 | `heap` | shuffler | flips the high bit of the first number of its heap |
 | `silent` | dealer | deals one-hot rows of zeros for coins |
 
-A coordinator lies through `LyingLink`: it tells each node its own version of a message. Its lies
-have the strategy that the test names.
+A coordinator lies through `telling`: it tells each node its own version of a message. Its lies have
+the strategy that the test names.
 
 Every message of a liar goes through `told`, which writes down where it differs from the honest one.
 """
@@ -24,24 +24,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from tests.attacks.lies import told
-from umpc.coordinator.links import Encoded, NodeLink, encoded
+from umpc.coordinator.links import Encoded, encoded
 from umpc.crypto.rounds import Message
-from umpc.dealer.session import DealerSession
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import DealtPart, Shares
 from umpc.mpc.transfers.toss_plan import FACTOR, TossPlan
-from umpc.node.attempts.peers import PeerLink
 from umpc.proto import codec
-from umpc.protocols.u_mpc.node import UMpcNode
-from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.study.frames import Frame, Key
-from umpc_papers.ghazi_shuffle.shuffler import ShufflerSession
+from umpc.testing import lying
+from umpc_papers.testing import lying as lying_in_papers
 
 AMPLIFIED_BIT = 25
 Tale = Callable[[str, Any], Any]
@@ -60,51 +58,73 @@ def flipped(payload: bytes, place: int, bit: int) -> bytes:
     return payload[:place] + bytes([payload[place] ^ 1 << bit]) + payload[place + 1 :]
 
 
-class LyingNode(UMpcNode):
-    """A node of u-mpc that changes what it sends. Its own records and noise stay as they are."""
+def lies(node: Any, way: str) -> bool:
+    return strategy(node.study.name) == way
 
-    now: ClassVar[str] = ""
-    """The name of the study that runs."""
 
-    def begin(self, *arguments: Any) -> Any:
-        LyingNode.now = self.study.name
-        return super().begin(*arguments)
+# --- a node of u-mpc that changes what it sends; its own records and noise stay as they are
 
-    def receive_seed(self, node_seed: bytes) -> None:
-        super().receive_seed(node_seed)
-        if self._lies("amplify"):
-            self._amplify()
+running: list[str] = [""]
+"""The name of the study that runs."""
 
-    def _amplify(self) -> None:
-        """Change the first record. The second time undoes the first."""
-        self.cells.masked[self.index][0][0] ^= np.uint64(1 << AMPLIFIED_BIT)
 
-    def fields_for(self, peer: int) -> list[Message]:
-        sent = super().fields_for(peer)
-        if not self._lies("amplify"):
-            return sent
-        self._amplify()
-        honest = super().fields_for(peer)
-        self._amplify()
-        return told("amplify", self.study.name, "masked_fields", honest, sent)
+def beginning(honest: Any, node: Any, *given: Any) -> Any:
+    running[0] = node.study.name
+    return honest(node, *given)
 
-    def protocol(self, chunk: Chunk, *rest: Any) -> Any:
-        honest = super().protocol(chunk, *rest)
-        if self._lies("widen") and not chunk.noise:
-            return flipping(self.study.name, honest, believed=True)
-        lies = self._lies("coin" if chunk.noise else "flip")
-        return flipping(self.study.name, honest) if lies else honest
 
-    def toss(self) -> Any:
-        honest = super().toss()
-        if honest is not None and self._lies("coin"):
-            return flipping_coins(self.study.name, honest, self.attempt.toss_plan.rounds)
-        if honest is not None and self._lies("choose"):
-            return choosing_twice(self.study.name, honest, self.attempt.toss_plan)
-        return honest
+def taking_the_seed(honest: Any, node: Any, node_seed: bytes) -> None:
+    honest(node, node_seed)
+    if lies(node, "amplify"):
+        amplify(node)
 
-    def _lies(self, way: str) -> bool:
-        return strategy(self.study.name) == way
+
+def amplify(node: Any) -> None:
+    """Change the first record. The second time undoes the first."""
+    node.cells.masked[node.index][0][0] ^= np.uint64(1 << AMPLIFIED_BIT)
+
+
+def amplified_fields(honest: Any, node: Any, peer: int) -> list[Message]:
+    sent = honest(node, peer)
+    if not lies(node, "amplify"):
+        return sent
+    amplify(node)
+    truth = honest(node, peer)
+    amplify(node)
+    return told("amplify", node.study.name, "masked_fields", truth, sent)
+
+
+def flipped_chunk(honest: Any, node: Any, chunk: Chunk, *rest: Any) -> Any:
+    protocol = honest(node, chunk, *rest)
+    if lies(node, "widen") and not chunk.noise:
+        return flipping(node.study.name, protocol, believed=True)
+    flips = lies(node, "coin" if chunk.noise else "flip")
+    return flipping(node.study.name, protocol) if flips else protocol
+
+
+def flips_alone(honest: Any, node: Any) -> bool:
+    """A node that flips bits evaluates chunk by chunk, where the rounds of one go through it."""
+    return strategy(node.study.name) in ("widen", "coin", "flip") or honest(node)
+
+
+def biased_toss(honest: Any, node: Any) -> Any:
+    protocol = honest(node)
+    if protocol is not None and lies(node, "coin"):
+        return flipping_coins(node.study.name, protocol, node.attempt.toss_plan.rounds)
+    if protocol is not None and lies(node, "choose"):
+        return choosing_twice(node.study.name, protocol, node.attempt.toss_plan)
+    return protocol
+
+
+LYING_NODE: dict[str, Callable[..., Any]] = {
+    "begin": beginning,
+    "receive_seed": taking_the_seed,
+    "fields_for": amplified_fields,
+    "protocol": flipped_chunk,
+    "evaluates_in_own_way": flips_alone,
+    "toss": biased_toss,
+}
+"""The steps of a node that lies."""
 
 
 def changed(study: str, message: Message, bit: int) -> Message:
@@ -161,33 +181,35 @@ def choosing_twice(study: str, mesh: Any, plan: TossPlan) -> Any:
             return stop.value
 
 
-class ReplayingLink(PeerLink):
-    """A link that remembers what it sent, and sends it again in the study `replay`."""
-
-    former: ClassVar[dict[tuple[str, Key], Frame]] = {}
-
-    async def send(self, frame: Frame) -> None:
-        old = self.former.get((self.peer, frame.key))
-        if strategy(LyingNode.now) == "replay" and old is not None and old.payload != frame.payload:
-            await super().send(told("replay", LyingNode.now, frame.step, frame, old))
-        self.former[self.peer, frame.key] = frame
-        await super().send(frame)
+former: dict[tuple[str, Key], Frame] = {}
+"""(peer, place of a frame) → the frame that was sent to it last."""
 
 
-class LyingDealer(DealerSession):
-    """A dealer whose material does not follow the protocol."""
-
-    def deal_one(self, chunk: Chunk) -> Iterator[tuple[int, Frame]]:
-        study = self.attempt.study.name
-        lie = LIES.get(strategy(study))
-        for node, frame in super().deal_one(chunk):
-            sent = frame
-            if lie is not None and frame.payload:
-                sent = replace(frame, payload=lie(self, chunk, node, frame.payload))
-            yield node, told(strategy(study), study, frame.step, frame, sent)
+async def replaying(honest: Any, link: Any, frame: Frame) -> None:
+    """Remember what is sent, and send it again in the study `replay`."""
+    study, old = running[0], former.get((link.peer, frame.key))
+    if strategy(study) == "replay" and old is not None and old.payload != frame.payload:
+        await honest(link, told("replay", study, frame.step, frame, old))
+    former[link.peer, frame.key] = frame
+    await honest(link, frame)
 
 
-def random_material(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> bytes:
+# --- a dealer whose material does not follow the protocol
+
+
+def dealing_lies(
+    honest: Any, dealer: Any, chunk: Chunk, payloads: Any
+) -> Iterator[tuple[int, Frame]]:
+    study = dealer.attempt.study.name
+    lie = LIES.get(strategy(study))
+    for node, frame in honest(dealer, chunk, payloads):
+        sent = frame
+        if lie is not None and frame.payload:
+            sent = replace(frame, payload=lie(dealer, chunk, node, frame.payload))
+        yield node, told(strategy(study), study, frame.step, frame, sent)
+
+
+def random_material(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> bytes:
     """Random bytes. The padding after packed bits stays zero, so that the bytes decode."""
     if chunk.noise:
         return payload
@@ -204,7 +226,7 @@ def random_material(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes
     return DealtPart(part.keys, replace(part.shares, elements=changed)).encode()
 
 
-def one_bit(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> bytes:
+def one_bit(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> bytes:
     """One bit of the first product of every edge: 2^12 in the first, 2^13 in the next, …."""
     plan = dealer.attempt.plan(chunk)
     party = chunk.parties.index(node)
@@ -218,7 +240,7 @@ def one_bit(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> byt
     return DealtPart(part.keys, replace(part.shares, elements=changed)).encode()
 
 
-def silent_coins(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> bytes:
+def silent_coins(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> bytes:
     """Rows of zeros for every coin: the last party gets the complement of all others' shares."""
     plan = dealer.attempt.plan(chunk)
     party = chunk.parties.index(node)
@@ -228,7 +250,7 @@ def silent_coins(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -
     assert part.shares is not None
     tables = [rows * 0 for rows in part.shares.tables]
     for other in chunk.parties[:-1]:
-        seed = dealer.attempt.chunk_seed(dealer._seeds[other], chunk)
+        seed = dealer.attempt.chunk_seed(dealer.seed_frame(other).payload, chunk)
         for rows, known in zip(tables, Shares.expand(plan, seed, chunk.count).tables, strict=True):
             rows ^= known
     return DealtPart(part.keys, replace(part.shares, tables=tuple(tables))).encode()
@@ -237,48 +259,42 @@ def silent_coins(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -
 LIES = {"random": random_material, "bit": one_bit, "silent": silent_coins}
 
 
-class LyingShuffler(ShufflerSession):
-    """A shuffler that changes its heap. The first number of a heap has its low bits first."""
-
-    def heap(self) -> Iterator[Frame]:
-        first, *others = super().heap()
-        study, sent = self.attempt.study.name, first
-        if strategy(study) == "heap" and self.place == 0:
-            place, bit = divmod(first.width - 1, 8)
-            sent = replace(first, payload=flipped(first.payload, place, bit))
-        yield told("heap", study, first.step, first, sent)
-        yield from others
+def changed_heap(honest: Any, shuffler: Any) -> Iterator[Frame]:
+    """A shuffler's heap with another number. The first number of a heap has its low bits first."""
+    first, *others = honest(shuffler)
+    study, sent = shuffler.attempt.study.name, first
+    if strategy(study) == "heap" and shuffler.place == 0:
+        place, bit = divmod(first.width - 1, 8)
+        sent = replace(first, payload=flipped(first.payload, place, bit))
+    yield told("heap", study, first.step, first, sent)
+    yield from others
 
 
-class LyingLink(NodeLink):
-    """A coordinator's stream to a node. `tale` says what this node is told, in a study `study`."""
+def telling(tale: Tale, study: str) -> Callable[..., Any]:
+    """How a coordinator asks nodes of this study, of which each is told what `tale` says."""
 
-    tale: ClassVar[Tale] = staticmethod(lambda node, message: message)
-    study: ClassVar[str] = ""
+    def ask(honest: Any, link: Any, step: str, message: Encoded, *rest: Any, **named: Any) -> Any:
+        truth = codec.decode_coordinator(*message)
+        lie = told(strategy(study), study, step, truth, tale(link.node.name, truth))
+        return honest(link, step, encoded(lie), *rest, **named)
 
-    async def ask(self, step: str, message: Encoded, *rest: Any, **named: Any) -> Any:
-        honest = codec.decode_coordinator(*message)
-        tale = type(self).tale(self.node.name, honest)
-        lie = told(strategy(self.study), self.study, step, honest, tale)
-        return await super().ask(step, encoded(lie), *rest, **named)
+    return ask
 
 
-def lie() -> None:
-    """Put the liars in the places of the honest sides of this process."""
-    from umpc.dealer import attempt_run as dealer
-    from umpc.node.attempts import links
-    from umpc_papers.shuffler import run as shuffler
+@contextmanager
+def lying_dealer() -> Iterator[None]:
+    with lying("dealer", frames=dealing_lies):
+        yield
 
-    # `node.py` compares a node's class with UMpcNode, so that name must keep its meaning.
-    UMpc.node = lambda self, *given: LyingNode(*given)  # type: ignore[method-assign]
-    links.PeerLink = ReplayingLink  # type: ignore[misc]
-    dealer.DealerSession = LyingDealer  # type: ignore[misc]
-    shuffler.ShufflerSession = LyingShuffler  # type: ignore[misc]
+
+@contextmanager
+def lying_shuffler() -> Iterator[None]:
+    with lying_in_papers("shuffler", heap=changed_heap):
+        yield
 
 
 if __name__ == "__main__":
-    from tests.attacks import parties
     from umpc.cli.main import main
 
-    parties.lie()
-    main()
+    with lying("node", **LYING_NODE, send=replaying), lying_dealer(), lying_shuffler():
+        main()

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-import pytest
 
-from tests.attacks.parties import LyingNode
+from tests.attacks.parties import LYING_NODE
 from tests.support.studies import Entropy
-from umpc.protocols.u_mpc.node import UMpcNode
-from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.simulation import simulate
 from umpc.study.document import Study
+from umpc.testing import lying
 
 
-def let_node_0_lie(patch: pytest.MonkeyPatch) -> None:
+def first_node_lies() -> AbstractContextManager[None]:
     """Let the first node of simulated studies be a liar, and no other."""
 
-    def node(self: UMpc, own: Any, *rest: Any) -> UMpcNode:
-        return (LyingNode if own.name == "node-0" else UMpcNode)(own, *rest)
+    def of_the_first(lie: Callable[..., Any]) -> Callable[..., Any]:
+        def step(honest: Any, node: Any, *given: Any) -> Any:
+            return honest(node, *given) if node.index else lie(honest, node, *given)
 
-    patch.setattr(UMpc, "node", node)
+        return step
+
+    return lying("node", **{name: of_the_first(lie) for name, lie in LYING_NODE.items()})
 
 
 def estimates(
@@ -30,7 +32,6 @@ def estimates(
 ) -> tuple[float, float]:
     """Return the simulated study's estimate, and the one that its first node's lie makes of it."""
     honest = simulate(study, tables, Entropy(label)).report
-    with pytest.MonkeyPatch.context() as patch:
-        let_node_0_lie(patch)
+    with first_node_lies():
         lied = simulate(study, tables, Entropy(label)).report
     return honest.estimate, lied.estimate

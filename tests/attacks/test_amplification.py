@@ -27,14 +27,13 @@ from tests.support.studies import (
     table,
 )
 from tests.support.transfers import altered
-from umpc import edges_in_memory, simulation
-from umpc.crypto import rounds
 from umpc.errors import ImpossibleResult, UmpcError
 from umpc.protocols.registry import checked
-from umpc.protocols.u_mpc import coordinator
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
+from umpc.simulation import simulate
 from umpc.study.report import Report
 from umpc.study.sizes import Sizes
+from umpc.testing import lying
 
 COVARIANCE = "(a.x - b.x) * (a.y - b.y)"
 LINE = "a node adds 2^25 to a record of a covariance"
@@ -44,7 +43,7 @@ BITS = ((0, 0), (1, 0), (0, 1))
 TAIL = 4000
 
 
-def lying(study):
+def in_lying_nodes(study):
     return checked(study.replaced(adversary="lying_nodes"))
 
 
@@ -83,7 +82,9 @@ def test_the_best_flips_change_an_edge_by_six():
 
 @pytest.mark.attack(FLIPS, "lying_nodes", "bounded by the audited ε of the study")
 def test_no_flips_exceed_epsilon_in_lying_nodes():
-    study = lying(make_study(KENDALL, 3, noise="distributed", max_colluding=2, epsilon="1"))
+    study = in_lying_nodes(
+        make_study(KENDALL, 3, noise="distributed", max_colluding=2, epsilon="1")
+    )
     ratio = float(log_ratio(study))
     assert best_change() * ratio <= 1 + 1e-12
     assert hockey_stick(ratio, best_change(), 1.0) < 1e-9
@@ -103,7 +104,7 @@ def test_the_honest_grade_does_not_bound_flips():
 @pytest.mark.parametrize("kernel", [COVARIANCE, GINI])
 def test_products_of_numbers_are_refused_where_nodes_lie(kernel):
     with pytest.raises(UmpcError, match=r"(?i)kendall"):
-        lying(make_study(kernel, 3, noise="distributed", max_colluding=2))
+        in_lying_nodes(make_study(kernel, 3, noise="distributed", max_colluding=2))
 
 
 @pytest.mark.attack("a garbler scales one edge's output", "lying_nodes", "refused")
@@ -113,31 +114,29 @@ def test_the_garbled_backend_is_refused_where_nodes_lie():
         max_colluding=2,
     )  # fmt: skip
     with pytest.raises(UmpcError, match="garbled"):
-        lying(study)
+        in_lying_nodes(study)
 
 
 @pytest.mark.attack("a garbler scales one edge's output", "honest", "outside the promise")
 @pytest.mark.lies("garble")
-def test_a_garbler_that_garbles_another_circuit_gives_a_possible_number_or_none(monkeypatch):
-    real = rounds.run_in_memory
+def test_a_garbler_that_garbles_another_circuit_gives_a_possible_number_or_none():
     study = make_study(
         KENDALL, 2, name="garble-another", backend="garbled", preprocessing="none", dealer=None
     )
     tables = random_tables([4, 4], "garbler")
-    honest = simulation.simulate(study, tables, Entropy("garbler")).report.estimate
+    honest = simulate(study, tables, Entropy("garbler")).report.estimate
 
     def change(message):
         # a single gate may be one that the evaluator does not read
         lie = replace(message, payload=bytes(byte ^ 255 for byte in message.payload))
         return told("garble", study.name, message.step, message, lie)
 
-    monkeypatch.setattr(
-        edges_in_memory,
-        "run_in_memory",
-        lambda parties: real([altered(party, "garbled", change) for party in parties]),
-    )
+    def garbling(honest, node, *given):
+        return altered(honest(node, *given), "garbled", change)
+
     try:
-        found = simulation.simulate(study, tables, Entropy("garbler")).report.estimate
+        with lying("node", protocol=garbling):
+            found = simulate(study, tables, Entropy("garbler")).report.estimate
     except ImpossibleResult:
         return
     assert found is not None and found != honest, "the lie has an effect"
@@ -157,14 +156,14 @@ def test_an_amplified_record_in_the_honest_grade(liars):
 
 
 @pytest.mark.lies("amplify")
-def test_an_amplified_record_moves_a_sum_that_nobody_checks_by_2_to_the_25(monkeypatch):
+def test_an_amplified_record_moves_a_sum_that_nobody_checks_by_2_to_the_25():
     """The power of the attack above. The masked x of the record meets every y of the others."""
     study = make_study(COVARIANCE, 2, name="amplify-unchecked", epsilon=LOUD)
     tables = [table([1], [3]), table([2, 0, 1], [1, 1, 0])]
     with pytest.raises(ImpossibleResult):
         estimates(study, tables, "amplified")
-    monkeypatch.setattr(coordinator, "check_sums", lambda *arguments: None)
-    honest, lied = estimates(study, tables, "amplified")
+    with lying("coordinator", check_sums=lambda honest, *given: None):
+        honest, lied = estimates(study, tables, "amplified")
     edges = 6
     assert abs(lied - honest) * edges == pytest.approx((1 + 1 + 0) << AMPLIFIED_BIT)
 
@@ -172,7 +171,7 @@ def test_an_amplified_record_moves_a_sum_that_nobody_checks_by_2_to_the_25(monke
 @pytest.mark.lies("widen")
 def test_flipped_bits_take_an_edge_out_of_its_range_and_not_out_of_the_robust_one():
     """The power of the attack below: one edge, all pairs of records with another one's."""
-    study = lying(
+    study = in_lying_nodes(
         make_study(
             KENDALL, 2, name="widen-edge", noise="distributed", max_colluding=1, epsilon=LOUD
         )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from umpc.coordinator.links import NodeLink
 from umpc.errors import ImpossibleResult, UmpcError
-from umpc.protocols.u_mpc import coordinator
 from umpc.study.report import Report
+from umpc.testing import lying
 
 LINE = "random material or one flipped bit is released as ok"
 
@@ -34,19 +33,19 @@ def test_a_replay_of_an_impossible_sum_is_no_result_either(liars):
     "a node learns from a refusal what its lie met", "honest", "bounded: nodes hear of no refusal"
 )
 @pytest.mark.lies("bit")
-def test_a_node_hears_nothing_of_a_refusal_in_a_run_or_when_it_is_asked_again(liars, monkeypatch):
+def test_a_node_hears_nothing_of_a_refusal_in_a_run_or_when_it_is_asked_again(liars):
     """The refusal is the coordinator's answer to a lie; a node's run ends as after any result.
 
     A node that keeps its stream open would be told why the study ended.
     """
     told: list[UmpcError] = []
 
-    async def abort(link: NodeLink, error: UmpcError, **_: object) -> None:
+    async def abort(honest, link, error: UmpcError, **_: object) -> None:
         told.append(error)
 
-    monkeypatch.setattr(NodeLink, "abort", abort)
-    for _ in range(2):
-        assert isinstance(liars.attempt(name="bit-unheard", epsilon="1000"), ImpossibleResult)
+    with lying("coordinator", abort=abort):
+        for _ in range(2):
+            assert isinstance(liars.attempt(name="bit-unheard", epsilon="1000"), ImpossibleResult)
     assert told == []
     for name in liars.names:
         lines = [line for line in liars.log(name).splitlines() if "bit-unheard" in line]
@@ -75,8 +74,8 @@ def test_honest_studies_of_the_same_processes_are_released(liars):
 
 
 @pytest.mark.lies("bit")
-def test_a_coordinator_that_checks_no_sum_shows_an_impossible_one(liars, monkeypatch):
+def test_a_coordinator_that_checks_no_sum_shows_an_impossible_one(liars):
     """A mutant of the defence: the attack then works, so the tests above see the check."""
-    monkeypatch.setattr(coordinator, "check_sums", lambda *arguments: None)
-    ended = liars.attempt(name="bit-mutant", epsilon="1000")
+    with lying("coordinator", check_sums=lambda honest, *given: None):
+        ended = liars.attempt(name="bit-mutant", epsilon="1000")
     assert isinstance(ended, Report) and abs(ended.estimate) > 1.5

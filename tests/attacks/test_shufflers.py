@@ -4,40 +4,36 @@ from __future__ import annotations
 
 import pytest
 
-from tests.attacks.parties import LyingDealer, LyingShuffler
+from tests.attacks.parties import lying_dealer, lying_shuffler
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import KENDALL, Entropy, make_study, random_tables
-from umpc import simulation
 from umpc.errors import ImpossibleResult
+from umpc.simulation import simulate
 from umpc.study.report import Report
-from umpc_papers.ghazi_shuffle import shuffler
 
 
 @pytest.mark.attack(
     "a shuffler flips one high bit of its heap", "honest", "noticed: impossible result"
 )
 @pytest.mark.lies("heap")
-def test_a_changed_heap_is_no_result(monkeypatch):
+def test_a_changed_heap_is_no_result():
     study = shuffled_study(2, max_colluding=0)
     tables = random_tables([20, 20], "heap")
-    assert simulation.simulate(study, tables, Entropy("honest heap")).report.estimate is not None
-    monkeypatch.setattr(shuffler, "ShufflerSession", LyingShuffler)
-    with pytest.raises(ImpossibleResult):
-        simulation.simulate(
-            shuffled_study(2, max_colluding=0, name="heap-lie"), tables, Entropy("heap")
-        )
+    assert simulate(study, tables, Entropy("honest heap")).report.estimate is not None
+    with lying_shuffler(), pytest.raises(ImpossibleResult):
+        simulate(shuffled_study(2, max_colluding=0, name="heap-lie"), tables, Entropy("heap"))
 
 
 @pytest.mark.attack(
     "a dealer shows a bit of a pair in the public sum", "both", "outside: trusted dealer"
 )
 @pytest.mark.lies("bit")
-def test_a_dealer_is_trusted_to_follow_the_protocol(monkeypatch):
+def test_a_dealer_is_trusted_to_follow_the_protocol():
     """Changed products move the sum by what the opened bits say; only the range bounds that."""
-    monkeypatch.setattr(simulation, "DealerSession", LyingDealer)
     study = make_study(KENDALL, 2, name="bit-shown", epsilon="1000", noise="distributed")
     try:
-        ended = simulation.simulate(study, random_tables([4, 4], "shown"), Entropy("shown")).report
+        with lying_dealer():
+            ended = simulate(study, random_tables([4, 4], "shown"), Entropy("shown")).report
     except ImpossibleResult:
         return
     assert isinstance(ended, Report)

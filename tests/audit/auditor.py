@@ -14,28 +14,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from math import exp, log, sqrt
 
 import numpy as np
-import pytest
 from scipy import stats
 
+from tests.audit.mutants import Mutant
 from tests.support.protocols import noise_of
-from tests.support.studies import Columns, Entropy, clear_sums, compiled_once, make_attempt, table
-from umpc.dp import committee
-from umpc.dp.binomial import least_coins
-from umpc.dp.calibration import DistributedLaplace
+from tests.support.studies import (
+    Columns,
+    Entropy,
+    clear_sums,
+    compiled_once,
+    make_attempt,
+    remembering,
+    table,
+)
 from umpc.dp.committee import CommitteeBinomial
-from umpc.dp.skellam import DistributedSkellam, SkellamShare
-from umpc.mpc import attempt
-from umpc.mpc.masked.committee_coins import noise_plan
+from umpc.dp.skellam import SkellamShare
 from umpc.protocols.registry import checked, delta_of
 from umpc.protocols.u_mpc.sums import Law, noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
+from umpc.testing import lying
 
 ALPHA = 1e-6
 """The chance that any test of right code in this folder fails, over random seeds."""
@@ -144,14 +148,8 @@ class Case:
 @contextmanager
 def remembered() -> Iterator[None]:
     """Compute everything that is equal in all runs only once: plans, coins, calibrations."""
-    with compiled_once(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attempt, "noise_plan", cache(noise_plan))
-        patch.setattr(committee, "threshold_of", cache(committee.threshold_of))
-        patch.setattr(committee, "least_coins", cache(least_coins))
-        patch.setattr(DistributedLaplace, "tail_bound", cache(DistributedLaplace.tail_bound))
-        patch.setattr(SkellamShare, "tail_bound", cache(SkellamShare.tail_bound))
-        variances = DistributedSkellam.honest_variances.func
-        patch.setattr(DistributedSkellam, "honest_variances", property(cache(variances)))
+    steps = ("noise_plan", "threshold_of", "least_coins", "tail_bound", "honest_variances")
+    with compiled_once(), lying("everybody", **remembering(*steps)):
         yield
 
 
@@ -181,7 +179,7 @@ def coalitions_view(run: Simulated) -> list[int]:
     known = (
         []
         if study.noise in ("in_mpc", "binomial")
-        else [node._noise for node in run.nodes[: study.max_colluding]]
+        else [node.noise for node in run.nodes[: study.max_colluding]]
     )
     totals = noisy_sums(run.transcript.shares, len(study.kernels))
     return [total - sum(noise[number] for noise in known) for number, total in enumerate(totals)]
@@ -294,15 +292,13 @@ class Verdict:
 
 
 @contextmanager
-def broken_by(mutant: Callable | None) -> Iterator[str]:
+def broken_by(mutant: Mutant | None) -> Iterator[str]:
     """Run the block with a mutant in the code, or with the real code; give its name."""
-    with pytest.MonkeyPatch.context() as patch:
-        if mutant:
-            mutant(patch)
+    with mutant() if mutant else nullcontext():
         yield mutant.__name__ if mutant else "real"
 
 
-def audit(case: Case, mutant: Callable | None = None, view: View = coalitions_view) -> Verdict:
+def audit(case: Case, mutant: Mutant | None = None, view: View = coalitions_view) -> Verdict:
     """Run a case and judge what is seen. The claim is always the real code's."""
     claim = case.claim
     with broken_by(mutant) as name:

@@ -168,8 +168,8 @@ def test_who_chooses_the_edges_learns_nothing_more():
     assert verdict.sound, str(verdict)
 
 
-def test_nodes_refuse_noise_for_fewer_edges_than_a_record_has(monkeypatch):
+def test_nodes_refuse_noise_for_fewer_edges_than_a_record_has():
     """The first half of the mutant `nobody_counts_edges` alone never reaches a release."""
-    mutants.fewer_edges(monkeypatch)
-    with pytest.raises(LocalProtocolError, match="the noise covers 1; refused"):
+    refused = pytest.raises(LocalProtocolError, match="the noise covers 1; refused")
+    with mutants.fewer_edges(), refused:
         simulate(SAMPLED.study, SAMPLED.tables[0], Entropy("refused"))

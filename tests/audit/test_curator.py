@@ -6,8 +6,6 @@ record move by the whole range. These runs also find a curator that adds too lit
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -39,7 +37,7 @@ def released(noise: str, record: dict[str, np.ndarray]) -> np.ndarray:
         )
 
 
-def audit(noise: str, mutant: Callable | None = None) -> Verdict:
+def audit(noise: str, mutant: mutants.Mutant | None = None) -> Verdict:
     thresholds = [LOW + (HIGH - LOW) * part for part in (-0.5, 0.0, 0.5, 0.99, 1.5)]
     with broken_by(mutant) as name:
         first, second = (released(noise, record) for record in NEIGHBOURS[::-1])

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tests.audit.auditor import Case, audit
-from tests.audit.mutants import no_coin_falls, second_geometric_missing
+from tests.audit.mutants import Broken, no_coin_falls, second_geometric_missing
 from tests.support.bell import without_transfers
 from tests.support.garbled import garbled_study
 from tests.support.studies import KENDALL, make_study
-from umpc.mpc.transfers import coins_from_transfers as toss
+from umpc.testing import lying
 
 THREE = ("0", "2")
 CASE = Case(
@@ -33,11 +33,13 @@ BESIDE_A_DEALER = Case(
 )
 
 
-def all_draw_the_same(patch: pytest.MonkeyPatch) -> None:
+def all_draw_the_same() -> Broken:
     """Equal numbers of two members cancel, so every coin falls. Unbounded loss, and law."""
-    patch.setattr(
-        toss, "drawn_numbers", lambda seed, count: np.full(count, 1 << 62, dtype=np.uint64)
-    )
+
+    def drawn_numbers(honest, seed, count):
+        return np.full(count, 1 << 62, dtype=np.uint64)
+
+    return lying("node", drawn_numbers=drawn_numbers)
 
 
 MUTANTS = {

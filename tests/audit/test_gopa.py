@@ -11,12 +11,12 @@ import numpy as np
 from scipy import stats
 
 from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
+from tests.audit.mutants import Broken
 from tests.support.gopa import gopa_study, protocol_of, sums, uncovered
 from tests.support.studies import Entropy, table
 from umpc.simulation import simulate
-from umpc_papers.gopa import messages
-from umpc_papers.gopa.calibration import RATIO, calibrate_pairwise
-from umpc_papers.gopa.node import GopaNode
+from umpc_papers.gopa.calibration import RATIO
+from umpc_papers.testing import lying
 
 STUDY = gopa_study(3, colluding=1, delta="0.01")
 OTHERS = [table([1, 2], [0, 0]), table([0, 3], [0, 0])]
@@ -28,18 +28,18 @@ COVARIANCE = OF.noise.own * (np.eye(2) + RATIO * np.array([[1, -1], [-1, 1]]))
 DIRECTION = np.linalg.inv(COVARIANCE)[1]
 
 
-def eight_times_epsilon(patch) -> None:
+def eight_times_epsilon() -> Broken:
     """The noise is that of 8ε."""
-    patch.setattr(
-        messages,
-        "calibrate_pairwise",
-        lambda epsilon, *rest, **named: calibrate_pairwise(8 * epsilon, *rest, **named),
-    )
+
+    def calibrate_pairwise(honest, epsilon, *rest, **named):
+        return honest(8 * epsilon, *rest, **named)
+
+    return lying("everybody", calibrate_pairwise=calibrate_pairwise)
 
 
-def nothing_shared(patch) -> None:
+def nothing_shared() -> Broken:
     """Every node adds only its own noise: enough for the sum, but not for each message."""
-    patch.setattr(GopaNode, "shared_noise", lambda self, attempt, peer: 0)
+    return lying("node", shared_noise=lambda honest, node, attempt, peer: 0)
 
 
 def seen_of(record, label: str, runs: int) -> np.ndarray:

@@ -17,10 +17,10 @@ from tests.support.protocols import noise_of
 from tests.support.studies import KENDALL, Entropy, clear_sums, make_attempt
 from umpc.errors import ImpossibleResult
 from umpc.mpc.attempt import edges_of
-from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.registry import checked, delta_of
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
+from umpc.testing import lying
 
 THREE = ("0", "2")
 LAW, BOTH = ("law",), ("loss", "law")
@@ -77,15 +77,15 @@ def test_the_grid_keeps_its_promise_and_the_same_runs_find_broken_code(case):
         assert verdict.caught_by(*finders), f"not found: {verdict}"
 
 
-def test_noise_that_is_not_doubled_is_refused(monkeypatch):
+def test_noise_that_is_not_doubled_is_refused():
     """Twice a sum plus noise once is odd in about half of all runs, so no such release lasts."""
     study = next(iter(AUDITS)).study
     tables = next(iter(AUDITS)).tables[0]
-    monkeypatch.setattr(GridAttempt, "factor", 1)
     refused = 0
-    for number in range(30):
-        try:
-            simulate(study, tables, Entropy(f"not doubled {number}"))
-        except ImpossibleResult:
-            refused += 1
+    with lying("everybody", factor=lambda honest, attempt: 1):
+        for number in range(30):
+            try:
+                simulate(study, tables, Entropy(f"not doubled {number}"))
+            except ImpossibleResult:
+                refused += 1
     assert refused >= 5

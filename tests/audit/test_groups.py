@@ -7,16 +7,16 @@ Two records, one of them replaced, are in two pairings: both pairs are one group
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy import stats
 
 from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
+from tests.audit.mutants import Broken
 from tests.support.bell import bell_study, without_transfers
 from tests.support.studies import Columns, Entropy, table
 from umpc.dp.calibration import DistributedLaplace
 from umpc.simulation import simulate
 from umpc_papers.bell_2pc.coordinator import pair_values
-from umpc_papers.bell_2pc.group_mechanism import GroupLaplace
+from umpc_papers.testing import lying
 
 EPSILON = 1.5
 RUNS = 110
@@ -26,25 +26,24 @@ CLEAR = (0, 2)
 """The group's sum: both pairs differ, or both are equal."""
 
 
-def noise_for_one_pair(patch: pytest.MonkeyPatch) -> None:
+def noise_for_one_pair() -> Broken:
     """Noise of scale Δ/ε, as if a record were in one pair of a group. Loss 2ε."""
-    patch.setattr(
-        GroupLaplace,
-        "noise",
-        property(lambda law: DistributedLaplace(law.epsilon, law.width, 2, 1)),
-    )
+
+    def noise(honest, law):
+        return DistributedLaplace(law.epsilon, law.width, 2, 1)
+
+    return lying("everybody", noise=noise)
 
 
-def one_owner_adds_all(patch: pytest.MonkeyPatch) -> None:
+def one_owner_adds_all() -> Broken:
     """Only the first node of a pair adds noise, which that node knows. Unbounded loss."""
-    real = GroupLaplace.draw
     drawn = []
 
-    def draw(law, bits):
+    def draw(honest, law, bits):
         drawn.append(None)
-        return real(law, bits) if len(drawn) % 2 else 0
+        return honest(law, bits) if len(drawn) % 2 else 0
 
-    patch.setattr(GroupLaplace, "draw", draw)
+    return lying("everybody", draw=draw)
 
 
 def seen(tables: tuple[Columns, Columns], label: str) -> np.ndarray:
@@ -54,7 +53,7 @@ def seen(tables: tuple[Columns, Columns], label: str) -> np.ndarray:
         for _ in range(RUNS * MORE):
             run = simulate(STUDY, tables, entropy)
             (value,) = pair_values(run.transcript.shares, run.attempt)
-            ((own,),) = run.nodes[0]._group_noise[0, 1]
+            ((own,),) = run.nodes[0].group_noise[0, 1]
             found.append(int(value[0, 0]) - own)
     return np.array(found)
 

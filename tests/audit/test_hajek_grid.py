@@ -6,20 +6,19 @@ change by all that their noise is for, and the bound is the sensitivity for all 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-import pytest
 
 from tests.audit.auditor import MORE, Verdict, broken_by, law_of, loss_bound, remembered
+from tests.audit.mutants import Broken, Mutant
 from tests.support.grid import grid_study
 from tests.support.studies import Entropy
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
 from umpc.study.sizes import Sizes
-from umpc_papers.hajek_grid import binding, node
+from umpc_papers.hajek_grid import binding
 from umpc_papers.hajek_grid.binding import squares_law, value_law
+from umpc_papers.testing import lying
 
 STUDY = checked(
     grid_study(
@@ -38,14 +37,14 @@ SQUARES, SUMS = (6, 0), (6, 3)
 RUNS = 130
 
 
-def silent_squares(patch: pytest.MonkeyPatch) -> None:
+def silent_squares() -> Broken:
     """The squares are released without noise."""
-    patch.setattr(node.TwoStepNode, "_own_noise", lambda side, attempt: [0, 0])
+    return lying("node", own_noise=lambda honest, node, attempt: [0, 0])
 
 
-def bound_of_nobody(patch: pytest.MonkeyPatch) -> None:
+def bound_of_nobody() -> Broken:
     """The bound counts no record, so the sum has no noise."""
-    patch.setattr(node, "bound_of", lambda sizes, squares: 0)
+    return lying("node", bound_of=lambda honest, sizes, squares: 0)
 
 
 def released(record: int, number: int) -> np.ndarray:
@@ -70,7 +69,7 @@ def score(seen: np.ndarray) -> np.ndarray:
     return total
 
 
-def audit(mutant: Callable | None = None) -> Verdict:
+def audit(mutant: Mutant | None = None) -> Verdict:
     with broken_by(mutant) as name:
         first, second = (released(record, number) for number, record in enumerate((1, 0)))
     loss = loss_bound(score(first), score(second), (0.99, 1e-9, -0.99), 1e-9)

@@ -17,6 +17,7 @@ import pytest
 from scipy import stats
 
 from tests.audit.auditor import MORE, Tables, Verdict, broken_by, loss_bound
+from tests.audit.mutants import Broken, Mutant
 from tests.support.bell import (
     EQUAL,
     bell_study,
@@ -28,15 +29,13 @@ from tests.support.bell import (
 from tests.support.protocols import noise_of
 from tests.support.studies import KENDALL, Entropy, make_attempt, table
 from umpc.dp.committee import CommitteeLaplace
-from umpc.mpc.garbled.sides import Side
 from umpc.protocols.registry import delta_of
 from umpc.simulation import simulate
 from umpc.study.document import Study
-from umpc_papers.bell_2pc import noise_binding
-from umpc_papers.bell_2pc.node import BellNode
+from umpc.testing import lying
 from umpc_papers.bell_2pc.pair_mechanisms import BITS, PairLaplace
+from umpc_papers.testing import lying as lying_in_papers
 
-Patch = pytest.MonkeyPatch
 LAW, BOTH = ("law",), ("loss", "law")
 
 
@@ -50,42 +49,37 @@ class Case:
     runs: int
 
 
-def whole_epsilon_for_every_pair(patch: Patch) -> None:
+def whole_epsilon_for_every_pair() -> Broken:
     """ε0 = ε for any number of a record's pairs. Loss: that number times ε."""
-    patch.setattr(noise_binding, "epsilon_of_pair", lambda epsilon, delta, degree: epsilon)
+    return lying_in_papers("everybody", epsilon_of_pair=lambda honest, epsilon, *rest: epsilon)
 
 
-def half_the_range_of_a_pair(patch: Patch) -> None:
+def half_the_range_of_a_pair() -> Broken:
     """Δ of a pair's noise is half of the kernel's range. Loss 2ε."""
 
-    def half(epsilon, width: int, *rest) -> PairLaplace:
-        return PairLaplace(epsilon, width // 2, *rest)
+    def half(honest, epsilon, width: int, *rest) -> PairLaplace:
+        return honest(epsilon, width // 2, *rest)
 
-    patch.setattr(noise_binding, "PairLaplace", half)
+    return lying_in_papers("everybody", PairLaplace=half)
 
 
-def no_noise_inside_a_node(patch: Patch) -> None:
+def no_noise_inside_a_node() -> Broken:
     """Values of pairs inside a node leave without noise. Unbounded loss."""
-
-    def without(node: BellNode, owners, start, values) -> None:
-        node._values[owners, start] = np.stack(values).astype(node.attempt.ring.dtype)
-
-    patch.setattr(BellNode, "_keep_inner", without)
+    return lying_in_papers("node", apply_all=lambda honest, values, noises, words: values)
 
 
-def one_number_for_every_pair(patch: Patch) -> None:
+def one_number_for_every_pair() -> Broken:
     """All pairs of a chunk share their random bits, so differences of values are exact."""
-    real = Side.own_bits
 
-    def own_bits(side, plan, chunk):
-        return np.repeat(real(side, plan, replace(chunk, stop=chunk.start + 1)), chunk.count)
+    def own_bits(honest, side, plan, chunk):
+        return np.repeat(honest(side, plan, replace(chunk, stop=chunk.start + 1)), chunk.count)
 
-    patch.setattr(Side, "own_bits", own_bits)
+    return lying("node", own_bits=own_bits)
 
 
-def no_circuits_noise(patch: Patch) -> None:
+def no_circuits_noise() -> Broken:
     """No coin inside a circuit falls. Unbounded loss."""
-    patch.setattr(PairLaplace, "coins", property(lambda law: SILENT))
+    return lying_in_papers("everybody", coins=lambda honest, law: SILENT)
 
 
 SILENT = CommitteeLaplace(Fraction(40), 1, BITS)
@@ -150,7 +144,7 @@ def outputs(case: Case, tables: Tables, label: str) -> tuple[np.ndarray, np.ndar
     return np.array(noisy), np.array(clear)
 
 
-def audit(case: Case, mutant: Callable | None = None) -> Verdict:
+def audit(case: Case, mutant: Mutant | None = None) -> Verdict:
     """Run a case and judge it. The claim is always the real code's."""
     sizes = make_attempt(case.study, [len(t["x"]) for t in case.tables[0]]).sizes
     (law,), epsilon, delta = (

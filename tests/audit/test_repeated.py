@@ -42,7 +42,7 @@ class Twice:
     claimed: float
     runs: int
 
-    def audit(self, mutant: Callable | None = None) -> Verdict:
+    def audit(self, mutant: mutants.Mutant | None = None) -> Verdict:
         scores = [], []
         with broken_by(mutant) as name, remembered():
             for number, pair in enumerate(self.tables):

@@ -14,8 +14,8 @@ from scipy import stats
 from tests.audit import mutants
 from tests.audit.auditor import EACH, MORE, broken_by, remembered
 from tests.support.studies import Entropy, make_study, table
-from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.simulation import simulate
+from umpc.testing import lying
 
 RUNS = 60
 STUDY = make_study("a.x * b.x", 3, edges="2")
@@ -41,14 +41,13 @@ def law_of_edges(honest: int, mutant=None) -> float:
 
     All other nodes give the same opening every time.
     """
-    start, entropy = UMpcNode.__init__, Entropy(f"one honest node, {honest}")
+    entropy = Entropy(f"one honest node, {honest}")
 
-    def same_opening(node, own, study, columns, records, drawn):
+    def same_opening(start, node, own, study, columns, records, drawn):
         is_honest = own.name == f"node-{honest}"
         start(node, own, study, columns, records, drawn if is_honest else Entropy(own.name))
 
-    with broken_by(mutant), pytest.MonkeyPatch.context() as patch, remembered():
-        patch.setattr(UMpcNode, "__init__", same_opening)
+    with broken_by(mutant), lying("node", init=same_opening), remembered():
         seen = [matching(simulate(STUDY, TABLES, entropy)) for _ in range(RUNS * MORE)]
     return float(stats.chisquare(np.bincount(seen, minlength=3)).pvalue)
 

@@ -9,11 +9,9 @@ of the question. The other message must say nothing. Scores are log ratios of th
 
 from __future__ import annotations
 
-from functools import cache
 from math import exp
 
 import numpy as np
-import pytest
 from scipy import stats
 
 from tests.audit import mutants
@@ -21,12 +19,11 @@ from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
 from tests.audit.test_onemessage import short_streams
 from tests.support.local import bins, local_study
 from tests.support.protocols import messages_of
-from tests.support.studies import Entropy, table
+from tests.support.studies import Entropy, remembering, table
 from umpc.simulation import Simulated, simulate
-from umpc_papers.ghazi_rounds import mechanism
 from umpc_papers.ghazi_rounds.mechanism import groups
-from umpc_papers.ghazi_rounds.protocol import GhaziRoundsProtocol
 from umpc_papers.local.sphere import directions
+from umpc_papers.testing import lying
 
 STUDY = local_study(
     "ghazi-rounds",
@@ -66,10 +63,8 @@ def audit(mutant=None) -> dict[str, Verdict]:
     tables' runs.
     """
     epsilon, found = float(STUDY.exact_epsilon), []
-    with broken_by(mutant) as name, short_streams(), pytest.MonkeyPatch.context() as patch:
-        real = GhaziRoundsProtocol.messages
-        patch.setattr(GhaziRoundsProtocol, "messages", cache(real))
-        patch.setattr(mechanism, "groups", cache(groups))
+    once = remembering("messages", "groups")
+    with broken_by(mutant) as name, short_streams(), lying("everybody", **once):
         for number, record in enumerate(RECORDS):
             entropy = Entropy(f"two rounds, {number}")
             found.append(

@@ -11,14 +11,14 @@ import numpy as np
 from scipy import stats
 
 from tests.audit.auditor import EACH, MORE, Verdict, broken_by, coalitions_view, loss_bound
+from tests.audit.mutants import Broken
 from tests.support.studies import Entropy
 from tests.support.vector import sums_by_numpy, vector_study, vector_tables
-from umpc.protocols.vector import node as node_side
-from umpc.protocols.vector import noise_binding
 from umpc.protocols.vector.clipping import ALLOWED
 from umpc.protocols.vector.noise_binding import noise_of_vector, scales_of
 from umpc.simulation import simulate
 from umpc.study.sizes import Sizes
+from umpc.testing import lying
 
 STUDY = vector_study("auc_hinge", ("0", "0"), edges="all", delta="0.01", clip="1/2")
 OTHERS = [{name: column[:3] for name, column in each.items()} for each in vector_tables("audit")]
@@ -37,17 +37,16 @@ def moved(a: int) -> list[dict]:
     return [*OTHERS[:-1], last]
 
 
-def a_fifth_of_the_ball(patch) -> None:
+def a_fifth_of_the_ball() -> Broken:
     """The noise is for a record that moves by a fifth of the ball. Loss about 15."""
-    whole = noise_binding.scales_of
-    patch.setattr(
-        noise_binding, "scales_of", lambda sizes: tuple(scale / 5 for scale in whole(sizes))
+    return lying(
+        "everybody", scales_of=lambda honest, sizes: tuple(scale / 5 for scale in honest(sizes))
     )
 
 
-def nobody_clips(patch) -> None:
+def nobody_clips() -> Broken:
     """Records stay as they are, far outside the ball."""
-    patch.setattr(node_side, "clip_columns", lambda columns, *rest: dict(columns))
+    return lying("node", clip_columns=lambda honest, columns, *rest: dict(columns))
 
 
 def audit(mutant=None, study=STUDY) -> Verdict:

@@ -92,13 +92,13 @@ class Apart(Lab):
 
     def prepare(self) -> Lab:
         """Start the hub, the dealer and the nodes."""
-        deployment, start = self.deployment, self.deployment._start
+        deployment, start = self.deployment, self.deployment.start
 
         def start_inside(name: str, arguments: list[str]) -> None:
             deployment.popen = self.popen_in(name)
             start(name, arguments)
 
-        deployment._start = start_inside
+        deployment.start = start_inside
         self.served["hub"] = deployment.start_hub(f"{HUB}:7443")
         return self.start(BUDGET, RULES)
 

@@ -130,14 +130,14 @@ def test_a_node_reads_objects_in_a_study_of_real_processes(weed, keys, tmp_path)
     with ended_with_us(deployment.processes):
         deployment.start_dealer()
         deployment.start_node("south", south, "10")
-        deployment._authority.issue("north", "node", tmp_path / "north")
+        deployment.authority.issue("north", "node", tmp_path / "north")
         config = tmp_path / "north.toml"
         config.write_text(
             'name = "north"\nidentity = "north"\n[data]\nname = "visits"\nurl = "s3://ward/v/*.csv"'
             f'\nendpoint = "{weed.endpoint}"\ncredentials_file = "{keys.name}"\n'
             "[budget]\nepsilon = 10\n"
         )
-        deployment._start("north", ["node", "start", "--config", str(config)])
+        deployment.start("north", ["node", "start", "--config", str(config)])
         served = deployment.wait_until_ready()
         run = run_two_sites(tmp_path, served)
         doctor = [*UMPC, "node", "doctor", "--config", str(config)]

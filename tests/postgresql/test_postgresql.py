@@ -205,11 +205,11 @@ def test_a_node_reads_from_postgresql_in_a_study_of_real_processes(ward, tmp_pat
 
 def _database_node(deployment: Deployment, folder: Path, url: str, password: Path) -> Path:
     """Start node north over the view, by the configuration that an administrator would write."""
-    deployment._authority.issue("north", "node", folder / "north")
+    deployment.authority.issue("north", "node", folder / "north")
     config = folder / "north.toml"
     config.write_text(
         'name = "north"\nidentity = "north"\n[data]\nname = "visits"\nsql = "visits"\n'
         f'url = "{url}"\npassword_file = "{password.name}"\n[budget]\nepsilon = 10\n'
     )
-    deployment._start("north", ["node", "start", "--config", str(config)])
+    deployment.start("north", ["node", "start", "--config", str(config)])
     return config

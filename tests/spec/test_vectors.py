@@ -52,12 +52,6 @@ def test_the_papers_that_the_specification_names_are_in_the_list_of_papers():
     assert len(named) > 15 and not [key for key in named if key not in papers]
 
 
-def test_no_module_of_umpc_reaches_the_removal_of_checks():
-    folder = FOLDER.parents[1] / "umpc"
-    others = (path for path in folder.rglob("*.py") if path != folder / "testing.py")
-    assert not [path for path in others if "umpc.testing" in path.read_text("utf-8")]
-
-
 def test_every_check_has_a_bad_vector():
     files = [json.loads(path.read_text("utf-8")) for path in FOLDER.iterdir()]
     assert {vector["check"] for file in files for vector in file["bad"]} == CHECKS.keys()

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 
 import numpy as np
-import pytest
 from scipy import stats
 
 from tests.support.garbled import garbled_study, without_points
 from tests.support.protocols import noise_of
-from tests.support.studies import Columns, by_class
+from tests.support.studies import Columns, by_class, remembering
 from umpc.crypto.prg import Stream, derive, digest
 from umpc.crypto.rounds import Message, Protocol, silence
-from umpc.dp import committee
 from umpc.mpc.garbled.kernel_to_circuit import PairNoise
 from umpc.mpc.transfers.correlated_ot import Blocks
 from umpc.mpc.transfers.message_shapes import extend_shape, set_up_shapes
 from umpc.simulation import Simulated
 from umpc.study.document import Study
+from umpc.testing import lying
 from umpc.ustat.hypergraph import Owners
 from umpc_papers.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
 
@@ -183,14 +181,16 @@ class _Sender(_Channel):
         return Blocks(0, q.blocks ^ turned[:, None].astype(np.uint64) * self.delta)
 
 
-def _open_sender(seed: bytes, delta: np.ndarray, session: bytes, peer: str) -> Protocol:
+def _open_sender(
+    honest: Callable, seed: bytes, delta: np.ndarray, session: bytes, peer: str
+) -> Protocol:
     _DELTAS[session] = delta
     for speaks, message in set_up_shapes():
         yield message if speaks else silence(message.step)
     return _Sender(session)
 
 
-def _open_receiver(seed: bytes, session: bytes, peer: str) -> Protocol:
+def _open_receiver(honest: Callable, seed: bytes, session: bytes, peer: str) -> Protocol:
     for speaks, message in set_up_shapes():
         yield silence(message.step) if speaks else message
     return _Receiver(session)
@@ -199,8 +199,7 @@ def _open_receiver(seed: bytes, session: bytes, peer: str) -> Protocol:
 @contextmanager
 def remembered() -> Iterator[None]:
     """Replace curve points in base transfers, and compute the thresholds of coins only once."""
-    with without_points(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(committee, "threshold_of", cache(committee.threshold_of))
+    with without_points(), lying("everybody", **remembering("threshold_of")):
         yield
 
 
@@ -210,9 +209,7 @@ def without_transfers() -> Iterator[None]:
 
     This is for tests that look only at released values.
     """
-    with remembered(), pytest.MonkeyPatch.context() as patch:
-        for place in ("umpc.mpc.transfers.committee_links", "umpc.mpc.garbled.sides"):
-            patch.setattr(f"{place}.open_sender", _open_sender)
-            patch.setattr(f"{place}.open_receiver", _open_receiver)
+    ends = {"open_sender": _open_sender, "open_receiver": _open_receiver}
+    with remembered(), lying("everybody", **ends):
         yield
         _DELTAS.clear()

@@ -6,19 +6,18 @@ for real set-ups and forks, which take milliseconds each. Nothing here hides any
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import permutations
 
 import numpy as np
-import pytest
 
 from umpc.crypto.prg import Stream, digest
 from umpc.crypto.rounds import Message, Protocol, check_reply, silence
-from umpc.mpc.transfers import committee_links
 from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import Blocks, fresh_delta
 from umpc.mpc.transfers.message_shapes import extend_shape, set_up_shapes
+from umpc.testing import lying
 
 
 class IdealEnd:
@@ -62,12 +61,14 @@ def _rounds(is_sender: bool) -> Iterator[Message]:
         yield message if sender_speaks == is_sender else silence(message.step)
 
 
-def _open_sender(seed: bytes, delta: np.ndarray, session: bytes, peer: str) -> Protocol:
+def _open_sender(
+    honest: Callable, seed: bytes, delta: np.ndarray, session: bytes, peer: str
+) -> Protocol:
     yield from _rounds(is_sender=True)
     return IdealSender(session, session, peer)
 
 
-def _open_receiver(seed: bytes, session: bytes, peer: str) -> Protocol:
+def _open_receiver(honest: Callable, seed: bytes, session: bytes, peer: str) -> Protocol:
     yield from _rounds(is_sender=False)
     return IdealReceiver(session, session, peer)
 
@@ -93,7 +94,5 @@ def ideal_seats(members: int, label: str) -> list[CommitteeMember]:
 @contextmanager
 def ideal_transfers() -> Iterator[None]:
     """Replace the channels between nodes that share edges by triples, or toss coins."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(committee_links, "open_sender", _open_sender)
-        patch.setattr(committee_links, "open_receiver", _open_receiver)
+    with lying("everybody", open_sender=_open_sender, open_receiver=_open_receiver):
         yield

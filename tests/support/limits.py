@@ -1,12 +1,16 @@
-"""Limits that tests make small, so that little data takes many chunks or messages."""
+"""Limits that tests make small, so that little data takes many chunks or messages, and a mutant."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from umpc.mpc import attempt
 from umpc.mpc.garbled import plan as garbled
 from umpc.mpc.masked import fields, plan
+from umpc.mpc.transfers import correlated_ot, message_shapes
+from umpc.mpc.transfers.batch_columns import Columns
+from umpc.mpc.transfers.leaf_streams import LeafStreams
 from umpc_papers.ghazi_shuffle import inbox
 
 
@@ -45,3 +49,24 @@ def committee_of_two(patch: pytest.MonkeyPatch) -> None:
 def small_heaps(patch: pytest.MonkeyPatch) -> None:
     """Frames of 1,000 bytes between nodes, shufflers and coordinator."""
     patch.setattr(inbox, "MAX_PAYLOAD", 1000)
+
+
+def short_parts(patch: pytest.MonkeyPatch, transfers: int) -> None:
+    """Make the parts of a batch so short that small batches have several."""
+    for module in (correlated_ot, message_shapes):
+        patch.setattr(module, "PART", transfers)
+
+
+def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
+    """A mutant: all leaves of all channels are stretched to zeros, so nothing masks the choices.
+
+    The message is the choices, t is 0 and q is r·Δ, so results stay right. It changes what comes
+    from numpy and from the compiled kernel.
+    """
+    real = Columns.of
+
+    def zeros(streams: LeafStreams, fold: int, width: int) -> Columns:
+        made = real(streams, fold, width)
+        return Columns(np.zeros_like(made.rows), np.zeros_like(made.u))
+
+    patch.setattr(Columns, "of", zeros)

@@ -1,4 +1,4 @@
-"""The tests that take long: they run in `make long` and `make audit`, not in `make test`.
+"""The tests that take long: they run in `make long` and `make contract`, not in `make test`.
 
 `make test` ends within ten minutes on two cores. So the functions of `long_tests.txt` leave it.
 Every sixteenth case of a function with many cases stays, chosen by a checksum of its name; no
@@ -14,7 +14,7 @@ from zlib import crc32
 ALONE = "UMPC_LONG"
 """If this variable is set, only the long tests run. `make long` sets it."""
 AUDIT = "UMPC_AUDIT_RUNS"
-"""If this variable is set, nothing is left out. `make audit` sets it."""
+"""If this variable is set, nothing is left out. `make audit` and `make contract` set it."""
 STAYS = 16
 """One of so many cases of a long function stays in `make test`."""
 WHOLE = "whole"

@@ -9,13 +9,12 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver
+from umpc.testing import lying
 
 LIES = Path(os.environ["UMPC_LIES"])
-honest = CorrelatedReceiver.extend
 
 
-def extend(receiver, choices):
+def extend(honest, receiver, choices):
     blocks, message = honest(receiver, choices)
     payload = bytearray(message.payload)
     payload[0] ^= LIES.exists()
@@ -25,5 +24,5 @@ def extend(receiver, choices):
 if __name__ == "__main__":
     from umpc.cli.main import main
 
-    CorrelatedReceiver.extend = extend
-    main()
+    with lying("node", extend=extend):
+        main()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
-import pytest
 
 from tests.support.local import NO_EDGES
 from tests.support.protocols import messages_of
@@ -18,10 +17,10 @@ from umpc.protocols.registry import checked
 from umpc.simulation import Simulated
 from umpc.study.document import Study
 from umpc.study.parts import Participant
-from umpc_papers.ghazi_shuffle import coordinator, node, shuffler
 from umpc_papers.ghazi_shuffle.messages import ShuffleMessages
 from umpc_papers.ghazi_shuffle.split_mix import add_up
 from umpc_papers.local.settings import with_usual_bins
+from umpc_papers.testing import lying
 
 SHUFFLERS = (Participant("shuffler-1", "shuffler-1:1"), Participant("shuffler-2", "shuffler-2:1"))
 
@@ -56,12 +55,10 @@ def one_protocol() -> Iterator[None]:
     """
     kept = cache(messages_of)
 
-    def once(study: Study, counts: Sequence[tuple[int, int]]) -> ShuffleMessages:
+    def once(honest: Callable, study: Study, counts: Sequence[tuple[int, int]]) -> ShuffleMessages:
         return kept(study, tuple(counts))
 
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (node, shuffler, coordinator):
-            patch.setattr(module, "shuffle_messages", once)
+    with lying("everybody", shuffle_messages=once):
         yield
 
 

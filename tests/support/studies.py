@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 
 import numpy as np
-import pytest
 
 from tests.support.fields import number_field
 from tests.support.protocols import flat_study, used, with_facts
 from tests.support.signed import signed
 from umpc.crypto.prg import Stream
 from umpc.crypto.zero_shares import KeyAgreement
-from umpc.mpc import attempt
 from umpc.mpc.attempt import SharedAttempt, edges_of
-from umpc.mpc.masked.compiler import compile_program
 from umpc.protocols.registry import attempt_of
-from umpc.protocols.u_mpc import coordinator, noise_binding, preparing_node
 from umpc.study.attempt import commit
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
 from umpc.study.report import Report
-from umpc.study.sizes import Member, Sizes
+from umpc.study.sizes import Member
+from umpc.testing import lying
 from umpc.ustat.hypergraph import Hypergraph
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
@@ -54,33 +50,43 @@ def compiled_once() -> Iterator[None]:
     holds all sets of records.
     """
     programs, graphs, sizes = {}, {}, {}
-    sizes_of, laws = Sizes.of, cache(noise_binding.noise_of_sums)
 
-    def compile_once(kernels, ring, patterns, *, few):
+    def compile_once(honest, kernels, ring, patterns, *, few):
         key = tuple(kernel.hash for kernel in kernels), ring, frozenset(patterns), few
         if key not in programs:
-            programs[key] = compile_program(kernels, ring, patterns, few=few)
+            programs[key] = honest(kernels, ring, patterns, few=few)
         return programs[key]
 
-    def edges_once(study, seed, classes):
+    def edges_once(honest, study, seed, classes):
         if study.edges != "all":
-            return edges_of(study, seed, classes)
+            return honest(study, seed, classes)
         key = study.degree, study.two_sample, tuple(classes)
         if key not in graphs:
-            graphs[key] = edges_of(study, seed, classes)
+            graphs[key] = honest(study, seed, classes)
         return graphs[key]
 
-    def sizes_once(study, members):
-        found = sizes_of(study, members)
+    def sizes_once(honest, study, members):
+        found = honest(study, members)
         return sizes.setdefault(found, found)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attempt, "compile_program", compile_once)
-        patch.setattr(attempt, "edges_of", edges_once)
-        patch.setattr(Sizes, "of", sizes_once)
-        for module in (noise_binding, preparing_node, coordinator):
-            patch.setattr(module, "noise_of_sums", laws)
+    steps = {"compile_program": compile_once, "edges_of": edges_once, "of": sizes_once}
+    with lying("everybody", **steps, **remembering("noise_of_sums")):
         yield
+
+
+def remembering(*steps: str) -> dict[str, Callable]:
+    """Return these steps of `umpc.testing`, so that each computes equal things only once."""
+    return {step: _remember({}) for step in steps}
+
+
+def _remember(known: dict) -> Callable:
+    def remember(honest, *given, **named):
+        key = honest, given, *named.items()
+        if key not in known:
+            known[key] = honest(*given, **named)
+        return known[key]
+
+    return remember
 
 
 class Entropy:

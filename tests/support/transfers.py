@@ -15,8 +15,7 @@ from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import BLOCK_BYTES
 from umpc.crypto.rounds import Message, Protocol, run_in_memory
 from umpc.errors import EncodingError, RemoteProtocolError
-from umpc.mpc.transfers import correlated_ot, message_shapes
-from umpc.mpc.transfers.batch_columns import Columns
+from umpc.mpc.transfers import correlated_ot
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import (
     Blocks,
@@ -25,7 +24,6 @@ from umpc.mpc.transfers.correlated_ot import (
     fresh_delta,
 )
 from umpc.mpc.transfers.correlation_check import RowHash
-from umpc.mpc.transfers.leaf_streams import LeafStreams
 from umpc.mpc.transfers.message_shapes import BLOCK_BITS, CHECK_BYTES, row_bytes
 
 Change = Callable[[Message], Message]
@@ -59,27 +57,6 @@ def lie_in_digits(*digits: int) -> Callable[..., tuple[Blocks, Message]]:
         return blocks, replace(message, payload=payload)
 
     return extend
-
-
-def short_parts(patch: pytest.MonkeyPatch, transfers: int) -> None:
-    """Make the parts of a batch so short that small batches have several."""
-    for module in (correlated_ot, message_shapes):
-        patch.setattr(module, "PART", transfers)
-
-
-def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
-    """A mutant: all leaves of all channels are stretched to zeros, so nothing masks the choices.
-
-    The message is the choices, t is 0 and q is r·Δ, so results stay right. It changes what comes
-    from numpy and from the compiled kernel.
-    """
-    real = Columns.of
-
-    def zeros(streams: LeafStreams, fold: int, width: int) -> Columns:
-        made = real(streams, fold, width)
-        return Columns(np.zeros_like(made.rows), np.zeros_like(made.u))
-
-    patch.setattr(Columns, "of", zeros)
 
 
 def extension_rows(extension: bytes, count: int, fold: int = 4) -> np.ndarray:

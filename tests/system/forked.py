@@ -21,8 +21,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 if __name__ == "__main__":  # by its path, from `_source`: the umpc beside it, not an installed one
@@ -32,6 +31,7 @@ import umpc
 from umpc.deployment import fork_server
 from umpc.deployment.fork_server import MOST_BYTES, next_process, requests_to_a_server
 from umpc.deployment.processes import UMPC
+from umpc.testing import lying
 
 COMMON = (
     "umpc.transport.services",
@@ -63,10 +63,16 @@ IMPORTED = {
 """Command → the modules that its source imports. Each command has its own source, so that no
 process finds modules that only another command needs.
 """
+SOURCES: dict[str, socket.socket] = {}
+"""Command → our end of its source, once it is there."""
 
 
 class Forked(subprocess.Popen):
-    """A `subprocess.Popen` for commands that begin with `UMPC`."""
+    """A `subprocess.Popen` for commands that begin with `UMPC`.
+
+    It overrides a private method of the standard library, because `Popen` has no public way to take
+    over a process that another one forked.
+    """
 
     def _execute_child(self, args, *rest):
         if tuple(args[: len(UMPC)]) != UMPC:
@@ -94,14 +100,16 @@ def fork(arguments: list[str], environment: dict[str, str], files: dict[int, int
     return int(source.recv(64))
 
 
-@cache
 def _source(command: str) -> socket.socket:
     """Return our end of the command's source process, which ends when this process does."""
+    if command in SOURCES:
+        return SOURCES[command]
     ours, its = requests_to_a_server()
     subprocess.Popen(
         [sys.executable, __file__, command, str(its.fileno())], pass_fds=[its.fileno()]
     )
     its.close()
+    SOURCES[command] = ours
     return ours
 
 
@@ -134,13 +142,13 @@ def _serve(requests: socket.socket, set_by_imports: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(set_by_imports | environment)
     importlib.reload(umpc.failpoints)  # it reads the environment
-    if arguments[0] == "demo":
-        _fork_for_the_demo(set_by_imports)
     sys.argv = ["umpc", *arguments]
-    umpc.cli.main.main()
+    is_demo = arguments[0] == "demo"
+    with _forks_for_the_demo(set_by_imports) if is_demo else nullcontext():
+        umpc.cli.main.main()
 
 
-def _fork_for_the_demo(set_by_imports: dict[str, str]) -> None:
+def _forks_for_the_demo(set_by_imports: dict[str, str]) -> AbstractContextManager[None]:
     """Make a source for the processes that this demo starts, from the demo's own process."""
     ours, its = requests_to_a_server()
     if os.fork() == 0:
@@ -152,14 +160,13 @@ def _fork_for_the_demo(set_by_imports: dict[str, str]) -> None:
         _serve(its, set_by_imports)
         os._exit(0)
     its.close()
-    import __main__
+    SOURCES.update(dict.fromkeys(IMPORTED, ours))
 
     @contextmanager
-    def forked() -> Iterator[type[Forked]]:
+    def forked(honest: object) -> Iterator[type[Forked]]:
         yield Forked
 
-    __main__._source = lambda command: ours
-    umpc.deployment.fork_server.fork_server = forked
+    return lying("demo", fork_server=forked)
 
 
 if __name__ == "__main__":

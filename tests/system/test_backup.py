@@ -58,7 +58,7 @@ def test_a_node_that_was_lost_goes_on_elsewhere_and_forgets_no_charge(lab, tmp_p
     # It goes on, with one record more.
     here.table("node-1").write_text(TABLE + "49,12.5\n")
     start = ["node", "start", "--config", str(config)]
-    here.deployment._start("node-1", start)
+    here.deployment.start("node-1", start)
     here.served.update(here.deployment.wait_until_ready())
     second = here.run(name="second", epsilon="1")
     assert second.code == 0, second.error

@@ -37,10 +37,10 @@ def test_two_studies_of_two_data_sets_at_one_node(lab):
     (here.folder / "bank.csv").write_text("".join(lines[:11]))
     here.table("node-2").write_text(TABLE)
     config = here.folder / "node-1.toml"
-    here.deployment._authority.issue("node-1", "node", here.folder / "node-1")
+    here.deployment.authority.issue("node-1", "node", here.folder / "node-1")
     entries = ENTRY.format("heart", "") + ENTRY.format("bank", "approval = true")
     config.write_text(f'name = "node-1"\nidentity = "node-1"\n{entries}')
-    here.deployment._start("node-1", ["node", "start", "--config", str(config)])
+    here.deployment.start("node-1", ["node", "start", "--config", str(config)])
     here.deployment.start_node("node-2", here.table("node-2"), "10", delta="1e-9")
     here.served.update(here.deployment.wait_until_ready())
 

@@ -20,15 +20,15 @@ from tests.support.node_ledgers import beside, start_again, wait_until
 from tests.system.conftest import SURVIVE_SECONDS, Lab, costs_what_was_predicted
 from tests.system.test_backends import in_the_clear, study_facts, write_table
 from tests.system.test_demo import result
-from umpc.coordinator import client
 from umpc.coordinator.client import prepare_study, run_study
-from umpc.coordinator.links import Encoded, NodeLink, encoded
+from umpc.coordinator.links import Encoded, encoded
 from umpc.errors import PeerLost, StudyAborted, StudyError, UmpcError
 from umpc.proto import codec
 from umpc.study import messages as m
 from umpc.study.frames import Frame
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
+from umpc.testing import lying, without
 
 GRID = {"backend": "grid", "edges": "all"}
 SILENT = {**GRID, "epsilon": "1e12", "noise": "distributed", "max_colluding": 0}
@@ -173,50 +173,43 @@ def changed(parts: Iterable[Encoded], change: Callable[[Frame], Frame]) -> Itera
         yield encoded(m.Part(change(message.frame)))
 
 
-class TwoTotals(NodeLink):
-    """A coordinator's stream to a node: node-2 is told a total with one cell changed."""
-
-    async def deliver(self, step: str, parts: Any, *rest: Any) -> Any:
-        return await super().deliver(step, changed(parts, self._told), *rest)
-
-    def _told(self, frame: Frame) -> Frame:
-        if self.node.name != "node-2":
-            return frame
-        return replace(frame, payload=bytes([frame.payload[0] ^ 1]) + frame.payload[1:])
+def two_totals(node: str, frame: Frame) -> Frame:
+    """The second node is told a total with one cell changed."""
+    if node != "node-2":
+        return frame
+    return replace(frame, payload=bytes([frame.payload[0] ^ 1]) + frame.payload[1:])
 
 
-class ShortFrames(NodeLink):
-    """A coordinator's stream that loses a byte of each frame."""
-
-    async def deliver(self, step: str, parts: Any, *rest: Any) -> Any:
-        return await super().deliver(step, changed(parts, self._short), *rest)
-
-    @staticmethod
-    def _short(frame: Frame) -> Frame:
-        return replace(frame, count=frame.count - 1, payload=frame.payload[: -frame.width // 8])
+def short_frames(node: str, frame: Frame) -> Frame:
+    """Each frame of the total loses a byte."""
+    return replace(frame, count=frame.count - 1, payload=frame.payload[: -frame.width // 8])
 
 
-def lied_to(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, link: type[NodeLink], name: str
-) -> UmpcError:
+def lied_to(lab: Lab, tale: Callable[[str, Frame], Frame], name: str) -> UmpcError:
     """A run with a coordinator that lies, and checks nothing itself."""
-    monkeypatch.setattr(client, "NodeLink", link)
-    check = "umpc.protocols.grid.coordinator.TotalOfTables.check_signed"
-    monkeypatch.setattr(check, lambda *given: None)
-    with pytest.raises(UmpcError) as ended:
+
+    def deliver(honest: Any, link: Any, step: str, parts: Any, *rest: Any) -> Any:
+        told = changed(parts, lambda frame: tale(link.node.name, frame))
+        return honest(link, step, told, *rest)
+
+    with (
+        lying("coordinator", deliver=deliver),
+        without("all signed the total"),
+        pytest.raises(UmpcError) as ended,
+    ):
         ask(lab, run_study, name=name, epsilon="2")
     return ended.value
 
 
 @pytest.mark.parametrize(
-    ("link", "message"),
-    [(TwoTotals, "has not signed the same total"), (ShortFrames, "frame 0 of total has")],
+    ("tale", "message"),
+    [(two_totals, "has not signed the same total"), (short_frames, "frame 0 of total has")],
 )
 def test_a_coordinator_that_lies_about_the_total_is_named_and_nothing_is_charged(
-    tables, monkeypatch, link, message
+    tables, tale, message
 ):
     spent = [beside(tables, name).account.spent.epsilon for name in tables.names]
-    error = lied_to(tables, monkeypatch, link, link.__name__.lower())
+    error = lied_to(tables, tale, tale.__name__.replace("_", ""))
     assert not isinstance(error, StudyAborted)
     assert error.culprit == "coordinator" and message in error.message
     assert "no epsilon was charged" in error.message

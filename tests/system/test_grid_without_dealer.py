@@ -14,9 +14,9 @@ from tests.system.test_backends import in_the_clear, study_facts, write_table
 from tests.system.test_grid import in_the_clear_of
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.errors import PeerLost, RangeError
-from umpc.protocols.grid import cross_terms
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
+from umpc.testing import lying
 
 ALONE = {"backend": "grid", "edges": "all", "preprocessing": "none", "dealer": None}
 SMALL = (FieldText("age", "0", "63", whole=True), FieldText("balance", "0", "127", whole=True))
@@ -111,12 +111,13 @@ def test_a_site_whose_rows_are_all_incomplete_has_no_cross_term(tables):
     assert report.estimate == in_the_clear_of(tables, ("node-1", "node-2"))
 
 
-def test_many_chunks_and_a_table_that_is_too_large(tables, monkeypatch):
+def test_many_chunks_and_a_table_that_is_too_large(tables):
     """Two chunks a pair; refused where fewer transfers are possible."""
     exact = run(tables, name="wide", fields=WIDE)
     assert exact.estimate == in_the_clear_of(tables, tables.names)
-    monkeypatch.setattr(cross_terms, "MAX_TRANSFERS", 1 << 16)
-    with pytest.raises(RangeError, match=r"coarsen balance to at most \d+ values.*name a dealer"):
+    message = r"coarsen balance to at most \d+ values.*name a dealer"
+    refused = pytest.raises(RangeError, match=message)
+    with lying("everybody", MAX_TRANSFERS=lambda usual: 1 << 16), refused:
         ask(tables, run_study, name="too-wide", fields=WIDE)
 
 

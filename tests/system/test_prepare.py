@@ -27,9 +27,8 @@ from umpc.coordinator.conductor import Preparation
 from umpc.deployment.processes import stop
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable, PolicyRefused, PreparationError
 from umpc.node.budget.prepared_costs import reserve_prepared
-from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.study.report import Report
-from umpc.transport import stream
+from umpc.testing import lying
 
 LOUD = "1000000000000"
 """An epsilon under which there is no noise."""
@@ -160,10 +159,10 @@ def test_noise_of_each_node_and_pairs_without_a_dealer(here):
     nothing_waits(here)
 
 
-def test_nodes_that_hear_members_and_openings_again_go_on_all_the_same(here, monkeypatch):
-    monkeypatch.setattr(CoordinatorSide, "resume", lambda side, answers: None)
+def test_nodes_that_hear_members_and_openings_again_go_on_all_the_same(here):
     prepare(here, name="agreed-again", edges="all", epsilon=LOUD)
-    report = run(here, name="agreed-again", edges="all", epsilon=LOUD)
+    with lying("coordinator", resume=lambda honest, side, answers: None):
+        report = run(here, name="agreed-again", edges="all", epsilon=LOUD)
     assert report.prepared and round(report.estimate * report.edges) == clear_sum()
     measured_as_predicted(report)
     nothing_waits(here)
@@ -195,16 +194,14 @@ def test_the_rules_are_asked_again_at_the_run(here):
     assert not run(here, name="ruled").prepared
 
 
-def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(
-    here, caplog, monkeypatch
-):
-    monkeypatch.setattr(stream, "CONNECT_SECONDS", 1)
+def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(here, caplog):
     before = {name: spent(here, name) for name in here.names}
     names = files(here)
     prepare(here, name="killed")
     here.served["node-2"].process.kill()
     here.served["node-2"].process.wait()
-    with pytest.raises(PeerUnavailable, match="node-2"):
+    quickly = lying("coordinator", CONNECT_SECONDS=lambda usual: 1)
+    with quickly, pytest.raises(PeerUnavailable, match="node-2"):
         run(here, name="killed")
     assert waiting_files(here, "node-1"), "a run that reached nobody uses nothing up"
     again(here, "node-2")

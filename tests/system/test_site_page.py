@@ -40,16 +40,16 @@ class Place:
 
     def types(self, block: str, answer: str = "", **changes: str) -> list[str]:
         """Run the commands of a block here, and return what each prints to both outputs."""
-        return [self._run(line, answer) for line in self._lines(block, changes)]
+        return [self.run(line, answer) for line in self.lines(block, changes)]
 
-    def _lines(self, block: str, changes: dict[str, str]) -> list[str]:
+    def lines(self, block: str, changes: dict[str, str]) -> list[str]:
         lines = BLOCKS[block].replace("\\\n", "").strip().splitlines()
         self.commands += len(lines)
         for former, new in {"north": self.name, **changes}.items():
             lines = [line.replace(former, new) for line in lines]
         return lines
 
-    def _run(self, line: str, answer: str) -> str:
+    def run(self, line: str, answer: str) -> str:
         words, _, output = line.removeprefix("umpc ").partition(" > ")
         before = Path.cwd()
         os.chdir(self.folder)
@@ -113,8 +113,8 @@ def test_three_sites_reach_their_first_study_by_the_page_alone(places):
 
     address = {}
     for place in sites:
-        doctor, start = place._lines("start", {"node.toml": str(place.folder / "node.toml")})
-        assert "!!" not in place._run(doctor, "")
+        doctor, start = place.lines("start", {"node.toml": str(place.folder / "node.toml")})
+        assert "!!" not in place.run(doctor, "")
         address[place.name] = place.starts(*shlex.split(start)[1:])
     identity = places["dealer"].folder / "dealer"
     dealer = places["dealer"].starts("dealer", "start", "--identity", str(identity))
@@ -122,7 +122,7 @@ def test_three_sites_reach_their_first_study_by_the_page_alone(places):
 
     assert _run_study(file) == ApprovalPending.exit_code
     for site in sites:
-        listed = site._run(*site._lines("accept", {})[:1], "")
+        listed = site.run(*site.lines("accept", {})[:1], "")
         waiting = re.search(r"^pending +(\w+)", listed, re.MULTILINE)[1]
         site.commands -= 3
         site.types("accept", **{"1f9c2a": waiting})
@@ -137,13 +137,13 @@ def test_a_site_joins_over_the_network_with_one_text(places):
     authority, site = places["authority"], places["north"]
     authority.types("authority")
     (site.folder / "data.csv").write_text(TABLE)
-    listen, invite = authority._lines("listen", {"0.0.0.0:7101": "127.0.0.1:0", "north": "north"})
+    listen, invite = authority.lines("listen", {"0.0.0.0:7101": "127.0.0.1:0", "north": "north"})
     folder = str(authority.folder / "authority")
     listener = authority.process = _started(*shlex.split(listen)[1:], "--authority", folder)
     at = listener.stdout.readline().split()[-1]
-    authority._run(invite.replace("authority.example.org:7101", at), "")
+    authority.run(invite.replace("authority.example.org:7101", at), "")
     authority.carries("north.invitation", site)
-    (join,) = site._lines("online", {})
+    (join,) = site.lines("online", {})
     arguments = [*shlex.split(join)[1:], "--folder", str(site.folder)]
     for file in ("north.invitation", "data.csv"):
         arguments[arguments.index(file)] = str(site.folder / file)
@@ -157,8 +157,8 @@ def test_a_site_joins_over_the_network_with_one_text(places):
     assert site.process.returncode == 0 and "role         node" in output
     assert 'address = "north.example.org:7100"' in (site.folder / "members.toml").read_text()
     assert load_identity(site.folder / "site", "node").name == "north"
-    site._lines("start", {})
-    site._lines("accept", {})
+    site.lines("start", {})
+    site.lines("accept", {})
     assert (site.commands, len(site.carried)) == (6, 1)
     assert "six commands and one text" in PAGE
     code = json.loads((authority.folder / "authority/enrolments/node.north.json").read_text())

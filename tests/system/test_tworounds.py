@@ -20,7 +20,7 @@ from umpc.dp.events import PureEvent
 from umpc.errors import AlreadyReleased, PeerLost, RemoteProtocolError
 from umpc.study import messages as m
 from umpc.transport.authority import load_identity
-from umpc_papers.ghazi_rounds.coordinator import RoundsCoordinator
+from umpc_papers.testing import lying
 
 FAR = 6
 """Standard deviations of the randomisation."""
@@ -190,35 +190,28 @@ def test_adaptive_bins_cost_epsilon_once_for_both_answers(here):
         assert (PureEvent(Fraction(1, 2)), PureEvent(Fraction(3, 2))) in mechanisms
 
 
-def test_another_question_gets_no_answer(here, monkeypatch):
+def test_another_question_gets_no_answer(here):
     assert not lead(here, name="asked").replayed
-    before, ask = spent(here), RoundsCoordinator.ask
+    before = spent(here)
 
-    def another(self, answers):
-        self._question = ask(self, answers).question[::-1]
-        return m.Ask(self._question)
+    def another(honest, side, answers):
+        return m.Ask(honest(side, answers).question[::-1])
 
-    with monkeypatch.context() as patch:
-        patch.setattr(RoundsCoordinator, "ask", another)
-        with pytest.raises(AlreadyReleased, match=r"released .*it answered another question then"):
-            lead(here, name="asked")
+    refused = pytest.raises(AlreadyReleased, match=r"released .*it answered another question then")
+    with lying("coordinator", ask=another), refused:
+        lead(here, name="asked")
     assert lead(here, name="asked").replayed and spent(here) == before
 
 
-def test_a_malformed_question_is_refused_and_leaves_the_answer_to_a_sound_one(here, monkeypatch):
-    ask = RoundsCoordinator.ask
-
-    def malformed(self, answers):
-        self._question = np.full(len(ask(self, answers).question) // 8, np.nan).tobytes()
-        return m.Ask(self._question)
+def test_a_malformed_question_is_refused_and_leaves_the_answer_to_a_sound_one(here):
+    def malformed(honest, side, answers):
+        return m.Ask(np.full(len(honest(side, answers).question) // 8, np.nan).tobytes())
 
     before = spent(here)
-    with monkeypatch.context() as patch:
-        patch.setattr(RoundsCoordinator, "ask", malformed)
-        with pytest.raises(
-            RemoteProtocolError, match="malformed question: a number of the question is not finite"
-        ) as e:
-            lead(here, name="nan")
+    message = "malformed question: a number of the question is not finite"
+    refused = pytest.raises(RemoteProtocolError, match=message)
+    with lying("coordinator", ask=malformed), refused as e:
+        lead(here, name="nan")
     assert e.value.culprit == "coordinator"
     assert lead(here, name="nan").replayed
     assert spent(here) == pytest.approx([value + 0.1 for value in before])

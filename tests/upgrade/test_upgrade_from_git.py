@@ -122,7 +122,7 @@ class Consortium:
         """Stop a process, and start it with the code of now."""
         stop([self.served[name].process])
         self.deployment.command = command_of(ROOT)
-        self.deployment._start(name, [*words, "start", *self.place(name)])
+        self.deployment.start(name, [*words, "start", *self.place(name)])
         self.served.update(self.deployment.wait_until_ready())
 
     def place(self, name: str) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
 
 from umpc.compute.executor import SMALLEST_TASK, Executor
-from umpc.dealer.session import DealerSession, Material, deals_in_own_way, dealt
+from umpc.dealer.session import DealerSession, Material, dealt
 from umpc.mpc.chunks import Chunk
 from umpc.protocols.base.protocol import Dealing
 
@@ -76,7 +76,7 @@ def _full_chunks(batch: Sequence[Chunk]) -> int:
 async def _deal(
     session: DealerSession, batch: Sequence[Chunk], workers: Executor
 ) -> list[Material]:
-    if deals_in_own_way(session) or sum(chunk.count for chunk in batch) < SMALLEST_TASK:
+    if sum(chunk.count for chunk in batch) < SMALLEST_TASK:
         return await asyncio.to_thread(dealt, session, batch)
     task = await asyncio.to_thread(session.task, *batch)
     payloads = await workers.deal(task)

@@ -103,14 +103,9 @@ class DealerSession:
 def dealt(session: Dealing, batch: Sequence[Chunk]) -> list[Material]:
     """The material of each chunk of a batch.
 
-    It is computed together, unless the session deals in its own way.
+    It is computed together, unless another kind of session deals chunk by chunk.
     """
-    if len(batch) == 1 or not isinstance(session, DealerSession) or deals_in_own_way(session):
+    if len(batch) == 1 or not isinstance(session, DealerSession):
         return [list(session.deal_one(chunk)) for chunk in batch]
     payloads = session.task(*batch).payloads()
     return [list(session.frames(*each)) for each in zip(batch, payloads, strict=True)]
-
-
-def deals_in_own_way(session: DealerSession) -> bool:
-    """Whether a subclass deals chunk by chunk, in its own way."""
-    return type(session).deal_one is not DealerSession.deal_one

@@ -128,8 +128,8 @@ class Deployment:
         self.address = address
         self.processes: list[Process] = []
         self._environment = environment or {}
-        self._authority = Authority.create(folder / "authority")
-        self._authority.issue("coordinator", "coordinator", folder / "coordinator")
+        self.authority = Authority.create(folder / "authority")
+        self.authority.issue("coordinator", "coordinator", folder / "coordinator")
         self._waiting: list[tuple[str, Process, Path, Sequence[str]]] = []
         self._ready: dict[str, Served] = {}
         self.plugins: list[str] = []
@@ -144,17 +144,17 @@ class Deployment:
         self._start_helper("shuffler", name)
 
     def _start_helper(self, role: str, name: str) -> None:
-        self._authority.issue(name, role, self.folder / name)
+        self.authority.issue(name, role, self.folder / name)
         place = ["--hub", self.hub] if self.hub else ["--listen", self.address()]
-        self._start(name, [role, "start", "--identity", str(self.folder / name), *place])
+        self.start(name, [role, "start", "--identity", str(self.folder / name), *place])
 
     def start_hub(self, listen: str = "", grace: int = 30, name: str = "hub") -> Served:
         """Start a hub and wait for it. All processes that are started later dial it."""
         if not (self.folder / name).exists():
-            self._authority.issue(name, "hub", self.folder / name)
+            self.authority.issue(name, "hub", self.folder / name)
         place = ["--identity", str(self.folder / name), "--listen", listen or self.address()]
         others, self._waiting = self._waiting, []
-        self._start(name, ["hub", "start", *place, "--grace", str(grace)])
+        self.start(name, ["hub", "start", *place, "--grace", str(grace)])
         self._await_started()
         self._waiting = others
         served = self._ready.pop(name)
@@ -178,7 +178,7 @@ class Deployment:
             more: more sections of its TOML file.
         """
         config = self._configure(self.folder, name, table, epsilon, extra, more, delta)
-        self._start(name, ["node", "start", "--config", str(config)])
+        self.start(name, ["node", "start", "--config", str(config)])
 
     def start_many(
         self,
@@ -197,7 +197,7 @@ class Deployment:
         folder.mkdir()
         for node, table in tables.items():
             self._configure(folder, node, table, epsilon, "", more, delta)
-        self._start(name, ["node", "start", "--many", str(folder)], list(tables))
+        self.start(name, ["node", "start", "--many", str(folder)], list(tables))
 
     def _configure(
         self,
@@ -210,7 +210,7 @@ class Deployment:
         delta: str | None,
     ) -> Path:
         """Write a node's certificate and TOML file. Returns: the path of the TOML file."""
-        self._authority.issue(name, "node", folder / name)
+        self.authority.issue(name, "node", folder / name)
         config = folder / f"{name}.toml"
         budget = f'delta = "{delta}"\n' if delta else ""
         if self.hub:
@@ -228,7 +228,7 @@ class Deployment:
         )
         return config
 
-    def _start(self, name: str, arguments: list[str], serves: Sequence[str] = ()) -> None:
+    def start(self, name: str, arguments: list[str], serves: Sequence[str] = ()) -> None:
         """Start a process. Args: serves: the names of its servers, if not its own."""
         if len(self._waiting) >= STARTING:
             self._await_started()

@@ -27,10 +27,10 @@ class GroupNode(BellNode):
     def _own_noise(self, attempt: SharedAttempt) -> list[int]:
         laws = [law for law in noise_of_pairs(attempt.sizes) if isinstance(law, GroupLaplace)]
         group = group_of(self.study)
-        self._group_noise: dict[Owners, list[list[int]]] = {}
+        self.group_noise: dict[Owners, list[list[int]]] = {}
         for owners, cell in attempt.cells_of(self.index).items():
             count = groups_of(cell.count, group)
-            self._group_noise[owners] = [
+            self.group_noise[owners] = [
                 [law.draw(self._random_bits) for _ in range(count)] for law in laws
             ]
         return []
@@ -56,7 +56,7 @@ class GroupNode(BellNode):
     def _noisy_groups(self) -> Iterator[np.ndarray]:
         """Each cell's sums of groups, with this node's noise: (sums, groups) of the ring."""
         ring = self.attempt.ring
-        for owners, noise in sorted(self._group_noise.items()):
+        for owners, noise in sorted(self.group_noise.items()):
             places = sorted(place for place in self._values if place[0] == owners)
             values = np.concatenate([self._values[place] for place in places], axis=1)
             starts = np.arange(0, values.shape[1], group_of(self.study))

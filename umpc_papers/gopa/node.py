@@ -31,8 +31,8 @@ class GopaNode(OneMessageNode):
         """Check everybody's opening, then draw. Raises: RemoteProtocolError."""
         attempt = super().begin(openings)
         others = sorted(graph_of(self.study)[self.index])
-        self._noise = sum(self.shared_noise(attempt, peer) for peer in others)
-        self._noise += self._messages.noise.own_law.draw(self._random_bits)
+        self.noise = sum(self.shared_noise(attempt, peer) for peer in others)
+        self.noise += self._messages.noise.own_law.draw(self._random_bits)
         return attempt
 
     def shared_noise(self, attempt: Attempt, peer: int) -> int:
@@ -46,7 +46,7 @@ class GopaNode(OneMessageNode):
         return drawn if self.index < peer else -drawn
 
     def _make_message(self) -> bytes:
-        return self._messages.message(self.columns, self._member.classes, self._noise)
+        return self._messages.message(self.columns, self._member.classes, self.noise)
 
 
 def random_bits(stream: Stream) -> RandomBits:

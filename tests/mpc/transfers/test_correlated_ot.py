@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.limits import no_mask_of_choices, short_parts
 from tests.support.mpc_studies import ALPHA, homogeneity, seed_of, uniformity
 from tests.support.transfers import (
     bits_of,
     correlated,
     delta_of,
     extension_rows,
-    no_mask_of_choices,
     open_channel,
     set_up,
-    short_parts,
 )
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError

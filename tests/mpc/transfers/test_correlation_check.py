@@ -7,8 +7,9 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from tests.support.limits import short_parts
 from tests.support.mpc_studies import seed_of
-from tests.support.transfers import bits_of, correlated, delta_of, lie_in_digits, short_parts
+from tests.support.transfers import bits_of, correlated, delta_of, lie_in_digits
 from umpc.crypto.rounds import Message
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.transfers import correlated_ot

@@ -7,12 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tests.support.limits import no_mask_of_choices
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.transfers import (
     altered,
     damages,
     extension_rows,
-    no_mask_of_choices,
     numbers_of,
     open_channel,
     refusal,

@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.limits import no_mask_of_choices
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.tossing import Tossed
-from tests.support.transfers import extension_rows, no_mask_of_choices
+from tests.support.transfers import extension_rows
 from umpc.crypto.prg import Stream, derive
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers import checked_bits

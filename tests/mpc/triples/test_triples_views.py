@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.support.limits import no_mask_of_choices
 from tests.support.mpc_studies import make_schema
-from tests.support.transfers import first_row, no_mask_of_choices
+from tests.support.transfers import first_row
 from tests.support.triples import TriplesChunk, plan_of, run_triples
 from umpc.mpc.transfers import ot_products
 from umpc.mpc.triples import evaluation

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from tests.support.garbled import garbled_study, without_points
+from tests.support.limits import no_mask_of_choices
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import KENDALL, Entropy, table
-from tests.support.transfers import no_mask_of_choices
 from umpc.mpc.garbled.gates import GateHash
 from umpc.mpc.garbled.outputs import outputs_of
 from umpc.native import garbled as compiled

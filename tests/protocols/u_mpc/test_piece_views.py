@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from tests.support.garbled import garbled_study, without_points
-from tests.support.limits import small_garbled_chunks
+from tests.support.limits import no_mask_of_choices, small_garbled_chunks
 from tests.support.mpc_studies import ALPHA, uniformity
 from tests.support.studies import AUC, KENDALL, LOUD, Columns, Entropy, random_tables, table
-from tests.support.transfers import extension_rows, no_mask_of_choices
+from tests.support.transfers import extension_rows
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.mpc.garbled import cells, sides
 from umpc.mpc.garbled.piece_tables import LANES, ROW_BITS, Places, bits_of_wires

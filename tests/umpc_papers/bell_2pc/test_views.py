@@ -17,9 +17,9 @@ import pytest
 from scipy import stats
 
 from tests.support.bell import bell_study, clear_values, noisy_values, remembered, share_of
+from tests.support.limits import no_mask_of_choices
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import Entropy, table
-from tests.support.transfers import no_mask_of_choices
 from umpc.crypto.prg import Stream, derive
 from umpc.mpc.garbled import plan as garbled_plan
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide, Side

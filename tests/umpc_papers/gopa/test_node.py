@@ -35,7 +35,7 @@ def test_all_noise_is_drawn_before_the_records_are_looked_at():
     openings = [node.agree(members) for node in nodes]
     node = nodes[0]
     node.begin(openings)
-    assert node._noise
+    assert node.noise
     with pytest.raises(AssertionError, match="looked at"):
         run_own_steps(node)
     node.columns, node._entropy, node._key = dict(tables[0]), None, None
@@ -44,7 +44,7 @@ def test_all_noise_is_drawn_before_the_records_are_looked_at():
 
 def test_noise_that_does_not_fit_is_refused_and_nothing_is_released():
     node = ring_of_sessions(STUDY, tables_of((5, 6, 7)), Entropy("large"))[0]
-    node._noise = 1 << 200
+    node.noise = 1 << 200
     with pytest.raises(RangeError, match="run the study again"):
         run_own_steps(node)
     with pytest.raises(LocalProtocolError):

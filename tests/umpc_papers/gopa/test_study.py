@@ -82,10 +82,10 @@ def test_what_two_nodes_share_cancels_exactly():
     assert all(shared[i, j] == -shared[j, i] != 0 for i, j in combinations(range(5), 2))
     assert len({abs(value) for value in shared.values()}) == 10, "two pairs share the same noise"
     own = [
-        node._noise - sum(shared[i, j] for j in range(5) if j != i) for i, node in enumerate(nodes)
+        node.noise - sum(shared[i, j] for j in range(5) if j != i) for i, node in enumerate(nodes)
     ]
-    assert sum(node._noise for node in nodes) == sum(own)
-    assert max(map(abs, own)) < 10 * OF.noise.own**0.5 < min(abs(node._noise) for node in nodes)
+    assert sum(node.noise for node in nodes) == sum(own)
+    assert max(map(abs, own)) < 10 * OF.noise.own**0.5 < min(abs(node.noise) for node in nodes)
 
 
 def test_another_attempt_shares_other_noise():

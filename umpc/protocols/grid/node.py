@@ -97,7 +97,7 @@ class GridNode(UMpcNode):
 
     def _totals(self) -> list[int]:
         """2·(S + noise), or 6 times of triples, shared: uniform given the sum over all nodes."""
-        noises = map(sum, zip(*self._parts, self._noise, strict=True))
+        noises = map(sum, zip(*self._parts, self.noise, strict=True))
         parts = zip(self.table.shares, noises, self._zeros, strict=True)
         return [share + self.grid_attempt.factor * noise + zero for share, noise, zero in parts]
 

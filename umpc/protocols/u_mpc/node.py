@@ -191,4 +191,4 @@ class UMpcNode(PreparingNode):
 
     def _totals(self) -> list[int]:
         """The node's share of each sum, with its noise and its zero share."""
-        return list(map(sum, zip(*self._parts, self._noise, self._zeros, strict=True)))
+        return list(map(sum, zip(*self._parts, self.noise, self._zeros, strict=True)))

@@ -44,6 +44,8 @@ class PreparingNode(NodeSide):
     """One node, one study, one attempt, in *prepare*. Args: as in SeedAgreement."""
 
     _attempt: SharedAttempt | None = None
+    noise: Sequence[int] = ()
+    """What this node itself adds to each sum, in units. Secret: nodes that collude subtract it."""
 
     def __init__(
         self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
@@ -81,7 +83,7 @@ class PreparingNode(NodeSide):
             )
         _ = attempt.program  # a kernel that is too large is refused before anything is dealt
         self._attempt = attempt
-        self._noise = self._own_noise(attempt)
+        self.noise = self._own_noise(attempt)
         own_coins = attempt.noise_chunks if self.index in attempt.committee else ()
         self._drawn = {chunk: self._random_words(chunk.count) for chunk in own_coins}
         # The coins' own seed: the dealer, who may know the other seed, never sees this one.

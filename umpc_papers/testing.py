@@ -1,0 +1,48 @@
+"""Steps of the papers' protocols that a test replaces by name, as those of `umpc.testing`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from umpc.testing import Steps
+from umpc.testing import lying as lying_in
+
+LOCAL = "umpc_papers.local"
+SHUFFLE = "umpc_papers.ghazi_shuffle"
+STEPS: Steps = {
+    "node": {
+        "umpc_papers.bell_2pc.node": "apply_all",
+        "umpc_papers.gopa.node:GopaNode": "shared_noise",
+        "umpc_papers.hajek_grid.node:TwoStepNode": "_own_noise",
+        "umpc_papers.hajek_grid.node": "bound_of",
+    },
+    "shuffler": {f"{SHUFFLE}.shuffler:ShufflerSession": "heap"},
+    "coordinator": {
+        "umpc_papers.ghazi_rounds.coordinator:RoundsCoordinator": "ask",
+        "umpc_papers.central.messages:CuratorMessages": "choice",
+    },
+    "everybody": {
+        "umpc_papers.bell_2pc.noise_binding": "epsilon_of_pair PairLaplace",
+        "umpc_papers.bell_2pc.pair_mechanisms:PairLaplace": "coins",
+        "umpc_papers.bell_2pc.group_mechanism:GroupLaplace": "noise draw",
+        "umpc_papers.exact_sampling": "CHUNK_BYTES",
+        "umpc_papers.gopa.messages": "calibrate_pairwise",
+        "umpc_papers.ghazi_rounds.protocol:GhaziRoundsProtocol": "messages",
+        "umpc_papers.ghazi_rounds.mechanism": "groups",
+        f"{SHUFFLE}.messages": "honest_records",
+        f"{SHUFFLE}.mechanism:Embedding": "sensitivity",
+        f"{SHUFFLE}.node": "shuffle_messages",
+        f"{SHUFFLE}.shuffler": "shuffle_messages",
+        f"{SHUFFLE}.coordinator": "shuffle_messages",
+        f"{LOCAL}.bell_ldp": "truth_threshold",
+        f"{LOCAL}.bell_auc": "truth_threshold",
+        f"{LOCAL}.bin_search": "truth_threshold",
+        f"{LOCAL}.ghazi_ldp": "truth_threshold",
+        f"{LOCAL}.local_mean": "truth_threshold best_answer",
+        f"{LOCAL}.bell_ldp_protocol": "split_epsilon",
+    },
+}
+"""Role → module or class → its steps, as in `umpc.testing.STEPS`."""
+
+lying = partial(lying_in, table=STEPS)
+"""`umpc.testing.lying` with these steps."""
