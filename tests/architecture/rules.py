@@ -120,7 +120,7 @@ MAY_IMPORT = {
         "umpc.__version__",
         "umpc.monitoring",
     ),
-    "umpc/approval_page/": ("umpc.errors", "umpc.approval_page"),
+    "umpc/approval_page/": ("umpc.errors", "umpc.approval_page", "umpc.reporting.page_style"),
     "umpc/enrolment/": ("cryptography", "umpc.transport", "umpc.errors", "umpc.enrolment"),
     "umpc/node/": (
         *PROCESS,
