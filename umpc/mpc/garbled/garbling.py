@@ -100,20 +100,16 @@ class GarbledEdges:
     """The garbler's message for n edges.
 
     tables: (ANDs, 2, n, 2) uint64: T_G and T_E. elements: (elements, n) of the ring.
-    data: the bytes on the wire, if the arrays are views of them; else empty.
     """
 
     tables: WordArray
     elements: RingArray
-    data: bytes | memoryview = b""
 
     def __repr__(self) -> str:
         return f"GarbledEdges(edges={self.tables.shape[2]}, ands={len(self.tables)}, <redacted>)"
 
     def encode(self) -> bytes:
         """The bytes on the wire, little-endian: all tables, then all elements."""
-        if isinstance(self.data, bytes) and self.data:
-            return self.data
         order = self.elements.dtype.newbyteorder("<")
         parts = self.tables.astype("<u8", copy=False), self.elements.astype(order, copy=False)
         return b"".join(np.ascontiguousarray(part).data for part in parts)
@@ -135,7 +131,7 @@ class GarbledEdges:
         split = 4 * ands * count
         tables = np.frombuffer(data, dtype="<u8", count=split).reshape(ands, 2, count, 2)
         rest = np.frombuffer(data, dtype=ring.dtype.newbyteorder("<"), offset=8 * split)
-        return cls(tables, rest.reshape(elements, count), data)
+        return cls(tables, rest.reshape(elements, count))
 
 
 def garble(

@@ -9,9 +9,7 @@ does not wrap. Everything before the result may wrap: the identities of `masked_
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Sequence
 from functools import lru_cache
 
 from umpc.crypto.ring import RINGS, Ring, ring_that_holds
@@ -35,8 +33,6 @@ from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat.clear import Columns
 from umpc.ustat.estimators import estimate
-from umpc.ustat.kernel import Kernel
-from umpc.ustat.schema import Schema
 
 
 @lru_cache(maxsize=16)
@@ -44,11 +40,12 @@ def grid_of(study: Study) -> Grid | DyadicGrid:
     """The study's operators. Raises: KernelError where a kernel does not factor, RangeError."""
     label = study.label if study.two_sample else ""
     kernels = study.parsed_kernels
-    levels = study.settings_as(GridSettings).levels
-    found = _compiled(tuple(kernels), study.schema, label, levels, _Cuts(cut_points(study)))
-    if isinstance(found, (KernelError, RangeError)):
-        raise type(found)(f"{found.message} ({PAIRS}{_or_levels(study)})") from found
-    return found
+    try:
+        if levels := study.settings_as(GridSettings).levels:
+            return compile_dyadic(kernels, levels)
+        return compile_grid(kernels, study.schema, label=label, cuts=cut_points(study))
+    except (KernelError, RangeError) as error:
+        raise type(error)(f"{error.message} ({PAIRS}{_or_levels(study)})") from error
 
 
 def least_cells_of(study: Study) -> int:
@@ -58,33 +55,6 @@ def least_cells_of(study: Study) -> int:
     """
     label = study.label if study.two_sample else ""
     return least_cells(study.parsed_kernels, study.schema, label=label)
-
-
-@dataclass(frozen=True)
-class _Cuts:
-    """Cut points that a cache can compare."""
-
-    points: Mapping[str, Sequence[Fraction | int]]
-
-    def __hash__(self) -> int:
-        return hash(tuple((name, len(points)) for name, points in self.points.items()))
-
-
-@lru_cache(maxsize=16)
-def _compiled(
-    kernels: tuple[Kernel, ...], schema: Schema, label: str, levels: int, cuts: _Cuts
-) -> Grid | DyadicGrid | KernelError | RangeError:
-    """The operators, or why there are none.
-
-    Studies that differ in nodes, names and noise only have the same ones.
-    """
-    try:
-        if levels:
-            return compile_dyadic(kernels, levels)
-        return compile_grid(kernels, schema, label=label, cuts=cuts.points)
-    except (KernelError, RangeError) as error:
-        # no traceback, which would keep everything that the compiler has made
-        return error.with_traceback(None)
 
 
 def _or_levels(study: Study) -> str:
