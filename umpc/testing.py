@@ -102,6 +102,7 @@ STEPS: Steps = {
         "umpc.protocols.vector.node": "clip_columns",
         f"{TRANSFERS}.coins_from_transfers": "drawn_numbers",
         f"{TRANSFERS}.correlated_ot:CorrelatedReceiver": "extend",
+        f"{TRANSFERS}.correlation_check:RowHash": "after",
         f"{GARBLED}.sides:Side": "own_bits",
         "umpc.node.attempts.peers:PeerLink": "send",
     },

@@ -21,11 +21,10 @@ from tests.support.transfers import lie_in_digits
 from umpc.dp.committee import CommitteeLaplace
 from umpc.errors import FailedCheck, ImpossibleResult, RemoteProtocolError
 from umpc.mpc.masked.committee_coins import CoinToss
-from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
-from umpc.testing import without
+from umpc.testing import lying, without
 
 LINE = "a node tests bits of a peer's secret offset in transfers"
 CHECK = "choices are the same in all digits"
@@ -63,8 +62,8 @@ LIAR = {"coins": "node-1", "triples": "node-1", "grid": "node-1", "garbled": "no
 
 def lied(case: str, label: str, *digits: int) -> int | str:
     """The outcome of a run in which one node lies: its total, a refusal, or the liar's name."""
-    with pytest.MonkeyPatch.context() as patch, without_points():
-        patch.setattr(CorrelatedReceiver, "extend", lie_in_digits(*digits))
+    lie = lie_in_digits(*digits)
+    with without_points(), lying("node", extend=lambda honest, *given: lie(*given)):
         try:
             return CASES[case](label)
         except (FailedCheck, ImpossibleResult):

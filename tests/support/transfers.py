@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,8 +23,8 @@ from umpc.mpc.transfers.correlated_ot import (
     CorrelatedSender,
     fresh_delta,
 )
-from umpc.mpc.transfers.correlation_check import RowHash
 from umpc.mpc.transfers.message_shapes import BLOCK_BITS, CHECK_BYTES, row_bytes
+from umpc.testing import lying
 
 Change = Callable[[Message], Message]
 honest_extend = CorrelatedReceiver.extend
@@ -38,7 +38,6 @@ def lie_in_digits(*digits: int) -> Callable[..., tuple[Blocks, Message]]:
 
     def extend(receiver: CorrelatedReceiver, choices: np.ndarray) -> tuple[Blocks, Message]:
         rows = BLOCK_BITS // receiver.fold
-        after = RowHash.after
 
         def changed(sent: bytes) -> bytes:
             lie = bytearray(sent)
@@ -46,11 +45,12 @@ def lie_in_digits(*digits: int) -> Callable[..., tuple[Blocks, Message]]:
                 lie[digit * (len(sent) // rows)] ^= 1
             return bytes(lie)
 
-        def after_the_lie(channel: bytes, batch: int, part: int, sent: bytes) -> RowHash:
+        def after_the_lie(
+            after: Callable, channel: bytes, batch: int, part: int, sent: bytes
+        ) -> Any:
             return after(channel, batch, part, sent if part else changed(sent))
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(RowHash, "after", after_the_lie)
+        with lying("node", after=after_the_lie):
             blocks, message = honest_extend(receiver, choices)
         size = rows * row_bytes(min(correlated_ot.PART, len(choices)))
         payload = changed(message.payload[:size]) + message.payload[size:]

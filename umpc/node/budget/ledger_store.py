@@ -246,8 +246,9 @@ class LedgerStore:
 
     def _end(self, study: bytes) -> None:
         """Forget in memory what belongs to a study that runs or is held."""
-        for of_study in (self._until, self._names, self._cohorts):
-            of_study.pop(study, None)
+        self._until.pop(study, None)
+        self._names.pop(study, None)
+        self._cohorts.pop(study, None)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
