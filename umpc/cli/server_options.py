@@ -109,9 +109,10 @@ class Serving:
 
 
 Command = Callable[..., None]
+Option = Callable[[Any], Any]
 
 
-def serving_options(*own: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def serving_options(*own: Option) -> Callable[[Command], Command]:
     """A decorator: these options and those of every server, as one first argument `Serving`."""
 
     def decorate(command: Command) -> Command:
@@ -122,7 +123,8 @@ def serving_options(*own: Callable[[Command], Command]) -> Callable[[Command], C
             command(Serving(**serving), **given)
 
         found: Command = wraps(command)(run)
-        for option in reversed((*own, LOG_LEVEL, LOG_FORMAT, METRICS, LEASH)):
+        options: tuple[Option, ...] = (*own, LOG_LEVEL, LOG_FORMAT, METRICS, LEASH)
+        for option in reversed(options):
             found = option(found)
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost
@@ -42,6 +43,7 @@ def report_of(
     sizes = run.sizes if isinstance(run, Attempt) else run
     members = attempt.members if attempt else ()
     online = count_online(cost.sent, cost.revealed, cost.asked, cost.heaps)
+    predicted: dict[str, Any] = {f"{key}_predicted": value for key, value in online.items()}
     result, covering = estimated(study, sums, sizes.sets, sizes.edges)
     limits = limits or Limits(covers_all_sets(study))
     return Report(
@@ -72,7 +74,7 @@ def report_of(
         backend=study.backend,
         preprocessing=study.preprocessing,
         **{**vars(measured), "timeline": list(measured.timeline)},
-        **{f"{key}_predicted": value for key, value in online.items()},
+        **predicted,
         rounds_predicted=cost.rounds,
         bytes_online=measured.bytes_online,
         bytes_online_predicted=cost.bytes_online,
