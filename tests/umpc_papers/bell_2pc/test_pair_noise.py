@@ -12,7 +12,13 @@ import pytest
 from tests.support.bell import all_numbers
 from tests.support.circuits import evaluate_circuit, input_values
 from tests.support.mpc_studies import make_schema
-from tests.support.transfers import bits_of, correlated, delta_of, open_channel
+from tests.support.transfers import (
+    bits_of,
+    correlated,
+    delta_of,
+    extension_rows,
+    open_channel,
+)
 from umpc.dp.committee import CommitteeLaplace
 from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder
 from umpc.mpc.garbled.circuits import InputBit
@@ -295,7 +301,7 @@ def test_a_fork_has_neither_its_parents_blocks_nor_those_of_another_label():
         exchange(*channel, f"own {i}", 512) for i, channel in enumerate(channels)
     ):
         blocks.append(q.blocks)
-        rows.append(np.frombuffer(message.payload, dtype=np.uint8).reshape(32, -1))
+        rows.append(extension_rows(message.payload, 512))
     assert len(np.unique(np.concatenate(blocks), axis=0)) == 512 * len(channels)
     for i, mine in enumerate(rows):
         for theirs in rows[:i]:
