@@ -180,7 +180,7 @@ def lying(role: str, /, table: Steps = STEPS, **steps: Callable[..., Any]) -> It
 
 
 def _lie(owner: Any, name: str, step: Callable[..., Any]) -> Any:
-    """What stands in the place of an honest function, property or value."""
+    """The object that stands in the place of an honest function, property or value."""
     honest = inspect.getattr_static(owner, name)
     if isinstance(honest, property):
         return property(partial(step, honest.fget))

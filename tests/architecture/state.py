@@ -80,7 +80,7 @@ def changed(tree: ast.AST) -> set[str]:
 
 
 def changed_by_functions(tree: ast.AST) -> set[str]:
-    """What functions change: all but what happens while a module is imported."""
+    """Containers that functions change: all but what happens while a module is imported."""
     functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     found = (changed(node) for node in ast.walk(tree) if isinstance(node, functions))
     return set().union(*found)

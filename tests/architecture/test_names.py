@@ -73,7 +73,7 @@ def is_private(name: str) -> bool:
 
 
 def insides(source: str) -> Iterator[str]:
-    """What a file takes from the inside of others: private names, and patches; files of umpc."""
+    """All that a file takes from the inside of others: private names, and patches; files of umpc."""
     nodes = list(ast.walk(ast.parse(source)))
     of_umpc: set[str] = set()
     for node in nodes:

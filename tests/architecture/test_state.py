@@ -44,7 +44,7 @@ def listed() -> list[str]:
 
 
 def found() -> set[str]:
-    """What outlives a study, by class and attribute, or by the name in its module."""
+    """All that outlives a study, by class and attribute, or by the name in its module."""
     objects = {place.rpartition(":")[2] for place in state.of_objects()}
     short = OF_ONE_STUDY | OF_ONE_COMMAND
     objects = {name for name in objects if name.partition(".")[0] not in short}

@@ -1,4 +1,4 @@
-"""What a study leaves on disk is what docs/operations.md lists, in files and in tables."""
+"""A study leaves on disk the files and tables that docs/operations.md lists."""
 
 from __future__ import annotations
 

@@ -215,16 +215,12 @@ PARTS = {
         {"backend": "garbled", **NO_DEALER},
         {
             "two nodes, all pairs": ("3 2", TAU),
-            "transfers are checked": ("3 2", TAU, {"transfers": "checked"}),
+            "two nodes, a mean difference": ("3 2", GINI),
             "three nodes, a committee's noise": ("2 1 1", TAU, COMMITTEE),
             "four nodes, wide fields": ("2 1 1 1", TAU, {"fields": WIDE}),
             "sampled pairs of two classes": ("6 6 6", AUC, {"edges": "7"}),
             "one matching, skellam noise": ("4 3 3", GINI, MATCHING),
-            "three nodes, transfers are checked": (
-                "2 1 1",
-                GINI,
-                {"transfers": "checked", "fields": WIDE},
-            ),
+            "three nodes, wide fields": ("2 1 1", GINI, {"fields": WIDE}),
             "strata": ("4 3 2", STRATA),
             "two sums": ("3 0 3", GAMMA, {"edges": "2n"}),
             "single records": ("2 1 1", MEAN, {"fields": WIDE}),

@@ -251,7 +251,7 @@ class ProposedStudy:
 
     @contextmanager
     def _led(self, *, progress: bool) -> Iterator[dict[str, Any]]:
-        """What `prepare_study` and `run_study` are told and tell: their last arguments."""
+        """The last arguments of `prepare_study` and `run_study`."""
         with self._noted() as note:
             led: dict[str, Any] = {"note": note, "check_new": self.file.check_new_run}
             if not progress:

@@ -95,7 +95,7 @@ LEASH = click.option("--while-stdin-open", "leash", is_flag=True, hidden=True)
 
 @dataclass(frozen=True)
 class Serving:
-    """What a command's options say of its server, which has some of them."""
+    """The options of a command's server, which has some of them."""
 
     level: str
     style: str
@@ -133,5 +133,5 @@ def serving_options(*own: Option) -> Callable[[Command], Command]:
 
 hub_options = serving_options(IDENTITY, LISTEN)
 helper_options = serving_options(IDENTITY, LISTEN, HUB, STUDIES)
-"""Of a dealer, and of a process like it."""
+"""Options of a dealer, and of a process like it."""
 node_options = serving_options(STUDIES, TRACES)

@@ -39,7 +39,7 @@ h1 { font-size: 1.5rem; margin: 0; }
 h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 .quiet { color: var(--quiet); overflow-wrap: anywhere; }
 """
-"""What every page has."""
+"""The frame that every page has."""
 OWN = """
 summary { font-size: 1.1rem; font-weight: 600; margin: 1.5rem 0 .3rem; cursor: pointer; }
 .value { font-size: 2.4rem; font-weight: 600; margin: .5rem 0 0; }

@@ -58,7 +58,7 @@ def _operator(join: Join) -> Callable[[Traced, Any], Traced]:
 
 
 def _swapped(join: Join) -> Callable[[Traced, Any], Traced]:
-    """The same with the other value at the left."""
+    """The operator with the other value at the left."""
     return lambda self, other: Traced(join(lift(other), self.node))
 
 

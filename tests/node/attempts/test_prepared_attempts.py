@@ -145,13 +145,13 @@ def test_its_links_are_made_anew_at_the_addresses_of_the_run(parked):
     A peer may still know the preparation's links by the attempt's id.
     """
     calls = []
-    calls_kept = []
+    closed = []
 
     async def dial(study, peer, meeting):
         calls.append((study.nodes[peer].address, peer, meeting))
 
-        def close(*, keep):
-            calls_kept.append(keep)
+        def close():
+            closed.append(peer)
 
         return SimpleNamespace(close=close, on_violation=lambda alarm: None)
 
@@ -162,7 +162,7 @@ def test_its_links_are_made_anew_at_the_addresses_of_the_run(parked):
     asyncio.run(work.resume(parked, moved))
     work.close()
     assert [call[:2] for call in calls] == [("moved:1", 1), ("moved:2", 2)]
-    assert calls_kept == [False, False]  # the run has not ended well
+    assert closed == [1, 2]
     assert len({meeting for *_, meeting in calls} | {parked.attempt.id}) == 2
     assert work.traffic.bytes_offline == parked.bytes_offline
 

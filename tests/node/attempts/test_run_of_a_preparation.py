@@ -53,7 +53,7 @@ class Prepared:
         self.parked: PreparedAttempt = park(self.run, folder)[0]
         self.ledger = ledger
         self.dialled: list[bytes] = []
-        self.closed: list[bool] = []
+        self.closed: list[int] = []
         self.used: list[str] = []
         self.refuses = ""
         self.never_answers = ""
@@ -117,7 +117,7 @@ class Prepared:
             peer=study.nodes[peer].name,
             is_awaited=False,
             on_violation=self.alarms.append,
-            close=lambda *, keep: self.closed.append(keep),
+            close=lambda: self.closed.append(peer),
             rounds_used=set(),
             sent={},
         )
@@ -188,7 +188,7 @@ def test_it_says_at_once_what_it_said_in_the_preparation(node):
 def test_with_everybodys_signatures_the_order_to_evaluate_is_obeyed(node):
     said, _ = node.hear(node.evaluate)
     assert len(said) == 1 and node.used
-    assert len(node.dialled) == 2 and node.closed == [False, False]
+    assert len(node.dialled) == 2 and len(node.closed) == 2
     (meeting,) = set(node.dialled)
     assert meeting != node.run.attempt.id, "else its links would have the preparation's keys"
     assert node.read_ahead == len(node.parked.chunks)
@@ -286,7 +286,7 @@ def test_a_peer_that_does_not_connect_is_named_before_records_are_used(node):
 def test_a_run_that_ends_while_a_peer_is_awaited_leaves_nothing(node):
     node.never_answers = "node-2"
     _, error = node.hear()
-    assert isinstance(error, StudyAborted) and node.closed == [False]
+    assert isinstance(error, StudyAborted) and len(node.closed) == 1
     node.nothing_is_left()
 
 

@@ -45,7 +45,7 @@ class PreparingNode(NodeSide):
 
     _attempt: SharedAttempt | None = None
     noise: Sequence[int] = ()
-    """What this node itself adds to each sum, in units. Secret: nodes that collude subtract it."""
+    """The number that this node itself adds to each sum, in units. Secret: nodes that collude subtract it."""
 
     def __init__(
         self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
