@@ -73,7 +73,7 @@ def is_private(name: str) -> bool:
 
 
 def insides(source: str) -> Iterator[str]:
-    """All that a file takes from the inside of others: private names, and patches; files of umpc."""
+    """Private names and patches in a file, and the files of umpc that it names."""
     nodes = list(ast.walk(ast.parse(source)))
     of_umpc: set[str] = set()
     for node in nodes:

@@ -59,7 +59,7 @@ def read_ledger(config: NodeConfig) -> Snapshot:
 
 
 def read_budget(config: NodeConfig) -> tuple[Snapshot, list[PreparedCost]]:
-    """The data set's ledger, with the reservations of studies that are prepared ahead. Raises: LedgerError."""
+    """The data set's ledger, with the reservations of prepared studies. Raises: LedgerError."""
     from umpc.node.budget.prepared_costs import reserve_prepared
 
     snapshot = read_ledger(config)

@@ -1,4 +1,4 @@
-"""Texts that commands print: a report as a table or as JSON, columns of text. A style loads its own.
+"""Texts that commands print: a report as a table or as JSON, and columns of text.
 
 Every table of a command goes to `console`.
 """

@@ -45,7 +45,7 @@ class PreparingNode(NodeSide):
 
     _attempt: SharedAttempt | None = None
     noise: Sequence[int] = ()
-    """The number that this node itself adds to each sum, in units. Secret: nodes that collude subtract it."""
+    """This node's own part of each sum's noise, in units; nodes that collude subtract it."""
 
     def __init__(
         self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
