@@ -16,9 +16,9 @@ from pathlib import Path
 import umpc
 
 ROOT = Path(umpc.__file__).parents[1]
-MOST_CHARACTERS = 2_083_000
+MOST_CHARACTERS = 2_085_200
 MOST_FILES = 578
-MOST_OF_PAPERS = 316_000
+MOST_OF_PAPERS = 316_700
 LEAST_DOCSTRINGS = 0.28
 """The docstrings' part of the text of `umpc`: they are no place to save."""
 WRITTEN = re.compile(r"\.(py|c|h|js|html|css|proto|R)$")
