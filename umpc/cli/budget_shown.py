@@ -25,6 +25,8 @@ TIME_WIDTH = 25
 """Characters of a time in UTC to the second. It stays on one line where there is room."""
 DIGITS = 16
 """Hexadecimal digits of a hash that the table shows."""
+HELD = "held until then"
+PREPARED = "prepared until then"
 STATES = {
     "reserve": "reserved",
     "delta": "reserved",
@@ -66,13 +68,20 @@ def studies(
             before = found.pop(row.study, None)
             found[row.study] = _entry(row, before if row.kind != "reserve" else None)
     yield from found.values()
-    waiting = [
-        *((each, each.epsilon, each.delta, "held until then") for each in held),
-        *((each, each.cost.epsilon, each.cost.delta, "prepared until then") for each in prepared),
-    ]
-    for each, epsilon, delta, state in waiting:
-        until = datetime.fromtimestamp(each.until, UTC).isoformat(timespec="seconds")
-        yield StudyEntry(until, each.study.hex(), each.name, epsilon, delta, state)
+    for each in held:
+        yield StudyEntry(
+            _time(each.until), each.study.hex(), each.name, each.epsilon, each.delta, HELD
+        )
+    for known in prepared:
+        cost = known.cost
+        yield StudyEntry(
+            _time(known.until), known.study.hex(), known.name, cost.epsilon, cost.delta, PREPARED
+        )
+
+
+def _time(seconds: float) -> str:
+    """A time in UTC to the second."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _entry(row: Row, before: StudyEntry | None) -> StudyEntry:

@@ -122,9 +122,10 @@ def hajek_ring(sizes: Sizes) -> Ring:
     grid = hajek_grid_of(sizes.study).grid
     laws = (squares_law(sizes), value_law(sizes, sizes.sensitivities[0]))
     bits = max(TAIL_BITS, _tail_bits(sizes) + 1)
+    magnitudes = [form.magnitude for form in grid.forms]
     bound = FACTOR * max(
-        sizes.edges * form.magnitude + law.tail_bound(bits)
-        for form, law in zip(grid.forms, laws, strict=True)
+        sizes.edges * magnitude + law.tail_bound(bits)
+        for magnitude, law in zip(magnitudes, laws, strict=True)
     )
     if ring := ring_that_holds(bound):
         return ring
