@@ -45,7 +45,7 @@ CATEGORIES = {
     ),
     "keys of comparisons": ("mpc.masked.dcf:generate",),
     "the rest of dealing": (
-        "mpc.masked.dealing:deal_chunks",
+        "mpc.masked.tasks:deal_chunks",
         "dealer.session:DealerSession._record_masks",
     ),
     "sign gates": ("mpc.masked.dcf:evaluate",),
@@ -55,13 +55,13 @@ CATEGORIES = {
         "mpc.masked.tasks:TaskRounds.after",
     ),
     "masks, masked fields": (
-        "mpc.masked.masks:wire_masks",
-        "mpc.masked.masks:masked_wires",
+        "mpc.masked.edge_layout:wire_masks",
+        "mpc.masked.edge_layout:masked_wires",
         "protocols.u_mpc.node:UMpcNode.fields_for",
         "protocols.u_mpc.node:UMpcNode.receive_fields",
     ),
     "inside a node, in the clear": ("ustat.kernel:Kernel.evaluate",),
-    "noise": ("protocols.u_mpc.preparing_node:PreparingNode._own_noise",),
+    "noise": ("protocols.u_mpc.node:PreparingNode._own_noise",),
     "zero shares": (
         "crypto.zero_shares:zero_shares",
         "crypto.zero_shares:KeyAgreement.__init__",
@@ -84,7 +84,7 @@ CATEGORIES = {
         "node.budget.ledger:Ledger.charge",
         "node.budget.ledger:Ledger.cancel",
     ),
-    "cost, report": ("mpc.cost:predict", "protocols.u_mpc.coordinator:UMpcCoordinator.finish"),
+    "cost, report": ("mpc.backends:predict", "protocols.u_mpc.coordinator:UMpcCoordinator.finish"),
 }
 """Category → its functions, each as module:function below umpc."""
 LOOP = "event loop, gRPC in Python"

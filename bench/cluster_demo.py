@@ -38,7 +38,7 @@ from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import Heard, Said
 from umpc.protocols.base.node import GivesTasks
 from umpc.simulation import ready_for_edges
-from umpc.ustat.cells import AT_ONCE
+from umpc.ustat.cell_rows import AT_ONCE
 
 EDGES = 100_000_000
 """About so many edges have a record of each site, and are computed under shares. All pairs do."""

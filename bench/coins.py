@@ -20,7 +20,7 @@ from bench.kendall import kendall_study
 from bench.table import show
 from umpc.crypto.prg import Stream
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.transfers.toss_plan import FACTOR
+from umpc.mpc.transfers.message_shapes import FACTOR
 from umpc.planning.seconds import rounds_before
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
@@ -77,7 +77,8 @@ def odds_of_reading(coins: int, read: int) -> Fraction:
     """The most with which a lying member reads so many coins, or more, and nobody notices.
 
     It lies in the conversions of some of FACTOR·coins random bits. One that is opened passes with
-    probability 1/2 at most, and coins use the others (`umpc/mpc/transfers/checked_bits.py`).
+    probability 1/2 at most, and coins use the others
+    (`umpc/mpc/transfers/coins_from_transfers.py`).
     """
     bits = FACTOR * coins
     best = Fraction(0)

@@ -36,8 +36,7 @@ from bench.clear_studies import (
 from bench.table import show
 from umpc.crypto.prg import Stream
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
-from umpc.protocols.u_mpc.settings import UMpcSettings
-from umpc.protocols.u_mpc.sums import sum_reports
+from umpc.protocols.u_mpc.settings import UMpcSettings, sum_reports
 from umpc.study.document import Study
 from umpc.study.interval import estimated
 from umpc.study.parts import FieldText

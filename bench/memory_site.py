@@ -14,7 +14,7 @@ from typing import Any
 from umpc.errors import UmpcError
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.budget.held_attempts import HeldAttempt
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc.transport.services import EOF
 from umpc.transport.status import lost
 from umpc.transport.stream_reader import StreamReader

@@ -16,7 +16,7 @@ from statistics import median
 from bench.harness import Site, bank_table, cores, site
 from bench.table import show
 from umpc.coordinator.studyfile import load_study_file
-from umpc.mpc.cost import predict
+from umpc.mpc.backends import predict
 from umpc.planning.prediction import attempt_over
 from umpc.planning.seconds import Machine, Network, measure_machine, predict_seconds
 

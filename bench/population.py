@@ -24,14 +24,13 @@ from numpy.typing import NDArray
 
 from bench.clear_studies import DEALER, laplace, study_of
 from bench.table import show
-from umpc.coordinator.variance import with_variance
+from umpc.coordinator.studyfile_entries import with_variance
 from umpc.inference.report_inference import POPULATION, Inference
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
-from umpc.protocols.u_mpc.settings import UMpcSettings
-from umpc.protocols.u_mpc.sums import sum_reports
+from umpc.protocols.u_mpc.settings import UMpcSettings, sum_reports
+from umpc.study.cost import Measured
 from umpc.study.document import Study
 from umpc.study.making_report import report_of
-from umpc.study.measured import Measured
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.study.sizes import Sizes

@@ -14,18 +14,18 @@ from bench.work import Work
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
 from umpc.crypto.signing import SIGNATURE_BYTES
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.masked.cells import fields_frames
 from umpc.mpc.masked.compiler import FEW_EDGES, compile_program
-from umpc.mpc.masked.fields import fields_frames
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.node.attempts.links import DIALS_AT_ONCE as DIALS
 from umpc.planning.seconds import CALL, CONNECTION, FIXED, Network
-from umpc.proto import codec, member_codec
+from umpc.proto import codec
 from umpc.protocols.u_mpc.noise_binding import shared_attempt
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study import messages as m
 from umpc.study.attempt import commit
 from umpc.study.document import Study
-from umpc.study.frames import frame_bytes
+from umpc.study.messages import frame_bytes
 from umpc.study.parts import FieldText, Participant
 from umpc.study.sizes import Member
 from umpc.ustat.sampling import balanced
@@ -186,7 +186,7 @@ class Simulated:
         """
         members, openings = self.attempt.members, (bytes(SEED_BYTES),) * self.nodes
         signatures = (bytes(SIGNATURE_BYTES),) * self.nodes
-        request = member_codec.deal_request(self.study.encode(), members, openings, signatures)
+        request = codec.deal_request(self.study.encode(), members, openings, signatures)
         sent = {
             "propose": m.Propose(self.study.encode()),
             "agree": m.Agree(members),

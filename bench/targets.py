@@ -38,7 +38,7 @@ from bench.peers.job import NODES, WAYS, job_table, turn
 from bench.peers.machine import fsync_seconds
 from bench.peers.turns import COLUMNS, Turn, round_robin, row
 from bench.table import Figure, show, show_targets
-from umpc.api.event_loop import run_now
+from umpc.api.study import run_now
 from umpc.cli.memory import tune_memory
 from umpc.deployment.fork_server import fork_server
 from umpc.deployment.processes import Deployment

@@ -53,7 +53,7 @@ from umpc.protocols.registry import protocol_of
 from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 from umpc.study.document import Study
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 
 NODES = 2
 WATCHED = NODES - 1

@@ -43,12 +43,10 @@ from umpc.inference.hypotheses import GREATER, HYPOTHESES, LESS, TWO_SIDED
 from umpc.inference.null_test import p_value
 from umpc.inference.report_inference import Inference
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
-from umpc.protocols.u_mpc.settings import UMpcSettings
-from umpc.protocols.u_mpc.sums import sum_reports
-from umpc.study.cost import NO_COST
+from umpc.protocols.u_mpc.settings import UMpcSettings, sum_reports
+from umpc.study.cost import NO_COST, Measured
 from umpc.study.document import Study
 from umpc.study.making_report import report_of
-from umpc.study.measured import Measured
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.study.sizes import Sizes

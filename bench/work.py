@@ -16,15 +16,14 @@ from umpc.crypto.prg import Stream
 from umpc.crypto.ring import RINGS
 from umpc.crypto.zero_shares import KeyAgreement, zero_shares
 from umpc.dealer.session import DealerSession, dealt
-from umpc.mpc.chunks import Chunk
-from umpc.mpc.wave_in_memory import NodeBatch, as_batch, run_wave
-from umpc.mpc.waves import in_batches
+from umpc.edges_in_memory import NodeBatch, as_batch, run_wave
+from umpc.mpc.chunks import Chunk, in_batches
 from umpc.planning.prediction import attempt_over
 from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import simulate
 from umpc.study.document import Study
-from umpc.study.frames import Frame, frame_of
+from umpc.study.messages import Frame, frame_of
 from umpc.transport.authority import Authority, load_identity
 from umpc.transport.channels import bind, connect, make_server
 from umpc.transport.services import grpc, rpc

@@ -1,6 +1,6 @@
 /* The extension of transfers: streams of leaves, their sums, and rows turned into blocks.
  *
- * umpc/mpc/transfers/leaf_streams.py and batch_columns.py compute the same in numpy. */
+ * umpc/mpc/transfers/batch_columns.py and batch_columns.py compute the same in numpy. */
 
 TARGET static inline void NAME(store_part)(uint8_t *to, VEC x, size_t size)
 {

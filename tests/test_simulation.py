@@ -24,7 +24,7 @@ from tests.support.studies import (
     table,
 )
 from umpc.protocols.registry import checked
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.study.parts import FieldText
 

@@ -2,7 +2,7 @@
 
 A U-statistic is an average of a kernel over pairs or k-tuples of records. In the main protocol the
 sites evaluate it under secret sharing, add exact noise, and release only the noisy sums. Protocols
-of other packages come through entry points (`protocols/loading.py`).
+of other packages come through entry points (`protocols/registry.py`).
 
 | module | what it is |
 |---|---|

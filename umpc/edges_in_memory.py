@@ -1,4 +1,8 @@
-"""Nodes in one memory whose links stand: they evaluate chunk after chunk, or a wave at once."""
+"""Nodes in one memory whose links stand: they evaluate chunk after chunk, or a wave at once.
+
+*Wave in memory.* All nodes' batches of a wave in memory, in lockstep, with every message that was
+sent.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from umpc.crypto.mesh import run_mesh
 from umpc.crypto.prg import FixedKeyHash
-from umpc.crypto.rounds import Message, run_in_memory
+from umpc.crypto.rounds import Finished, Message, resume, run_in_memory, run_mesh
 from umpc.dealer.session import dealt
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import AFTER, AHEAD, Chunk
-from umpc.mpc.wave_in_memory import NodeBatch, SentInWave, as_batch, run_wave
-from umpc.mpc.waves import in_batches
+from umpc.mpc.chunks import AFTER, AHEAD, Chunk, in_batches
+from umpc.mpc.masked.evaluation import Together
 from umpc.protocols.base.node import GivesTasks, MeshSide
 from umpc.protocols.base.protocol import Dealing
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
-from umpc.study.frames import Frame, frame_of
+from umpc.study.messages import Frame, frame_of
 
 
 @dataclass
@@ -168,3 +170,72 @@ def _run_parties(
         if other != line.party
     ]
     return results, sent
+
+
+# --- wave in memory -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NodeBatch:
+    """A node's batch. rounds: of its chunks, not yet begun."""
+
+    node: int
+    chunks: Sequence[Chunk]
+    rounds: Together[list[Any]]
+
+
+@dataclass(frozen=True)
+class SentInWave:
+    """One message of a chunk. sender: the node. round: from 1."""
+
+    chunk: Chunk
+    round: int
+    sender: int
+    message: Message
+
+
+def run_wave(batches: Sequence[NodeBatch]) -> tuple[dict[tuple[int, Chunk], Any], list[SentInWave]]:
+    """Run all nodes' batches of one wave, which together have every party of every chunk.
+
+    Returns: (node, chunk) → its result, and the messages that were sent, those of width 0 left out.
+    """
+    results: dict[tuple[int, Chunk], Any] = {}
+    sent: list[SentInWave] = []
+    heard: dict[tuple[int, Chunk], Message] = {}
+    running = list(batches)
+    number = 0
+    while running:
+        said: dict[tuple[int, Chunk], Message] = {}
+        going = []
+        for batch in running:
+            keys = [(batch.node, chunk) for chunk in batch.chunks]
+            answer = resume(batch.rounds, _replies(batch, heard) if number else None)
+            if isinstance(answer, Finished):
+                results.update(zip(keys, answer.result, strict=True))
+            else:
+                said.update(zip(keys, answer, strict=True))
+                going.append(batch)
+        number += 1
+        for (node, chunk), message in said.items():
+            if message.width:
+                sent.append(SentInWave(chunk, number, node, message))
+        heard, running = said, going
+    return results, sent
+
+
+def as_batch(alone: Any) -> Together[list[Any]]:
+    """The rounds of one chunk, in the form of a batch of one. Args: alone: a `Protocol`."""
+    theirs: Sequence[Message] | None = None
+    while True:
+        answer = resume(alone, theirs)
+        if isinstance(answer, Finished):
+            return [answer.result]
+        (theirs,) = yield [answer]
+
+
+def _replies(batch: NodeBatch, heard: dict[tuple[int, Chunk], Message]) -> list[list[Message]]:
+    """The other owners' messages of a round for each chunk, in party order."""
+    return [
+        [heard[other, chunk] for other in chunk.parties if other != batch.node]
+        for chunk in batch.chunks
+    ]

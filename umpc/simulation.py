@@ -12,9 +12,8 @@ from itertools import groupby
 
 import numpy as np
 
-from umpc.crypto.mesh import run_mesh
 from umpc.crypto.prg import SEED_BYTES
-from umpc.crypto.rounds import run_in_memory
+from umpc.crypto.rounds import run_in_memory, run_mesh
 from umpc.crypto.signing import MemoryAuthority
 from umpc.dealer.session import DealerSession
 from umpc.edges_in_memory import EdgesInMemory, Transcript, dealer_name, names_of
@@ -25,10 +24,9 @@ from umpc.protocols.base.protocol import Dealing
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
-from umpc.study.cost import sent_by_round
+from umpc.study.cost import Measured, count_online, sent_by_round
 from umpc.study.document import Study
-from umpc.study.frames import frame_of
-from umpc.study.measured import Measured, count_online
+from umpc.study.messages import frame_of
 from umpc.study.report import Report
 
 Table = Mapping[str, np.ndarray]

@@ -34,7 +34,7 @@ AGREE = "umpc.protocols.base.seed_agreement:SeedAgreement.agree"
 LEDGER = "umpc.node.budget.ledger:Ledger"
 TRANSFERS = "umpc.mpc.transfers"
 CHANNELS = f"{TRANSFERS}.channel_set_up"
-BASE_OT = f"{TRANSFERS}.base_ot"
+BASE_OT = f"{TRANSFERS}.channel_set_up"
 GARBLED = "umpc.mpc.garbled"
 U_MPC = "umpc.protocols.u_mpc"
 NODE = f"{U_MPC}.node:UMpcNode"
@@ -54,7 +54,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "length of keys": ("keys of width", "umpc.mpc.masked.dcf:ComparisonKeys.decode"),
     "shape of a message": ("bytes was due", "umpc.crypto.rounds:check_reply"),
     "length of material": ("material of", "umpc.mpc.masked.material:DealtPart.decode_all"),
-    "length of opened bits": ("must take", "umpc.mpc.masked.openings:read_opens"),
+    "length of opened bits": ("must take", "umpc.mpc.masked.bit_shares:read_opens"),
     "padding of opened bits": ("the padding", "umpc.mpc.masked.edge_layout:EdgeLayout._loose"),
     "an offer is of points": ("other bytes", f"{BASE_OT}:receive_seeds", f"{BASE_OT}:multiple"),
     "a key is a point": ("other bytes", f"{BASE_OT}:multiple"),
@@ -70,9 +70,9 @@ CHECKS: dict[str, tuple[str, ...]] = {
     ),
     "what is told of coins was committed to": (
         "of the check of coins",
-        f"{TRANSFERS}.checked_bits:_check_commitments",
+        f"{TRANSFERS}.coins_from_transfers:_check_commitments",
     ),
-    "numbers of coins are bits": ("is no bit", f"{TRANSFERS}.checked_bits:check_opened"),
+    "numbers of coins are bits": ("is no bit", f"{TRANSFERS}.coins_from_transfers:check_opened"),
     "length of garbled edges": ("garbled edges of", f"{GARBLED}.garbling:GarbledEdges.decode"),
     "colors differ": ("for colors to differ", f"{GARBLED}.garbling:garble"),
     "shape of a total": ("bits came in", "umpc.protocols.grid.masks:MaskLayout.read"),
@@ -97,12 +97,12 @@ STEPS: Steps = {
     "node": {
         NODE: "__init__ begin _own_noise _random_words receive_seed toss fields_for protocol "
         "_evaluates_in_own_way",
-        f"{U_MPC}.preparing_node": "zero_shares",
+        f"{U_MPC}.node": "zero_shares",
         "umpc.ustat.hypergraph:Hypergraph": "degrees",
         "umpc.protocols.vector.node": "clip_columns",
         f"{TRANSFERS}.coins_from_transfers": "drawn_numbers",
         f"{TRANSFERS}.correlated_ot:CorrelatedReceiver": "extend",
-        f"{TRANSFERS}.correlation_check:RowHash": "after",
+        f"{TRANSFERS}.correlated_ot:RowHash": "after",
         f"{GARBLED}.sides:Side": "own_bits",
         "umpc.node.attempts.peers:PeerLink": "send",
     },
@@ -118,13 +118,13 @@ STEPS: Steps = {
         "umpc.study.document:Study": "honest epsilons",
         "umpc.study.sizes": "edge_change max_degree two_sample_max_degree",
         "umpc.study.sizes:Sizes": "of",
-        "umpc.study.statements": "digest",
+        "umpc.study.members": "digest",
         "umpc.mpc.attempt": "edges_of compile_program noise_plan",
         "umpc.protocols.grid.attempt:GridAttempt": "factor",
         "umpc.protocols.grid.cross_terms": "MAX_TRANSFERS",
         "umpc.protocols.vector.noise_binding": "scales_of",
         f"{U_MPC}.noise_binding": "noise_of_sums",
-        f"{U_MPC}.preparing_node": "noise_of_sums",
+        f"{U_MPC}.node": "noise_of_sums",
         f"{U_MPC}.coordinator": "noise_of_sums",
         "umpc.dp.calibration:DistributedLaplace": "draw tail_bound",
         "umpc.dp.skellam:SkellamShare": "draw tail_bound",

@@ -35,8 +35,8 @@ from bench.baselines.events import (
     SkellamEvent,
 )
 from bench.baselines.losses import loss_epsilon
+from umpc.dp.composition import Curve, gaussian_curve, renyi_epsilon, skellam_curve
 from umpc.dp.events import PureEvent
-from umpc.dp.renyi import Curve, gaussian_curve, renyi_epsilon, skellam_curve
 from umpc.errors import InvalidEpsilon
 from umpc_papers.bell_2pc.pair_mechanisms import advanced_composition
 

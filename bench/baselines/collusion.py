@@ -30,8 +30,7 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from umpc.dp.balls import above, ball
-from umpc.dp.checks import check_epsilon, check_sensitivity, is_integer
+from umpc.dp.checks import above, ball, check_epsilon, check_sensitivity, is_integer
 from umpc.errors import LocalProtocolError, StudyError
 
 MOST_PRECISION = 1 << 12

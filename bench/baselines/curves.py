@@ -1,6 +1,6 @@
 """Rényi curves of the events that only the accountant composes, and the sum of several curves.
 
-`umpc/dp/renyi.py` has the curves of the noise that protocols use, and the step to
+`umpc/dp/composition.py` has the curves of the noise that protocols use, and the step to
 (epsilon, delta).
 
 Paper: Mironov 2017 (the definition, composition).
@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from flint import arb
 
-from umpc.dp.balls import ball
-from umpc.dp.renyi import Curve
+from umpc.dp.checks import ball
+from umpc.dp.composition import Curve
 
 
 def pure_curve(epsilon: Fraction) -> Curve:

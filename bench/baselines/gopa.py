@@ -40,9 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.dp.checks import check_delta, check_epsilon, is_exact, is_integer
+from umpc.dp.composition import gaussian_curve, least_scale, renyi_epsilon, satisfies
 from umpc.dp.gaussian import sample_discrete_gaussian
 from umpc.dp.random_bits import RandomBits
-from umpc.dp.renyi import gaussian_curve, least_scale, renyi_epsilon, satisfies
 from umpc.errors import StudyError
 from umpc_papers.central.laplace import grid_sensitivity, on_grid
 

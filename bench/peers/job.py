@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.harness import RECORDS, Site
 from bench.peers.turns import Turn
-from umpc.api.event_loop import run_now
+from umpc.api.study import run_now
 from umpc.cli.table import DemoTable
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.studyfile import load_study_file

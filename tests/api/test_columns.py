@@ -6,7 +6,7 @@ import pytest
 
 from umpc.api.columns import describe_column, plain_column
 from umpc.errors import DataError
-from umpc.node.table.number_format import PLAIN, NumberFormat
+from umpc.node.table.conversions import PLAIN, NumberFormat
 from umpc.study.parts import FieldText
 
 

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from umpc.api.event_loop import run_now
+from umpc.api.study import run_now
 from umpc.errors import PeerUnavailable
 
 

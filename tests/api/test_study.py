@@ -8,7 +8,7 @@ import pytest
 
 import umpc
 from umpc.api import study as proposed
-from umpc.api.event_loop import run_now
+from umpc.api.study import run_now
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import ConfigError, RangeError
 from umpc.transport.authority import Authority

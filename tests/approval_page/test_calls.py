@@ -19,9 +19,8 @@ import pytest
 
 from umpc.approval_page.calls import FORM, HEADERS, MOST_BODY, ApprovalPage, PageCall
 from umpc.approval_page.contents import BudgetShares, PageContents, PastEvent, WaitingStudy
-from umpc.approval_page.html import render
+from umpc.approval_page.html import STYLE, render
 from umpc.approval_page.server import LOOPBACK, served_page
-from umpc.approval_page.style import STYLE
 from umpc.errors import AddressInUse, ApprovalError
 
 HOST = "127.0.0.1:8765"

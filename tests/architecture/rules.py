@@ -76,7 +76,7 @@ MAY_IMPORT = {
         "umpc.proto",
         "umpc.errors",
         "umpc.study.messages",
-        "umpc.study.frames",
+        "umpc.study.messages",
         "umpc.study.sizes.MAX_MEMBERS",
         "umpc.study.sizes.Member",
     ),
@@ -120,7 +120,7 @@ MAY_IMPORT = {
         "umpc.__version__",
         "umpc.monitoring",
     ),
-    "umpc/approval_page/": ("umpc.errors", "umpc.approval_page", "umpc.reporting.page_style"),
+    "umpc/approval_page/": ("umpc.errors", "umpc.approval_page", "umpc.reporting.page"),
     "umpc/enrolment/": ("cryptography", "umpc.transport", "umpc.errors", "umpc.enrolment"),
     "umpc/node/": (
         *PROCESS,
@@ -200,7 +200,7 @@ SHELLS = (
     "umpc/hub/server.py",
     "umpc/cli/hub.py",
     "umpc/cli/own_site.py",
-    "umpc/cli/run_server.py",
+    "umpc/cli/server_options.py",
     "umpc/cli/serve.py",
     "umpc/transport/",
 )

@@ -12,8 +12,7 @@ import pytest
 
 import umpc
 from tests.architecture.rules import IO, MAY_IMPORT, NEVER, SANS_IO, SHELLS, WIRE
-from umpc.protocols.loading import GROUP, own_points
-from umpc.protocols.registry import PROTOCOLS
+from umpc.protocols.registry import GROUP, PROTOCOLS, own_points
 
 ROOT = Path(umpc.__file__).parent
 GENERATED = ("umpc/proto/v1/umpc_pb2.py", "umpc/proto/v1/umpc_pb2_grpc.py")

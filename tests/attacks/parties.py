@@ -35,9 +35,9 @@ from umpc.coordinator.links import Encoded, encoded
 from umpc.crypto.rounds import Message
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import DealtPart, Shares
-from umpc.mpc.transfers.toss_plan import FACTOR, TossPlan
+from umpc.mpc.transfers.message_shapes import FACTOR, TossPlan
 from umpc.proto import codec
-from umpc.study.frames import Frame, Key
+from umpc.study.messages import Frame, Key
 from umpc.testing import lying
 from umpc_papers.testing import lying as lying_in_papers
 

@@ -15,9 +15,9 @@ import pytest
 from tests.support.mpc_studies import make_schema
 from tests.support.studies import make_study
 from tests.support.triples import owners_of, plan_of
-from umpc.crypto.mesh import Mesh, run_mesh
-from umpc.mpc.triples.evaluation import evaluate_bits
-from umpc.study.possible import sum_range
+from umpc.crypto.rounds import Mesh, run_mesh
+from umpc.mpc.triples.cells import evaluate_bits
+from umpc.study.making_report import sum_range
 from umpc.ustat.kernel import Kernel
 
 RUNS = 6

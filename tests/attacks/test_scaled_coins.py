@@ -14,14 +14,13 @@ import numpy as np
 import pytest
 
 from tests.support.tossing import Tossed
-from umpc.crypto.mesh import Mesh, run_mesh
 from umpc.crypto.ring import RINGS
+from umpc.crypto.rounds import Mesh, run_mesh
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
 from umpc.errors import FailedCheck
 from umpc.mpc.masked.committee_coins import CoinToss
-from umpc.mpc.transfers.checked_bits import chosen, drawn_bits, joint_challenge
-from umpc.mpc.transfers.coins_from_transfers import part_seed
-from umpc.mpc.transfers.toss_plan import FACTOR
+from umpc.mpc.transfers.coins_from_transfers import chosen, drawn_bits, joint_challenge, part_seed
+from umpc.mpc.transfers.message_shapes import FACTOR
 from umpc.testing import without
 
 LINE = "a committee member scales the others' share of the noise"

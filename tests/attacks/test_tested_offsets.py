@@ -22,7 +22,7 @@ from umpc.dp.committee import CommitteeLaplace
 from umpc.errors import FailedCheck, ImpossibleResult, RemoteProtocolError
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.protocols.registry import checked
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.testing import lying, without
 

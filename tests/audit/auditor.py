@@ -36,7 +36,7 @@ from tests.support.studies import (
 from umpc.dp.committee import CommitteeBinomial
 from umpc.dp.skellam import SkellamShare
 from umpc.protocols.registry import checked, delta_of
-from umpc.protocols.u_mpc.sums import Law, noisy_sums
+from umpc.protocols.u_mpc.settings import Law, noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 from umpc.testing import lying

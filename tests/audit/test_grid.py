@@ -18,7 +18,7 @@ from tests.support.studies import KENDALL, Entropy, clear_sums, make_attempt
 from umpc.errors import ImpossibleResult
 from umpc.mpc.attempt import edges_of
 from umpc.protocols.registry import checked, delta_of
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.testing import lying
 

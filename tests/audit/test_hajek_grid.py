@@ -13,7 +13,7 @@ from tests.audit.mutants import Broken, Mutant
 from tests.support.grid import grid_study
 from tests.support.studies import Entropy
 from umpc.protocols.registry import checked
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.study.sizes import Sizes
 from umpc_papers.hajek_grid import binding

@@ -17,7 +17,7 @@ from tests.audit import mutants
 from tests.audit.auditor import MORE, Tables, Verdict, broken_by, loss_bound, remembered
 from tests.support.protocols import with_facts
 from tests.support.studies import Entropy, make_study, table
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 

@@ -16,7 +16,7 @@ from bench.figures.paper003.protocols import histogram_estimate, protocol_of
 from bench.figures.paper003.theory import moments_of
 from bench.figures.paper003.traffic import bytes_of, noise_bytes, study_of, umpc_parties
 from bench.simulated_study import Simulated
-from umpc.mpc.cost import predict
+from umpc.mpc.backends import predict
 from umpc_papers.ghazi_shuffle.mechanism import GhaziShuffle
 from umpc_papers.ghazi_shuffle.split_mix import add_up
 

@@ -19,8 +19,8 @@ from tests.support.several import several
 from tests.support.studies import GINI, KENDALL, Entropy, library_study
 from umpc.reporting.page import page as page_of
 from umpc.simulation import simulate
+from umpc.study.cost import Moment
 from umpc.study.document import Study
-from umpc.study.measured import Moment
 from umpc.study.report import Report
 
 LOOKS = (Path(__file__).parent / "looks.js").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-from umpc.cli import run_server
+from umpc.cli import server_options
 from umpc.cli.monitor import Monitor
 from umpc.cli.server_options import Serving
 from umpc.deployment.fork_server import fork_server
@@ -32,14 +32,14 @@ def test_a_server_interrupted_while_it_opens_ends_as_after_it(monkeypatch, capsy
         await asyncio.sleep(0.1)
         return SimpleNamespace(stop=stop), SimpleNamespace(ending=nothing), "127.0.0.1:7100"
 
-    monkeypatch.setattr(run_server, "open_server", opened)
-    monkeypatch.setattr("umpc.transport.own_end.begin_end", lambda: None)  # this process goes on
-    monkeypatch.setattr("umpc.transport.expiry.keep_watch", nothing)
+    monkeypatch.setattr(server_options, "open_server", opened)
+    monkeypatch.setattr("umpc.transport.role_guard.begin_end", lambda: None)  # this process goes on
+    monkeypatch.setattr("umpc.transport.identity.keep_watch", nothing)
     identity = cast(Identity, SimpleNamespace(role="hub", name="relay"))
     monitor = cast(Monitor, SimpleNamespace(served=contextlib.nullcontext))
-    service = run_server.Service(identity, "127.0.0.1:0", {}, lambda *_: None)
+    service = server_options.Service(identity, "127.0.0.1:0", {}, lambda *_: None)
     given = Serving(level="info", style="text", metrics="", leash=False)
-    asyncio.run(run_server.serve([service], given, monitor))
+    asyncio.run(server_options.serve([service], given, monitor))
     assert stopped == [1]
 
 

@@ -49,7 +49,7 @@ NOT_BEFORE_A_RUN = (
     "umpc.inference",
     "umpc.mpc.garbled",
     "umpc.mpc.masked.tasks",
-    "umpc.mpc.transfers.base_ot",
+    "umpc.mpc.transfers.channel_set_up",
     "umpc.mpc.transfers.correlated_ot",
     "umpc.mpc.triples",
     "umpc.native.garbled",

@@ -17,7 +17,7 @@ from umpc.cli.main import umpc
 from umpc.cli.study import print_prediction
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError, TooFewRecords
-from umpc.mpc.cost import predict
+from umpc.mpc.backends import predict
 from umpc.planning import machine as trials
 from umpc.planning import seconds as planning
 from umpc.planning.prediction import attempt_over, reference_table_of

@@ -17,7 +17,7 @@ from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.budget_account import BudgetCost
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.prepared_costs import PreparedCost, prepared_beside, write_prepared
-from umpc.node.reading_progress import reading_beside
+from umpc.node.records import reading_beside
 from umpc.transport.authority import Authority
 
 LONG_AGO = datetime.now(UTC) - timedelta(days=400)

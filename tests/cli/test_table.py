@@ -20,7 +20,7 @@ from umpc.cli.kernel_options import field_of, label_of, listed
 from umpc.cli.own_table import BREAST_CANCER, DIAGNOSIS, breast_cancer, usual_columns
 from umpc.cli.table import DemoTable, exact_over_all, exact_value, pooled, read_csv
 from umpc.errors import ConfigError, DataError, EmptyTable
-from umpc.node.table.number_format import NumberFormat
+from umpc.node.table.conversions import NumberFormat
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.parts import FieldText

@@ -1,4 +1,4 @@
-"""umpc.coordinator.returning: for whom a run waits, and for how long."""
+"""umpc.coordinator.client: for whom a run waits, and for how long."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from tests.support.studies import STUDY, make_study
-from umpc.coordinator import returning
+from umpc.coordinator import client
+from umpc.coordinator.client import Returning
 from umpc.coordinator.losses import Losses
-from umpc.coordinator.returning import Returning
 from umpc.errors import PeerLost, PeerUnavailable, PolicyRefused, StepTimeout
 
 FIRST = STUDY.nodes[0]
@@ -36,7 +36,7 @@ def test_only_a_node_that_was_lost_after_it_was_ready_is_awaited():
 
 
 def test_all_losses_of_a_run_share_one_time_and_then_the_loss_is_shown(monkeypatch):
-    monkeypatch.setattr(returning, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(client, "PAUSE_SECONDS", 0.0)
     given: list[float] = []
 
     async def reach(node, seconds):

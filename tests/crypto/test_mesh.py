@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from umpc.crypto.mesh import MeshLine, run_mesh, side_by_side, to_all
-from umpc.crypto.rounds import Message
+from umpc.crypto.rounds import MeshLine, Message, run_mesh, side_by_side, to_all
 from umpc.errors import LocalProtocolError
 
 

@@ -1,4 +1,4 @@
-"""umpc.dealer.frame_queue: messages of several frames, a bound, and an end with an error."""
+"""umpc.dealer.attempt_run: messages of several frames, a bound, and an end with an error."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from umpc.dealer.frame_queue import MESSAGE_BYTES, QUEUE_BYTES, FrameQueue
+from umpc.dealer.attempt_run import MESSAGE_BYTES, QUEUE_BYTES, FrameQueue
 from umpc.errors import StepTimeout
 from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 
 
 def test_small_frames_of_a_node_share_messages_and_large_ones_do_not():

@@ -14,7 +14,7 @@ from tests.support.signed import signed, signed_members
 from tests.support.studies import KENDALL, Entropy, make_members, make_study
 from umpc.dealer import server
 from umpc.errors import RemoteProtocolError
-from umpc.proto import frame_codec, member_codec, pieces
+from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import AUTHORITY
 from umpc.study.attempt import commit
@@ -39,7 +39,7 @@ def derived(monkeypatch) -> list:
 
 
 def request(openings=OPENINGS) -> pb.DealRequest:
-    return member_codec.deal_request(STUDY.encode(), MEMBERS, openings, SIGNATURES)
+    return codec.deal_request(STUDY.encode(), MEMBERS, openings, SIGNATURES)
 
 
 def dealer() -> server.DealerServer:
@@ -135,7 +135,7 @@ def asking(here: server.DealerServer, name: str, request: pb.DealRequest) -> asy
     """A node that asks for its material and counts the frames."""
 
     async def asked() -> AsyncIterator[pb.DealRequest]:
-        for piece in pieces.cut(request):
+        for piece in frame_codec.cut(request):
             yield piece
 
     async def frames() -> int:
@@ -146,7 +146,7 @@ def asking(here: server.DealerServer, name: str, request: pb.DealRequest) -> asy
 
 
 def request_of(members, openings, signatures) -> pb.DealRequest:
-    return member_codec.deal_request(STUDY.encode(), members, openings, signatures)
+    return codec.deal_request(STUDY.encode(), members, openings, signatures)
 
 
 def other_member(number: int = 1) -> tuple[Member, bytes]:
@@ -245,9 +245,7 @@ def test_an_attempt_that_failed_stays_in_memory_by_its_reason_alone():
 def test_a_node_that_is_missing_is_named_before_the_others_give_up(monkeypatch):
     study = STUDY.replaced(seconds_per_step=1)
     members, openings = make_members(study, [4, 5, 6])
-    asked = member_codec.deal_request(
-        study.encode(), members, openings, signed_members(study, members)
-    )
+    asked = codec.deal_request(study.encode(), members, openings, signed_members(study, members))
 
     async def scenario() -> None:
         here = dealer()

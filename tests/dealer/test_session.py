@@ -16,7 +16,7 @@ from tests.support.studies import (
 )
 from umpc.dealer.session import DealerSession
 from umpc.mpc.masked.material import DealtPart, dealt_bytes
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 
 COUNTS = [4, 0, 5, 6]
 STUDIES = {

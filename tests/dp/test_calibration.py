@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.support.statistical import WRONG_SCALES, N, SeededBits, accept, reject
-from umpc.dp.calibration import LN2_ABOVE, DistributedLaplace
-from umpc.dp.laplace import DiscreteLaplace
+from umpc.dp.calibration import LN2_ABOVE, DiscreteLaplace, DistributedLaplace
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 
 NOISE = DistributedLaplace(Fraction(1, 2), sensitivity=3, nodes=3, honest=2)

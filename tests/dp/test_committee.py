@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from umpc.dp.calibration import DiscreteLaplace
 from umpc.dp.committee import MOST_DIGITS, PRECISION, CommitteeLaplace
-from umpc.dp.laplace import DiscreteLaplace
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
 LAWS = [

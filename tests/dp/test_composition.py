@@ -18,15 +18,16 @@ from umpc.dp.composition import (
     ADVANCED,
     BASIC,
     COMPOSITIONS,
+    ORDERS,
     ZCDP,
     Composition,
     concentrated_epsilon,
     concentrated_rho,
     rho_of,
     rho_of_pure,
+    skellam_curve,
     total_weight,
 )
-from umpc.dp.event_text import decode_events, encode_events
 from umpc.dp.events import (
     ApproximateEvent,
     ConcentratedEvent,
@@ -36,8 +37,9 @@ from umpc.dp.events import (
     LaplaceEvent,
     PureEvent,
     SkellamEvent,
+    decode_events,
+    encode_events,
 )
-from umpc.dp.renyi import ORDERS, skellam_curve
 from umpc.errors import EncodingError, InvalidEpsilon
 
 SEED = 20261123

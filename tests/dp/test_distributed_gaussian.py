@@ -10,6 +10,7 @@ import pytest
 
 from bench.baselines.textbook import calibrate_gaussian
 from tests.support.studies import Entropy
+from umpc.dp.composition import gaussian_curve, renyi_epsilon
 from umpc.dp.distributed_gaussian import (
     LEAST_SHARE,
     TAU_PER_NODE,
@@ -18,7 +19,6 @@ from umpc.dp.distributed_gaussian import (
     parameter_per_square,
     rho_of,
 )
-from umpc.dp.renyi import gaussian_curve, renyi_epsilon
 from umpc.errors import InvalidEpsilon, StudyError
 
 EPSILON, DELTA = Fraction(3), Fraction(1, 10**6)

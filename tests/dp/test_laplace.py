@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.support.statistical import WRONG_SCALES, N, SeededBits, accept, reject
-from umpc.dp.laplace import DiscreteLaplace, sample_share
+from umpc.dp.calibration import DiscreteLaplace, sample_share
 from umpc.dp.polya import LEAST_LOG_RATIO
 from umpc.errors import LocalProtocolError
 
@@ -58,7 +58,7 @@ def test_a_share_is_up_then_down(monkeypatch):
         asked.append(law)
         return [27, 3]
 
-    monkeypatch.setattr("umpc.dp.laplace.sample_polyas", drawn)
+    monkeypatch.setattr("umpc.dp.calibration.sample_polyas", drawn)
     bits = SeededBits("up and down")
     assert sample_share(2, Fraction(1, 10), bits) == 24
     assert asked == [(Fraction(1, 2), Fraction(1, 10), 2, bits)]

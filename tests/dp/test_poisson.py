@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from tests.support.statistical import N_TRIALS, N, SeededBits, accept, accept_only
-from umpc.dp.balls import ball
+from umpc.dp.checks import ball
 from umpc.dp.poisson import MOST_MEAN, LargePoisson, acceptance, sample_poisson, table_of
 from umpc.dp.trials import TRIALS
 from umpc.errors import LocalProtocolError

@@ -18,12 +18,27 @@ import pytest
 from tests.support.ports import reserved_address
 from umpc.enrolment import dialler, listener, site_side
 from umpc.enrolment.authority_side import EnrolmentOffice
-from umpc.enrolment.dialler import EnrolmentAnswer, ask, wait_until_admitted
-from umpc.enrolment.listener import PATH, EnrolmentDesk, listening
+from umpc.enrolment.dialler import (
+    HOST,
+    EnrolmentAnswer,
+    ListeningTls,
+    ask,
+    listening_tls,
+    pinned_tls,
+    wait_until_admitted,
+)
+from umpc.enrolment.listener import (
+    CALLS,
+    FAILURES,
+    MOST_OF_ONE_PLACE,
+    MOST_PLACES,
+    PATH,
+    EnrolmentDesk,
+    Visits,
+    listening,
+)
 from umpc.enrolment.members import members_of, parse_members, to_toml
-from umpc.enrolment.pinned_tls import HOST, ListeningTls, listening_tls, pinned_tls
 from umpc.enrolment.texts import Invitation, Request
-from umpc.enrolment.visits import CALLS, FAILURES, MOST_OF_ONE_PLACE, MOST_PLACES, Visits
 from umpc.errors import CertificateError, PeerUnavailable
 from umpc.transport.authority import Authority, load_identity
 from umpc.transport.certificates import clock, names_of, parse_certificate

@@ -8,8 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from umpc.inference.equal_pairs import equal_pairs
-from umpc.inference.hypotheses import DrawnRecords, uniformity_law
+from umpc.inference.hypotheses import DrawnRecords, equal_pairs, uniformity_law
 from umpc.inference.null_laws import ChiSquareLaw, CountLaw
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.inference.exact_counts import inversions, mann_whitney
+from umpc.inference.few_records import inversions, mann_whitney
 from umpc.inference.hypotheses import HYPOTHESES, DrawnRecords, kendall_law, mann_whitney_law
 from umpc.inference.null_laws import (
     ChiSquareLaw,

@@ -1,4 +1,4 @@
-"""umpc.inference.private_variance, from the study file to intervals that hold their value."""
+"""umpc.inference.report_inference, from the study file to intervals that hold their value."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 import umpc
 from bench.population import POPULATIONS, PopulationCase, covered, half, means_of
-from umpc.coordinator.variance import with_variance
+from umpc.coordinator.studyfile_entries import with_variance
 from umpc.errors import StudyError
 from umpc.inference import report_inference
-from umpc.inference.private_variance import EstimatedVariance, upper_second
+from umpc.inference.report_inference import EstimatedVariance, upper_second
 from umpc.protocols.registry import checked, decode_study
 from umpc.reporting.json_document import check_document
 from umpc.study.sizes import Sizes

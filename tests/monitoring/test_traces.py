@@ -14,14 +14,6 @@ from umpc.monitoring.traces import STEPS, Tracing
 from umpc.transport.authority import Authority, load_identity
 
 HASH = bytes(range(32))
-STEPPING = (
-    "attempt_steps",
-    "coordinator_stream",
-    "held_run",
-    "questions",
-    "replay",
-    "study_run",
-)
 """The files that begin a step of a study."""
 NODE = Path(umpc.__file__).parent / "node"
 
@@ -77,8 +69,8 @@ def test_only_a_collector_of_this_machine_and_only_known_steps(identity):
 def test_the_steps_are_those_that_the_node_takes():
     assigned = {
         node.value.value
-        for name in STEPPING
-        for node in ast.walk(ast.parse((NODE / "attempts" / f"{name}.py").read_text()))
+        for path in (NODE / "attempts").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Assign)
         and ast.unparse(node.targets[0]) in ("self.step", "self.stream.step", "self._step")
         and isinstance(node.value, ast.Constant)

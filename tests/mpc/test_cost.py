@@ -18,8 +18,8 @@ from tests.support.studies import (
     random_tables,
 )
 from umpc.mpc import attempt
-from umpc.mpc import cost as cost_module
-from umpc.mpc.cost import predict
+from umpc.mpc import backends as cost_module
+from umpc.mpc.backends import predict
 from umpc.simulation import simulate
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text

@@ -34,11 +34,11 @@ from tests.support.mpc_studies import (
 from tests.support.studies import generator
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
-from umpc.mpc.masked import compiler, dealing
+from umpc.mpc.masked import compiler, tasks
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import evaluate
+from umpc.mpc.masked.edge_layout import linear_value, modulus
 from umpc.mpc.masked.evaluation import evaluate_chunk
-from umpc.mpc.masked.masks import linear_value, modulus
 from umpc.mpc.masked.material import SeededPart
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import Compared, Comparison, EdgePlace, RecordPlace
@@ -155,7 +155,7 @@ def view(
     parts[honest] = enumerated_part(counter)
     assert counter.used == counter.bits
     fixed = SimpleNamespace(expand_all=lambda plan, seeds, party, layout: parts[party])
-    monkeypatch.setattr(dealing, "SeededPart", fixed)
+    monkeypatch.setattr(tasks, "SeededPart", fixed)
     dealt, tree_hash = (
         deal_chunk(plan, masks, seeds, count, tree_hash_of(label)),
         tree_hash_of(label),

@@ -9,7 +9,7 @@ import pytest
 from tests.support.sessions import Run
 from tests.support.studies import SKEWNESS
 from umpc.errors import LocalProtocolError
-from umpc.mpc import waves
+from umpc.mpc import chunks as chunks_module
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import pattern_of
 from umpc.mpc.masked import plan
@@ -53,7 +53,7 @@ def loads(attempt: SharedAttempt) -> Counter[tuple[int, int]]:
 @pytest.mark.parametrize("changes", [{}, TRIPLES], ids=["pairs", "triples"])
 def test_no_node_has_more_of_a_wave_than_its_share(monkeypatch, changes):
     most = max(loads(attempt_of(**changes)).values()) / 2
-    monkeypatch.setattr(waves, "WAVE_CHUNKS", most)
+    monkeypatch.setattr(chunks_module, "WAVE_CHUNKS", most)
     attempt = attempt_of(**changes)
     chunks = list(attempt.chunks())
     numbers = [chunk.wave for chunk in chunks]

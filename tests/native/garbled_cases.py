@@ -17,8 +17,7 @@ from umpc.mpc.garbled.garbling import evaluate, garble
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.mpc.garbled.piece_tables import LANES, Places, make_tables, read_tables
 from umpc.mpc.garbled.pieces import EQUAL, LESS, LookedUp, NumberPiece
-from umpc.mpc.transfers.batch_columns import Columns, transpose_into
-from umpc.mpc.transfers.leaf_streams import LeafStreams
+from umpc.mpc.transfers.batch_columns import Columns, LeafStreams, transpose_into
 from umpc.mpc.transfers.message_shapes import row_bytes
 from umpc.ustat.polynomial import polynomial_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from umpc.native import checks
+from umpc.native import library
 
 
 def blocks(*shape: int) -> np.ndarray:
@@ -52,15 +52,15 @@ BAD = [
 
 
 def test_arguments_that_fit_are_taken():
-    assert checks.check_evaluate(**GOOD) == 7
-    assert checks.check_generate(bytes(16), 9, GOOD["masked"], blocks(2, 7)) == 7
+    assert library.check_evaluate(**GOOD) == 7
+    assert library.check_generate(bytes(16), 9, GOOD["masked"], blocks(2, 7)) == 7
 
 
 @pytest.mark.parametrize("number", range(len(BAD)))
 def test_an_evaluation_with_one_wrong_argument_is_refused(number):
     name, value = BAD[number]
     with pytest.raises(ValueError):
-        checks.check_evaluate(**{**GOOD, name: value})
+        library.check_evaluate(**{**GOOD, name: value})
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_an_evaluation_with_one_wrong_argument_is_refused(number):
 )
 def test_a_generation_with_a_wrong_mask_is_refused(mask):
     with pytest.raises(ValueError):
-        checks.check_generate(bytes(16), 9, mask, blocks(2, 7))
+        library.check_generate(bytes(16), 9, mask, blocks(2, 7))
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_a_generation_with_a_wrong_mask_is_refused(mask):
 )
 def test_a_generation_with_wrong_roots_is_refused(roots):
     with pytest.raises(ValueError):
-        checks.check_generate(bytes(16), 9, GOOD["masked"], roots)
+        library.check_generate(bytes(16), 9, GOOD["masked"], roots)
 
 
 def test_levels_are_those_of_the_numpy_path():
     from umpc.mpc.masked.dcf_tree import levels
 
-    assert all(checks.levels(width) == levels(width) for width in range(2, 65))
+    assert all(library.levels(width) == levels(width) for width in range(2, 65))

@@ -1,4 +1,4 @@
-"""umpc.node.admission: when a node checks its administrator's rules, and how it sees a change."""
+"""umpc.node.datasets: when a node checks its administrator's rules, and how it sees a change."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from scipy import stats
 
 from tests.support.studies import make_study
 from umpc.errors import ConfigError, DataError, PolicyRefused, TooManySchemas, UmpcError
-from umpc.node.admission import Admission
 from umpc.node.approvals import ACCEPTED, Approvals, approvals_beside
 from umpc.node.config import NodeConfig, load_node_config
 from umpc.node.config_section import IDENTITY_FILES
+from umpc.node.datasets import Admission
 from umpc.node.field_sets import MOST, field_sets_beside
 from umpc.node.policy import ANYTHING
 from umpc.node.server import public_error

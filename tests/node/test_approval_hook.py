@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.node_files import load, refused
 from umpc.errors import ApprovalPending
-from umpc.node.approval_hook import LEAST_SECONDS, ApprovalHook
 from umpc.node.approvals import Approvals
+from umpc.node.datasets import LEAST_SECONDS, ApprovalHook
 
 
 def study(name: str):

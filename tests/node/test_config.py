@@ -14,7 +14,7 @@ from umpc.node.config import NodeConfig, changed_keys, key_digests, load_node_co
 from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.policy import ANYTHING, Policy
 from umpc.node.records import TableSource, load_records
-from umpc.node.table.number_format import NumberFormat
+from umpc.node.table.conversions import NumberFormat
 
 
 def test_defaults(site):

@@ -14,8 +14,7 @@ from tests.support.studies import KENDALL, make_study
 from umpc.errors import PolicyRefused, StudyError
 from umpc.node.field_sets import FieldSets
 from umpc.node.policy import ANYTHING
-from umpc.node.records import TableSource, load_records
-from umpc.node.table.people import places_among_own
+from umpc.node.records import TableSource, load_records, places_among_own
 from umpc.protocols.registry import PROTOCOLS, checked
 from umpc.study.computation import computation_hash
 from umpc.study.parts import FieldText, Person

@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from tests.support.site_tables import AGE, TENTHS
-from umpc.node import reading_progress as module
+from umpc.node import records as module
 from umpc.node.records import Records, load_records
 from umpc.node.table import reading
 from umpc.node.table.source import TableSource

@@ -32,8 +32,8 @@ from tests.support.studies import (
 )
 from umpc.crypto.prg import Stream
 from umpc.errors import KernelError
-from umpc.mpc.cost import predict
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.mpc.backends import predict
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.study.sizes import Sizes

@@ -16,8 +16,8 @@ from umpc.cli.main import umpc
 from umpc.coordinator.studyfile import load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
-from umpc.mpc.cost import predict
-from umpc.planning import expected_edges, machine, narrowing, seconds
+from umpc.mpc.backends import predict
+from umpc.planning import machine, prediction, seconds
 from umpc.planning.alternatives import (
     Alternative,
     Targets,
@@ -365,11 +365,11 @@ def every_number(path: Path, records: str) -> dict[str, tuple]:
 def test_a_fast_plan_says_what_a_slow_one_says(file, statistic, monkeypatch):
     """Slow: E is drawn, and no kernel, trial or draw of the curator is shared."""
     path = file(statistic=statistic, edges="9n")
-    monkeypatch.setattr(expected_edges, "MOST_DRAWN", 1 << 10)
-    monkeypatch.setattr(expected_edges, "LEAST_A_CELL", 8)
+    monkeypatch.setattr(prediction, "MOST_DRAWN", 1 << 10)
+    monkeypatch.setattr(prediction, "LEAST_A_CELL", 8)
     fast = every_number(path, "220,150,130")
-    monkeypatch.setattr(expected_edges, "MOST_DRAWN", 1 << 30)
-    monkeypatch.setattr(narrowing, "NARROWINGS", 0)
+    monkeypatch.setattr(prediction, "MOST_DRAWN", 1 << 30)
+    monkeypatch.setattr(seconds, "NARROWINGS", 0)
     for cached in (kernel._from_text, messages._usual_std):
         cached.cache_clear()
     slow = every_number(path, "220,150,130")
@@ -384,13 +384,13 @@ def test_narrower_fields_make_a_grids_trial_small_and_tell_of_the_whole(file):
     study = turn(file(edges="all", backend="grid"), "grid")
     cost = protocol_of(study).cost(attempt_over(study, RECORDS))
     whole = cost.most_sent
-    narrow, sent = narrowing.narrowed(study, whole, whole // 20)
+    narrow, sent = seconds.narrowed(study, whole, whole // 20)
     assert sent <= whole // 20 and int(narrow.fields[1].upper) < 100
     for field, own in zip(narrow.fields, study.fields, strict=True):
         assert field.lower == own.lower and int(field.upper) <= int(own.upper)
-    assert narrowing.clipped(narrow, {"wage": np.array([5, 999])})["wage"].max() < 100
+    assert seconds.clipped(narrow, {"wage": np.array([5, 999])})["wage"].max() < 100
     cells = turn(file(**CELLS), "bell-ldp")
-    assert narrowing.narrowed(cells, 10**9, 10**6) == (cells, 10**9)
+    assert seconds.narrowed(cells, 10**9, 10**6) == (cells, 10**9)
 
 
 def test_other_protocols_take_no_trial_of_edges_and_no_second_pass_over_the_table(

@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 
-from umpc.planning.cores import map_on_cores
+from umpc.planning.alternatives import map_on_cores
 
 FORKED = """
 import os
 from umpc.errors import StudyError
-from umpc.planning.cores import map_on_cores
+from umpc.planning.alternatives import map_on_cores
 base = 100  # closures are inherited, not pickled
 found = list(map_on_cores(lambda job: (job + base, os.getpid()), range(6)))
 assert [value for value, _ in found] == list(range(100, 106)), found

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umpc.errors import EncodingError, InsufficientBudget, StudyError, UmpcError, error_classes
-from umpc.proto import checks, codec, frame_codec, member_codec
+from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
-from umpc.study.frames import (
+from umpc.study.messages import (
     BETWEEN_NODES,
     MAX_PAYLOAD,
     STEPS,
@@ -27,7 +27,7 @@ b64 = st.binary(min_size=64, max_size=64)
 some_signatures = st.lists(b64, max_size=3).map(tuple)
 u32, u64, text = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.text(max_size=12)
 line = text.filter(str.isprintable)
-records = st.integers(0, member_codec.MAX_RECORDS)
+records = st.integers(0, codec.MAX_RECORDS)
 members = st.tuples(records, st.floats(0, 1)).flatmap(
     lambda r: st.builds(
         Member,
@@ -124,7 +124,7 @@ KINDS = {
     ),
     "node": (pb.NodeMessage, codec.decode_node, codec.encode_node, node_messages),
     "frame": (pb.Frame, frame_codec.decode_frame, frame_codec.encode_frame, frames),
-    "member": (pb.Member, member_codec.decode_member, frame_codec.encoded, members),
+    "member": (pb.Member, codec.decode_member, frame_codec.encoded, members),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -134,7 +134,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 def test_every_message_comes_back(kind, data):
     cls, decode, encode, strategy = KINDS[kind]
     message = data.draw(strategy)
-    assert decode(checks.parse(cls, encode(message).SerializeToString())) == message
+    assert decode(frame_codec.parse(cls, encode(message).SerializeToString())) == message
 
 
 @every_kind
@@ -166,7 +166,7 @@ def decode_or_refuse(kind: str, raw: bytes) -> None:
     """Nothing but EncodingError may be raised, and what decodes must encode again."""
     cls, decode, encode, _ = KINDS[kind]
     try:
-        message = decode(checks.parse(cls, raw))
+        message = decode(frame_codec.parse(cls, raw))
     except EncodingError as error:
         assert error.message
         return
@@ -258,7 +258,7 @@ def test_a_failure_comes_back_as_its_class_and_never_with_its_detail(name):
     )
     raw = codec.encode_node(codec.failure_of(error)).SerializeToString()
     assert b"42.5" not in raw
-    again = codec.error_of(codec.decode_node(checks.parse(pb.NodeMessage, raw)))
+    again = codec.error_of(codec.decode_node(frame_codec.parse(pb.NodeMessage, raw)))
     assert type(again) is type(error)
     assert (again.message, again.culprit, again.step, again.detail) == (
         "what happened",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umpc.proto import frame_codec
-from umpc.study.frames import MAX_PAYLOAD, STEPS, Frame, frame_bytes
+from umpc.study.messages import MAX_PAYLOAD, STEPS, Frame, frame_bytes
 
 u32 = st.integers(0, 300) | st.integers(0, 2**32 - 1)
 frames = st.builds(

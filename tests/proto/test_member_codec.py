@@ -1,11 +1,11 @@
-"""umpc.proto.member_codec: members, openings and signatures of a wrong size or number."""
+"""umpc.proto.codec: members, openings and signatures of a wrong size or number."""
 
 from __future__ import annotations
 
 import pytest
 
 from umpc.errors import EncodingError
-from umpc.proto import codec, member_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 
 MEMBER = pb.Member(
@@ -20,7 +20,7 @@ def test_a_member_with_a_field_of_a_wrong_size_is_refused(field, size):
     member.CopyFrom(MEMBER)
     setattr(member, field, bytes(size))
     with pytest.raises(EncodingError, match=f"32 bytes, {size} came"):
-        member_codec.decode_member(member)
+        codec.decode_member(member)
 
 
 @pytest.mark.parametrize("size", [0, 63, 65])
@@ -33,7 +33,7 @@ def test_a_signature_of_a_wrong_size_is_refused(size):
     begin = pb.Begin(openings=[bytes(32)], signatures=[signature])
     evaluate = pb.Evaluate(signatures=[signature])
     for door in (
-        lambda: member_codec.decode_member(member),
+        lambda: codec.decode_member(member),
         lambda: codec.decode_node(pb.NodeMessage(opened=opened)),
         lambda: codec.decode_node(pb.NodeMessage(prepared=prepared)),
         lambda: codec.decode_coordinator(pb.CoordinatorMessage(begin=begin)),
@@ -46,17 +46,15 @@ def test_a_signature_of_a_wrong_size_is_refused(size):
 def test_a_certificate_has_a_limited_size():
     member = pb.Member()
     member.CopyFrom(MEMBER)
-    member.certificate = bytes(member_codec.MAX_CERTIFICATE + 1)
+    member.certificate = bytes(codec.MAX_CERTIFICATE + 1)
     with pytest.raises(EncodingError, match="a certificate has at most"):
-        member_codec.decode_member(member)
+        codec.decode_member(member)
 
 
-@pytest.mark.parametrize("count", [member_codec.MAX_RECORDS + 1, 2**64 - 1])
+@pytest.mark.parametrize("count", [codec.MAX_RECORDS + 1, 2**64 - 1])
 def test_too_many_records_are_refused(count):
     with pytest.raises(EncodingError, match="at most"):
-        member_codec.decode_member(
-            pb.Member(records=count, commitment=bytes(32), public_key=bytes(32))
-        )
+        codec.decode_member(pb.Member(records=count, commitment=bytes(32), public_key=bytes(32)))
     with pytest.raises(EncodingError, match="at most"):
         codec.decode_node(
             pb.NodeMessage(released=pb.Released(attempt=bytes(32), share=bytes(4), records=count))
@@ -64,16 +62,16 @@ def test_too_many_records_are_refused(count):
 
 
 def test_too_many_members_openings_or_signatures_are_refused():
-    most = member_codec.MAX_MEMBERS
+    most = codec.MAX_MEMBERS
     with pytest.raises(EncodingError, match=f"{most} nodes, {most + 1} signatures"):
-        member_codec.decode_signatures([bytes(64)] * (most + 1))
+        codec.decode_signatures([bytes(64)] * (most + 1))
     with pytest.raises(EncodingError, match=f"{most} nodes"):
-        member_codec.decode_members([MEMBER] * (most + 1))
+        codec.decode_members([MEMBER] * (most + 1))
     with pytest.raises(EncodingError, match=f"{most} nodes"):
-        member_codec.decode_openings([bytes(32)] * (most + 1))
+        codec.decode_openings([bytes(32)] * (most + 1))
     assert (
-        len(member_codec.decode_members([MEMBER] * most))
-        == len(member_codec.decode_openings([bytes(32)] * most))
+        len(codec.decode_members([MEMBER] * most))
+        == len(codec.decode_openings([bytes(32)] * most))
         == most
     )
 
@@ -81,7 +79,7 @@ def test_too_many_members_openings_or_signatures_are_refused():
 @pytest.mark.parametrize(("records", "first"), [(0, 1), (5, 6), (5, 2**64 - 1)])
 def test_more_records_of_the_first_class_than_records_are_refused(records, first):
     doors = (
-        lambda: member_codec.decode_member(
+        lambda: codec.decode_member(
             pb.Member(
                 records=records, first_class=first, commitment=bytes(32), public_key=bytes(32)
             )
@@ -106,4 +104,4 @@ def test_all_or_no_records_may_be_of_the_first_class():
         member = pb.Member()
         member.CopyFrom(MEMBER)
         member.records, member.first_class = 5, first
-        assert member_codec.decode_member(member).classes == (first, 5 - first)
+        assert codec.decode_member(member).classes == (first, 5 - first)

@@ -8,7 +8,15 @@ from tests.support.central import central_study
 from tests.support.gopa import gopa_study
 from tests.support.local import local_study
 from tests.support.studies import GINI, KENDALL, make_study
-from umpc.dp.composition import ZCDP, Composition, concentrated_rho, failure_of, rho_of
+from umpc.dp.composition import (
+    ZCDP,
+    Composition,
+    concentrated_rho,
+    failure_of,
+    renyi_epsilon,
+    rho_of,
+    skellam_curve,
+)
 from umpc.dp.events import (
     ApproximateEvent,
     ConcentratedEvent,
@@ -16,8 +24,7 @@ from umpc.dp.events import (
     LaplaceEvent,
     SkellamEvent,
 )
-from umpc.dp.renyi import renyi_epsilon, skellam_curve
-from umpc.node.budget.budget_limits import exact_delta
+from umpc.node.budget.budget_account import exact_delta
 from umpc.protocols.registry import delta_of, protocol_of
 from umpc.study.sizes import Sizes
 

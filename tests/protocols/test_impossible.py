@@ -17,7 +17,7 @@ from tests.support.studies import KENDALL, Entropy, random_tables
 from umpc.errors import ImpossibleResult
 from umpc.simulation import simulate
 from umpc.study import messages as m
-from umpc.study.measured import Measured
+from umpc.study.cost import Measured
 from umpc_papers.bell_2pc.coordinator import pair_values
 from umpc_papers.ghazi_shuffle.mechanism import GhaziShuffle
 from umpc_papers.local.bell_ldp import BellLdp

@@ -1,4 +1,4 @@
-"""umpc.protocols.loading: a protocol is loaded when it is first asked for, and not before."""
+"""umpc.protocols.registry: a protocol is loaded when it is first asked for, and not before."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.toy.protocol import ToyProtocol
-from umpc.protocols.loading import GROUP, Protocols
-from umpc.protocols.registry import PROTOCOLS
+from umpc.protocols.registry import GROUP, PROTOCOLS, Protocols
 
 NAMES_ONLY = """
 import sys

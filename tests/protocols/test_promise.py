@@ -27,9 +27,9 @@ from umpc.errors import UmpcError
 from umpc.protocols.registry import PROTOCOLS, checked, protocol_of
 from umpc.reporting.words import promise_of
 from umpc.study.document import Study
-from umpc.study.grades import ADVERSARIES, HONEST
 from umpc.study.parts import Person
 from umpc.study.report import Report
+from umpc.study.settings import ADVERSARIES, HONEST
 
 PARAGRAPHS = Path(__file__).parent / "promises.txt"
 STUDIES = {

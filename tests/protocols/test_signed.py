@@ -30,9 +30,8 @@ from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 from umpc.study.attempt import commit
 from umpc.study.document import Study
-from umpc.study.members import sign_member
+from umpc.study.members import members_statement, sign_member
 from umpc.study.sizes import Member
-from umpc.study.statements import members_statement
 
 RECORDS = 30
 NODES = 3

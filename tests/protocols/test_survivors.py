@@ -19,9 +19,9 @@ from umpc.protocols.registry import checked
 from umpc.reporting.words import describe_records
 from umpc.simulation import simulate
 from umpc.study import messages as m
+from umpc.study.attempt import describe_losses, without
 from umpc.study.document import Study
 from umpc.study.report import Report
-from umpc.study.survivors import describe_losses, without
 
 COUNTS = (4, 7, 5, 6, 8)
 LOST = ("node-1", "node-4")

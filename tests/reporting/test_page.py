@@ -15,7 +15,7 @@ from umpc.reporting.markdown import markdown
 from umpc.reporting.page import page
 from umpc.reporting.words import rounded
 from umpc.simulation import simulate
-from umpc.study.measured import Moment
+from umpc.study.cost import Moment
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 

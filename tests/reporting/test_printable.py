@@ -13,7 +13,7 @@ from umpc.cli import study as study_command
 from umpc.cli.show import print_report
 from umpc.reporting.markdown import markdown
 from umpc.reporting.page import page
-from umpc.reporting.printable import printable
+from umpc.reporting.words import printable
 from umpc.simulation import simulate
 from umpc.study.parts import FieldText
 from umpc.study.report import Report

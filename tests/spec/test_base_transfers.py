@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.spec.replaying import replaced, replay_tests
 from umpc.crypto.rounds import run_in_memory
-from umpc.mpc.transfers.base_ot import receive_seeds, send_seeds
+from umpc.mpc.transfers.channel_set_up import receive_seeds, send_seeds
 
 
 def base_transfers(session, sender_seed, receiver_seed, choices, step="", payload=b""):

@@ -18,11 +18,11 @@ from spec.refused import Refused
 from tests.spec.replaying import replay_tests
 from tests.spec.test_transfers import channel_of
 from tests.support.tossing import CHECKS, altered_part, parts_of
-from umpc.crypto.mesh import run_mesh
 from umpc.crypto.ring import Ring
+from umpc.crypto.rounds import run_mesh
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, toss
-from umpc.mpc.transfers.toss_plan import TossPlan
+from umpc.mpc.transfers.message_shapes import TossPlan
 
 
 def committee(thresholds, weights, ring, members, step="", payload=b""):

@@ -29,8 +29,8 @@ from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.grid.coordinator import TotalOfTables
 from umpc.protocols.grid.dealing import GridDealing
 from umpc.protocols.grid.masked_form import masked_forms
-from umpc.protocols.grid.node_table import NodeTable
-from umpc.study.frames import Frame
+from umpc.protocols.grid.node import NodeTable
+from umpc.study.messages import Frame
 
 
 def run(

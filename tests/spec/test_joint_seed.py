@@ -11,9 +11,8 @@ from tests.spec.studies import study_of
 from umpc.crypto.signing import Credentials, Holder, point_of
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study.attempt import Attempt, check_openings
-from umpc.study.members import check_signatures
+from umpc.study.members import attempt_statement, check_signatures, members_statement
 from umpc.study.sizes import Member
-from umpc.study.statements import attempt_statement, members_statement
 
 
 def verify(certificate: bytes) -> Holder:

@@ -9,8 +9,8 @@ import pytest
 
 from tests.spec.replaying import replay_tests
 from umpc.crypto.prg import Stream
+from umpc.dp.calibration import sample_share
 from umpc.dp.committee import CommitteeLaplace
-from umpc.dp.laplace import sample_share
 from umpc.mpc.masked.committee_coins import committee_size
 
 

@@ -1,4 +1,4 @@
-"""umpc.study.field_rules: what the library's statistics require of fields, by public bounds."""
+"""umpc.study.rules: what the library's statistics require of fields, by public bounds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.support.protocols import one_node_study
 from tests.support.studies import CLASSES, make_study
 from umpc.errors import RangeError
 from umpc.study.document import Study
-from umpc.study.field_rules import check_fields, classes_of, with_other_direction
 from umpc.study.parts import FieldText
+from umpc.study.rules import check_fields, classes_of, with_other_direction
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
 

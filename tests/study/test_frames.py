@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from umpc.crypto.rounds import Message
 from umpc.proto.frame_codec import encode_frame
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study.frames import STEPS, Frame, frame_bytes, frame_of
+from umpc.study.messages import STEPS, Frame, frame_bytes, frame_of
 
 u32 = st.one_of(
     st.integers(0, 300), st.integers(0, 2**32 - 1), st.sampled_from([0, 127, 128, 16383, 16384])

@@ -6,7 +6,7 @@ import pytest
 
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError, UmpcError
-from umpc.study.misspelt import advice, line_of_key, nearest
+from umpc.study.rules import advice, line_of_key, nearest
 
 FILE = """name = "s"
 statistic = "gini_mean_difference"

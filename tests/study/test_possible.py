@@ -23,8 +23,8 @@ from umpc.errors import ImpossibleResult, error_classes
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.simulation import simulate
 from umpc.study import messages as m
-from umpc.study.measured import Measured
-from umpc.study.possible import check_sums, edge_range, sum_range
+from umpc.study.cost import Measured
+from umpc.study.making_report import check_sums, edge_range, sum_range
 from umpc.study.sizes import Sizes
 from umpc.transport.status import grpc, status_of
 

@@ -1,4 +1,4 @@
-"""umpc.study.survivors: the study over the nodes that are left, and its rules."""
+"""umpc.study.attempt: the study over the nodes that are left, and its rules."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from tests.support.studies import STUDY, make_study
 from umpc.errors import StudyError
 from umpc.protocols.registry import checked, decode_study
+from umpc.study.attempt import describe_losses, fewest_survivors, without
 from umpc.study.document import Study
 from umpc.study.parts import Participant
-from umpc.study.survivors import describe_losses, fewest_survivors, without
 
 NAMES = [f"node-{number}" for number in range(5)]
 

@@ -23,7 +23,7 @@ from tests.support.mpc_studies import (
 )
 from tests.support.studies import generator
 from umpc.mpc.masked.dcf import evaluate
-from umpc.mpc.masked.masks import linear_value, modulus
+from umpc.mpc.masked.edge_layout import linear_value, modulus
 from umpc.mpc.masked.plan_items import (
     Bit,
     Compared,

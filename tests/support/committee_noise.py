@@ -11,9 +11,9 @@ from tests.support.studies import (
     random_tables,
 )
 from umpc.crypto.prg import derive
-from umpc.mpc.cost import predict
+from umpc.mpc.backends import predict
 from umpc.mpc.transfers.coins_from_transfers import drawn_numbers
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 
 SET_UP = {"ot_offer", "ot_choice", "ot_trees"}

@@ -13,12 +13,12 @@ import numpy as np
 from tests.support.node_ledgers import beside, start_again
 from tests.support.studies import clear_sums, graph_of
 from tests.system.conftest import TABLE, Lab
-from umpc.api.event_loop import run_now
+from umpc.api.study import run_now
 from umpc.coordinator import client
 from umpc.coordinator.studyfile import load_study_file
+from umpc.study.attempt import without
 from umpc.study.document import Study
 from umpc.study.report import Report
-from umpc.study.survivors import without
 from umpc.transport.authority import load_identity
 
 EXACT = "1000000000"

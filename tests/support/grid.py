@@ -13,9 +13,9 @@ from umpc.mpc.chunks import Chunk
 from umpc.protocols.grid.dealing import GridDealing
 from umpc.protocols.grid.node import GridNode
 from umpc.study import messages as m
+from umpc.study.cost import Measured
 from umpc.study.document import Study
-from umpc.study.frames import Frame
-from umpc.study.measured import Measured
+from umpc.study.messages import Frame
 from umpc.study.report import Report
 
 COUNTS = (5, 0, 4)

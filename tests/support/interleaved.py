@@ -25,7 +25,7 @@ from umpc.errors import RemoteProtocolError, UmpcError
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.rounds import Rounds
 from umpc.node.attempts.running_chunks import evaluate_chunks
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 
 SECONDS = 60
 """An evaluation that takes longer is taken for one whose nodes wait for each other."""

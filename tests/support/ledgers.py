@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from umpc.errors import LedgerError
-from umpc.node.budget.budget_account import Balance, BudgetCost
-from umpc.node.budget.budget_limits import DEFAULT_DELTA
+from umpc.node.budget.budget_account import DEFAULT_DELTA, Balance, BudgetCost
 from umpc.node.budget.ledger import Ledger
 
 TOTAL = Fraction(5)

@@ -7,10 +7,9 @@ import pytest
 
 from umpc.mpc import attempt
 from umpc.mpc.garbled import plan as garbled
-from umpc.mpc.masked import fields, plan
+from umpc.mpc.masked import cells, plan
 from umpc.mpc.transfers import correlated_ot, message_shapes
-from umpc.mpc.transfers.batch_columns import Columns
-from umpc.mpc.transfers.leaf_streams import LeafStreams
+from umpc.mpc.transfers.batch_columns import Columns, LeafStreams
 from umpc_papers.ghazi_shuffle import inbox
 
 
@@ -19,7 +18,7 @@ def small_chunks(patch: pytest.MonkeyPatch, field_bytes: int | None = None) -> N
     patch.setattr(plan, "MAX_CHUNK", 8)
     patch.setattr(plan.Plan, "chunk_edges", property(lambda each: 8))  # plans keep it
     if field_bytes is not None:
-        patch.setattr(fields, "FIELDS_BYTES", field_bytes)
+        patch.setattr(cells, "FIELDS_BYTES", field_bytes)
 
 
 def small_garbled_messages(

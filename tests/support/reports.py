@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from tests.support.protocols import flat_study, noise_of
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.cost import predict
+from umpc.mpc.backends import predict
 from umpc.protocols.registry import attempt_of, delta_of
-from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
+from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.study.attempt import commit
-from umpc.study.cost import NO_COST
+from umpc.study.cost import NO_COST, Measured
 from umpc.study.document import Study
 from umpc.study.making_report import report_of
-from umpc.study.measured import Measured
 from umpc.study.parts import FieldText, Participant
 from umpc.study.report import Report
 from umpc.study.sizes import Member, Sizes

@@ -8,8 +8,7 @@ from itertools import combinations
 from tests.support.garbled import without_points
 from tests.support.protocols import make_node, run_own_steps
 from tests.support.studies import Entropy, make_study, random_tables
-from umpc.crypto.mesh import run_mesh
-from umpc.crypto.rounds import run_in_memory
+from umpc.crypto.rounds import run_in_memory, run_mesh
 from umpc.dealer.session import DealerSession
 from umpc.mpc.chunks import Chunk
 

@@ -9,9 +9,8 @@ from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.study.members import sign_member
+from umpc.study.members import attempt_statement, members_statement, sign_member
 from umpc.study.sizes import Member
-from umpc.study.statements import attempt_statement, members_statement
 
 
 def signed(study: Study, member: Member, **changes) -> Member:

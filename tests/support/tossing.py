@@ -12,15 +12,13 @@ import numpy as np
 from tests.support.garbled import without_points
 from tests.support.mpc_studies import seed_of
 from tests.support.transfers import Change, open_channel
-from umpc.crypto.mesh import Mesh, MeshLine, run_mesh
 from umpc.crypto.ring import RINGS, Ring
-from umpc.crypto.rounds import Message
+from umpc.crypto.rounds import Mesh, MeshLine, Message, run_mesh
 from umpc.mpc.masked.committee_coins import CoinToss
-from umpc.mpc.transfers.checked_bits import chosen, joint_challenge
-from umpc.mpc.transfers.coins_from_transfers import drawn_numbers, toss
+from umpc.mpc.transfers.coins_from_transfers import chosen, drawn_numbers, joint_challenge, toss
 from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
-from umpc.mpc.transfers.toss_plan import TossPlan
+from umpc.mpc.transfers.message_shapes import TossPlan
 
 
 @cache

@@ -12,12 +12,12 @@ from tests.support.mpc_studies import seed_of
 from tests.support.protocols import with_facts
 from tests.support.studies import make_study
 from tests.support.tossing import seats
-from umpc.crypto.mesh import MeshLine, run_mesh
 from umpc.crypto.ring import RINGS, Ring
+from umpc.crypto.rounds import MeshLine, run_mesh
 from umpc.mpc.arrays import BitArray
 from umpc.mpc.chunks import Pattern
 from umpc.mpc.garbled.circuits import Circuit
-from umpc.mpc.triples.evaluation import ChunkOwner, evaluate_bits
+from umpc.mpc.triples.cells import ChunkOwner, evaluate_bits
 from umpc.mpc.triples.plan import TriplesPlan, triples_program
 from umpc.protocols.registry import checked
 from umpc.study.document import Study

@@ -18,7 +18,7 @@ import pytest
 from tests.support import tables
 from tests.support.ports import reserved_address
 from tests.system.forked import Forked
-from umpc.api.event_loop import run_now
+from umpc.api.study import run_now
 from umpc.coordinator.studyfile import load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.deployment.processes import UMPC, Deployment, Served, stop

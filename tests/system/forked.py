@@ -35,7 +35,7 @@ from umpc.testing import lying
 
 COMMON = (
     "umpc.transport.services",
-    "umpc.transport.expiry",
+    "umpc.transport.identity",
     "cryptography.hazmat.backends.openssl.backend",
     "umpc.cli.main",
     "umpc.failpoints",
@@ -46,7 +46,7 @@ IMPORTED = {
     "dealer": ("umpc.cli.serve", "umpc.dealer.server"),
     "demo": (
         "umpc.cli.demo",
-        "umpc.cli.demo_run",
+        "umpc.cli.demo",
         "umpc.cli.table",
         *fork_server.IMPORTED,
     ),

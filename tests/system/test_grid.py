@@ -25,7 +25,7 @@ from umpc.coordinator.links import Encoded, encoded
 from umpc.errors import PeerLost, StudyAborted, StudyError, UmpcError
 from umpc.proto import codec
 from umpc.study import messages as m
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.testing import lying, without

@@ -13,7 +13,7 @@ import pytest
 from tests.support.node_ledgers import beside, settled, share_of, start_again
 from tests.system.conftest import SURVIVE_SECONDS, Lab
 from tests.system.test_demo import result
-from umpc.api.event_loop import run_now
+from umpc.api.study import run_now
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
 from umpc.dp.events import PureEvent

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from umpc.transport import expiry
+from umpc.transport import identity as identity_module
 from umpc.transport.authority import CA_DAYS, Authority, load_identity
-from umpc.transport.expiry import due, keep_watch
+from umpc.transport.identity import due, keep_watch
 from umpc.transport.revoked import Revoked
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -62,8 +62,10 @@ def test_a_list_is_due_after_its_date_and_the_own_revocation_at_once(identity):
 def test_a_process_warns_at_its_start_and_then_once_a_day(identity, monkeypatch, caplog):
     """Each look is an hour after the one before: 50 hours have three warnings."""
     hours = iter(range(50))
-    monkeypatch.setattr(expiry, "clock", lambda: NOW + timedelta(days=70, hours=next(hours)))
-    monkeypatch.setattr(expiry, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(
+        identity_module, "clock", lambda: NOW + timedelta(days=70, hours=next(hours))
+    )
+    monkeypatch.setattr(identity_module, "LOOK_SECONDS", 0)
 
     async def scenario():
         with pytest.raises(RuntimeError, match="StopIteration"):
@@ -76,7 +78,7 @@ def test_a_process_warns_at_its_start_and_then_once_a_day(identity, monkeypatch,
 
 def test_a_process_notices_a_list_while_nobody_calls(identity, tmp_path, monkeypatch, caplog):
     authority = Authority.open(tmp_path / "authority")
-    monkeypatch.setattr(expiry, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(identity_module, "LOOK_SECONDS", 0.01)
 
     async def scenario():
         watch = asyncio.create_task(keep_watch(identity))

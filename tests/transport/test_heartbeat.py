@@ -7,8 +7,15 @@ import asyncio
 import pytest
 
 from umpc.transport import heartbeat
-from umpc.transport.heartbeat import DATA_BYTES, SILENT_SECONDS, SUSPECT_SECONDS, Calls, Silence
-from umpc.transport.received import address_of, numeric
+from umpc.transport.heartbeat import (
+    DATA_BYTES,
+    SILENT_SECONDS,
+    SUSPECT_SECONDS,
+    Calls,
+    Silence,
+    address_of,
+    numeric,
+)
 
 
 def test_silence_ends_with_a_beat_or_with_data_and_not_with_grpcs_own_answers():

@@ -15,7 +15,7 @@ from transport_echo import BUSY, CHAT, hold_the_interpreter, serving
 
 from bench import proxy
 from umpc.errors import PeerLost
-from umpc.transport import channels, heartbeat, received
+from umpc.transport import channels, heartbeat
 from umpc.transport.channels import LINE_SECONDS
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import grpc
@@ -203,8 +203,8 @@ def test_the_kernel_ends_a_cut_line(site):
             port = int(address.rpartition(":")[2])
             return [
                 copy.getsockopt(6, TCP_USER_TIMEOUT)
-                for file in received._own_sockets()
-                for copy in [received._copy(file)]
+                for file in heartbeat._own_sockets()
+                for copy in [heartbeat._copy(file)]
                 if port in _ports(copy)
             ]
 

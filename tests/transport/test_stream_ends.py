@@ -1,10 +1,10 @@
-"""umpc.transport.stream_ends without a network: the first beat goes before all data."""
+"""umpc.transport.stream without a network: the first beat goes before all data."""
 
 from __future__ import annotations
 
 import asyncio
 
-from umpc.transport.stream_ends import StreamHeart
+from umpc.transport.stream import StreamHeart
 
 
 class Channel:

@@ -1,10 +1,10 @@
-"""umpc/transport/stream_writer.py: messages leave in the order in which they were written."""
+"""umpc/transport/stream.py: messages leave in the order in which they were written."""
 
 from __future__ import annotations
 
 import asyncio
 
-from umpc.transport.stream_writer import StreamWriter
+from umpc.transport.stream import StreamWriter
 
 
 class SlowCall:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from umpc.mpc.chunks import pattern_of
-from umpc.ustat.cell_rows import CellRows, ListedCells
-from umpc.ustat.cells import SampledCell
+from umpc.ustat.cell_rows import CellRows, ListedCells, SampledCell
 
 
 def cells_of(owners: list[tuple[int, ...]]) -> dict:

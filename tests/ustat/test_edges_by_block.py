@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from umpc.crypto.prg import Stream
-from umpc.ustat import cells, edge_blocks, sampling, sorted_edges
+from umpc.ustat import cell_rows, edge_blocks, hypergraph, sampling
 from umpc.ustat.hypergraph import Hypergraph, expand, expand_drawn, expand_two_sample
 
 
@@ -50,9 +50,9 @@ def test_blocks_of_numbered_pairs_are_those_of_the_graph(monkeypatch, records, b
 def test_edges_and_their_order_do_not_depend_on_blocks(monkeypatch, block):
     whole = sampled_sets()
     monkeypatch.setattr(edge_blocks, "BLOCK", block)
-    monkeypatch.setattr(sorted_edges, "FEW_CELLS", block % 4)
-    monkeypatch.setattr(sorted_edges, "COUNTED", block)
-    monkeypatch.setattr(cells, "AT_ONCE", block)
+    monkeypatch.setattr(hypergraph, "FEW_CELLS", block % 4)
+    monkeypatch.setattr(hypergraph, "COUNTED", block)
+    monkeypatch.setattr(cell_rows, "AT_ONCE", block)
     for one, other in zip(whole, sampled_sets(), strict=True):
         assert listed(one) == listed(other)
         for node in range(len(one.counts)):

@@ -1,4 +1,4 @@
-"""umpc.ustat.enumeration: the exact interval, and which fields matter by their order only."""
+"""umpc.ustat.ranges: the exact interval, and which fields matter by their order only."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from hypothesis import strategies as st
 
 from tests.ustat.expressions import EVERY_KIND, SCHEMA, all_records, by_hand, numbers
 from umpc.errors import LocalProtocolError
-from umpc.ustat import enumeration
 from umpc.ustat import expression as ex
-from umpc.ustat.enumeration import MAX_POINTS, always_equal, domains_of, exact_interval
+from umpc.ustat import ranges
 from umpc.ustat.polynomial import add, constant, polynomial_of
-from umpc.ustat.ranges import Interval, interval_of
+from umpc.ustat.ranges import (
+    MAX_POINTS,
+    Interval,
+    always_equal,
+    domains_of,
+    exact_interval,
+    interval_of,
+)
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.text import from_text, to_text
 from umpc.ustat.tracing import maximum, minimum, select, sign, trace
@@ -152,7 +158,7 @@ def test_too_many_points_are_not_enumerated():
 
 @pytest.mark.parametrize("chunk", [1, 7, 16, 1000])
 def test_chunks_leave_out_no_point(monkeypatch, chunk):
-    monkeypatch.setattr(enumeration, "CHUNK", chunk)
+    monkeypatch.setattr(ranges, "CHUNK", chunk)
     for target in product(range(4), repeat=2):
         node = trace(lambda a, b, t=target: (a.x == t[0]) & (b.y == t[1]))
         assert exact_interval(node, schema(4)).high == 1

@@ -15,11 +15,10 @@ import pytest
 
 from tests.ustat.tables import CELLS, CLASSES, SCHEMA, UNIT, columns_of, expressions, means, values
 from umpc.errors import KernelError
-from umpc.ustat.enumeration import exact_interval
 from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.expression import records_of
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.ranges import Interval, interval_of
+from umpc.ustat.ranges import Interval, exact_interval, interval_of
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import LIBRARY, Parameter, Statistic, find_statistic
 from umpc.ustat.text import from_text, to_text

@@ -1,4 +1,4 @@
-"""umpc.ustat.words: a secret order is uniform, also where words are equal."""
+"""umpc.ustat.text: a secret order is uniform, also where words are equal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from umpc.ustat.words import secret_order
+from umpc.ustat.text import secret_order
 
 
 def told(*answers: list[int]):

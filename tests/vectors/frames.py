@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.vectors.part import Bad, Part, Values
 from umpc.errors import EncodingError
-from umpc.proto import checks, frame_codec
+from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 
 
 def frame(inputs: Values) -> Values:
@@ -26,7 +26,7 @@ def frame(inputs: Values) -> Values:
 
 
 def read_frame(inputs: Values) -> object:
-    return frame_codec.decode_frame(checks.parse(pb.Frame, bytes.fromhex(inputs["encoded"])))
+    return frame_codec.decode_frame(frame_codec.parse(pb.Frame, bytes.fromhex(inputs["encoded"])))
 
 
 PARTS = {

@@ -20,7 +20,7 @@ from tests.support.vector import vector_study
 from tests.vectors.part import Part, Values
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc.study.parts import FieldBins
 
 Line = tuple[str, int, str, str, str, str]

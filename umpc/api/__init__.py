@@ -14,7 +14,6 @@
 | `description.py` | a study in words, before it runs |
 | `progress.py` | a run's steps, what it will take, and the time left |
 | `progress_bar.py` | the live bar of a terminal |
-| `event_loop.py` | a coroutine from plain code, also in a notebook |
 
 The commands in `umpc/cli` are made of these functions.
 """

@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from umpc.errors import DataError
-from umpc.node.table.number_format import PLAIN, NumberFormat
+from umpc.node.table.conversions import PLAIN, NumberFormat
 from umpc.node.table.resolution import Resolution, find_resolution
 from umpc.node.table.source import MISSING_MARKS
 from umpc.study.parts import FieldText

@@ -9,13 +9,13 @@ from ipaddress import ip_address
 from umpc.errors import ConfigError
 from umpc.planning.prediction import attempt_over, worst_survivors
 from umpc.protocols.registry import protocol_of
+from umpc.study.attempt import describe_losses
 from umpc.study.computation import computation_hash, unusual
 from umpc.study.document import Study
-from umpc.study.field_rules import classes_of, columns_of
-from umpc.study.grades import edge_change
 from umpc.study.interval import SETS
 from umpc.study.parts import Participant
-from umpc.study.survivors import describe_losses
+from umpc.study.rules import classes_of, columns_of
+from umpc.study.settings import edge_change
 from umpc.transport.diagnose import split_address
 from umpc.transport.hub.address import is_behind_hub, parse_hub
 from umpc.ustat.expression import Constant, Select

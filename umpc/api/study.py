@@ -1,32 +1,35 @@
 """`umpc.Study`: a study against real nodes, from Python. The commands are made of it.
 
 Modules that only some calls need are loaded there, because `umpc study run` starts with this one.
+
+*Event loop.* Run a coroutine from plain code, also where an event loop runs already, as in a
+notebook.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from umpc.api.entries import Asked, columns_needed, own_columns, plain, study_entries, study_file
-from umpc.api.event_loop import run_now
 from umpc.api.python_kernel import PythonKernel
-from umpc.coordinator.client import prepare_study, run_study
+from umpc.coordinator.client import RETURN_SECONDS, prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.contact import Contact, contact_all
-from umpc.coordinator.returning import RETURN_SECONDS
 from umpc.coordinator.run_file import Note, RunFile, no_note
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
-from umpc.errors import StudyError
+from umpc.errors import StudyError, UmpcError
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.transport.authority import Identity, load_identity
-from umpc.transport.expiry import due
+from umpc.transport.identity import due
 
 if TYPE_CHECKING:
     from umpc.api.description import Line
@@ -307,3 +310,57 @@ def participants(processes: Participants) -> list[dict[str, str]]:
 def _counts(records: Sequence[int] | str) -> str:
     """Numbers of records as the command line has them."""
     return records if isinstance(records, str) else ",".join(map(str, records))
+
+
+# --- event loop -----------------------------------------------------------------------------------
+
+Outcome = TypeVar("Outcome")
+
+
+def run_now(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """Run a coroutine to its end: in this thread, or in one of its own beside a running loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(_interruptible(coroutine))
+    ended: list[Outcome] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            ended.append(asyncio.run(_interruptible(coroutine)))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="umpc")
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return ended[0]
+
+
+async def _interruptible(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """Await a coroutine. Raises: CancelledError for any failure of one that was interrupted.
+
+    A study that is cancelled closes its connections, and then its peers seem to be lost.
+    """
+    asyncio.get_running_loop().set_exception_handler(_tell)
+    try:
+        return await coroutine
+    except UmpcError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError from None
+        raise
+
+
+def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what went wrong in a callback, but for what gRPC says to the loop of an earlier run.
+
+    It may tell a closed loop that a call has ended, in a callback of the present one. Nobody waits
+    for that, and each later word of gRPC has a callback of its own.
+    """
+    is_of_grpc = "PollerCompletionQueue" in context.get("message", "")
+    if not (is_of_grpc and isinstance(context.get("exception"), RuntimeError)):
+        loop.default_exception_handler(context)

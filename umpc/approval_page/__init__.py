@@ -7,7 +7,6 @@ budget show` and `umpc audit show` print, and never a value of the table.
 |---|---|
 | `contents.py` | what the page shows |
 | `html.py` | the page's HTML |
-| `style.py` | its style: light and dark, wide and narrow |
 | `calls.py` | who may read the page and decide: token, host, origin |
 | `server.py` | the server on the loopback address |
 """

@@ -26,10 +26,9 @@ from http import HTTPStatus
 from urllib.parse import parse_qs
 
 from umpc.approval_page.contents import PageContents
-from umpc.approval_page.html import MOST_REASON, render
-from umpc.approval_page.style import STYLE
+from umpc.approval_page.html import MOST_REASON, STYLE, render
 from umpc.errors import UmpcError
-from umpc.reporting.page_style import document, escape
+from umpc.reporting.page import document, escape
 
 TOKEN_BYTES = 32
 MOST_BODY = 4096

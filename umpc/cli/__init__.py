@@ -7,14 +7,12 @@
 | `version.py` | `umpc --version`: the versions, the sign gate that runs, the libraries |
 | `enrol.py` | `umpc enrol`: a site gets its certificate by an invitation |
 | `enrol_listen.py` | `umpc enrol listen`, `decline` and `members`: at the authority |
-| `enrol_options.py` | the options that these two have in common |
 | `enrol_files.py` | the texts that its commands read, and the node.toml that it writes |
 | `ca_list.py` | `umpc ca list`: all certificates, invitations and requests of an authority |
 | `ca.py` | `umpc ca`: certificates, and the list of revoked ones |
 | `lazy.py` | commands that are loaded when they are used, and those of other packages |
 | `serve.py` | `umpc node`, `umpc dealer`: servers that wait for studies |
 | `server_options.py` | the options of these commands and of `umpc hub` |
-| `run_server.py` | servers, until a signal or until they have served their studies |
 | `own_site.py` | the parts of a site that `umpc node start` opens |
 | `hub.py` | `umpc hub`: the relay that lets all other processes dial out |
 | `monitor.py` | a server's metrics and health, if its administrator wants them |
@@ -32,7 +30,6 @@
 | `node_page.py` | `umpc node page`: a page with pending studies, budget and history |
 | `audit.py` | `umpc audit`: show, verify and export a node's audit trail |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, and set its anchor again |
-| `budget_shown.py` | a ledger's sums and studies, as tables or as JSON |
 | `study.py` | `umpc study`: check, prepare, run or watch a study |
 | `watch.py` | `umpc study watch`: how far a run is, and who is connected |
 | `wait.py` | `umpc study run --wait`: a run as soon as every site has accepted |
@@ -40,10 +37,8 @@
 | `infer.py` | `umpc infer`: intervals and a p-value from a report, at no further ε |
 | `kernels.py` | `umpc kernels`: the library's statistics, and the cost of a kernel |
 | `kernel_options.py` | its options as kernels, fields and grades |
-| `kernel_cost.py` | the cost of kernels, in lines of text |
 | `demo.py` | `umpc demo`: a whole study between real processes on this machine |
 | `demo_options.py` | the demo's options, and the sections of its help text |
-| `demo_run.py` | the demo's run: its study, its processes, its report |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
 | `own_table.py` | the demo's own table, from a file of scikit-learn |
 | `paths.py` | the types of options and arguments that name a file or a folder |

@@ -101,7 +101,7 @@ def show(config: Path, dataset: str | None, prefix: str) -> None:
     Text in quotes is the coordinator's own. The node has checked everything else.
     """
     from umpc.protocols.registry import decode_study
-    from umpc.reporting.printable import printable
+    from umpc.reporting.words import printable
 
     found, entry = find(config, dataset, prefix)
     if len(configs_of(config, None)) > 1:

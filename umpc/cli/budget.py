@@ -2,24 +2,38 @@
 
 `show` and `verify` only read, and they work while the node runs. `anchor --accept` writes, and the
 node must not run.
+
+*Budget shown.* A ledger's sums and studies, as `umpc budget show` prints them: in tables or as
+JSON.
 """
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
+from decimal import ROUND_FLOOR
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from umpc.cli.budget_shown import DIGITS, as_dict, print_tables
+from umpc.cli.amounts import AMOUNTS, short_amount, short_part
 from umpc.cli.dataset_option import CONFIG, DATASET, read_budget, read_ledger
 from umpc.cli.show import FORMAT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from rich.table import Table
+
+    from umpc.node.budget.budget_account import Account, Balance, Row
+    from umpc.node.budget.held_attempts import HeldAttempt
     from umpc.node.budget.ledger_place import Place
     from umpc.node.budget.ledger_reading import Snapshot
+    from umpc.node.budget.prepared_costs import PreparedCost
     from umpc.node.config import NodeConfig
+    from umpc.node.table.fingerprint import Fingerprint
 
 
 @click.group()
@@ -123,3 +137,242 @@ def _place(config: Path, dataset: str | None) -> tuple[NodeConfig, Place]:
 
     loaded = load_node_config(config, dataset, reads_table=False)
     return loaded, Place.of(loaded.ledger, loaded.anchor)
+
+
+# --- budget shown ---------------------------------------------------------------------------------
+
+TIME_WIDTH = 25
+"""Characters of a time in UTC to the second. It stays on one line where there is room."""
+DIGITS = 16
+"""Hexadecimal digits of a hash that the table shows."""
+HELD = "held until then"
+PREPARED = "prepared until then"
+STATES = {
+    "reserve": "reserved",
+    "delta": "reserved",
+    "cancel": "given back",
+    "charge": "charged",
+    "course": "charged",
+    "step": "charged",
+    "answer": "answered",
+    "release": "released",
+}
+"""Kind of a ledger's row → state of its study after that row. Reservations are rows only in ledgers
+of earlier versions.
+"""
+NAMING = ("reserve", "charge", "course", "step")
+"""The kinds of rows whose note is the study's name."""
+
+
+class StudyEntry(NamedTuple):
+    """One study of a ledger. epsilon, delta: its cost; None while it is not yet known."""
+
+    when: str
+    hash: str
+    name: str = ""
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    state: str = ""
+
+
+def studies(
+    rows: list[Row], held: list[HeldAttempt], prepared: list[PreparedCost]
+) -> Iterator[StudyEntry]:
+    """One entry for each study: its cost, or what it would have cost, and its state.
+
+    The order is that of each study's last row; held attempts follow, then prepared studies.
+    """
+    found: dict[bytes, StudyEntry] = {}
+    for row in rows:
+        if row.kind in STATES:
+            before = found.pop(row.study, None)
+            found[row.study] = _entry(row, before if row.kind != "reserve" else None)
+    yield from found.values()
+    for each in held:
+        yield StudyEntry(
+            _time(each.until), each.study.hex(), each.name, each.epsilon, each.delta, HELD
+        )
+    for known in prepared:
+        cost = known.cost
+        yield StudyEntry(
+            _time(known.until), known.study.hex(), known.name, cost.epsilon, cost.delta, PREPARED
+        )
+
+
+def _time(seconds: float) -> str:
+    """A time in UTC to the second."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _entry(row: Row, before: StudyEntry | None) -> StudyEntry:
+    """A study's entry after one more row. A reservation starts a new entry: before is None."""
+    known = before or StudyEntry("", "")
+    return StudyEntry(
+        row.at,
+        row.study.hex(),
+        row.note if row.kind in NAMING and row.note else known.name,
+        known.epsilon if row.epsilon is None else row.epsilon,
+        known.delta if row.delta is None else row.delta,
+        STATES[row.kind],
+    )
+
+
+# --- for programs ---
+
+
+def as_dict(snapshot: Snapshot, place: Place, prepared: list[PreparedCost]) -> dict[str, object]:
+    """The ledger as JSON. Amounts are exact: texts such as "1/3".
+
+    A study's mechanism is text as in `umpc/dp/events.py`, and empty where none is known.
+    """
+    from umpc.dp.events import encode_events
+
+    account = snapshot.account
+    known = account.mechanisms.items()
+    mechanisms = {study.hex(): encode_events(events) for (study, _), events in known}
+    return {
+        "dataset": account.dataset,
+        "ledger": str(place.ledger),
+        "anchor": str(place.anchor),
+        "anchor_fault": snapshot.fault,
+        "row": snapshot.head.seq,
+        "row_hash": snapshot.head.hash.hex(),
+        "epsilon": _amounts(account.epsilon()),
+        "delta": _amounts(account.delta()),
+        "composition": account.composition.name,
+        "composition_delta": str(account.composition.delta),
+        "largest_next_epsilon": str(account.largest_epsilon()),
+        "restores": [
+            {"when": row.at, "epsilon": str(row.epsilon), "delta": str(row.delta)}
+            for row in restores(snapshot)
+        ],
+        "studies": [
+            {
+                **_exact(study),
+                "mechanism": mechanisms.get(study.hash, ""),
+                "data": _data(snapshot.cohorts.get(bytes.fromhex(study.hash))),
+            }
+            for study in studies(snapshot.rows, snapshot.held, prepared)
+        ],
+    }
+
+
+def restores(snapshot: Snapshot) -> list[Row]:
+    """The rows that count what was charged between a backup and its return."""
+    from umpc.node.budget.budget_account import RESTORE, RESTORE_ALL
+
+    return [row for row in snapshot.rows if row.kind in (RESTORE, RESTORE_ALL)]
+
+
+def _data(cohort: Fingerprint | None) -> dict[str, object] | None:
+    """The fingerprint of a study's records; None where none is known."""
+    names = ("at_least", "at_most", "whole", "fields", "selection")
+    return {name: getattr(cohort, name) for name in names} if cohort else None
+
+
+def _amounts(balance: Balance) -> dict[str, str]:
+    return {name: str(getattr(balance, name)) for name in AMOUNTS}
+
+
+def _exact(study: StudyEntry) -> dict[str, str | None]:
+    return {key: None if each is None else str(each) for key, each in study._asdict().items()}
+
+
+# --- for people ---
+
+
+def print_tables(snapshot: Snapshot, place: Place, prepared: list[PreparedCost]) -> None:
+    from umpc.cli.show import console
+
+    shown = console()
+    shown.print(_sums(snapshot.account))
+    if composed := _composed(snapshot.account):
+        shown.print(composed, soft_wrap=True, markup=False, highlight=False)
+    table = _studies(snapshot, prepared)
+    shown.print(table if table.row_count else "no study was asked for yet")
+    state = f"its anchor {place.anchor} {snapshot.fault or 'agrees'}"
+    damaged = [f"the held attempt of {study.hex()} is wrong" for study in snapshot.damaged]
+    since = [
+        f"{row.at}: {row.note}; since then epsilon {short_amount(row.epsilon)} and delta "
+        f"{short_amount(row.delta)} count as spent"
+        for row in restores(snapshot)
+    ]
+    for line in (*since, f"ledger {place.ledger}, {snapshot.head}", state, *damaged):
+        shown.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _sums(account: Account) -> Table:
+    """The whole budget in two lines, epsilon and delta."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=f"budget of data set {escape(repr(account.dataset))}", title_justify="left")
+    table.add_column()
+    for head in AMOUNTS:
+        table.add_column(head, justify="right")
+    for name, balance in (("epsilon", account.epsilon()), ("delta", account.delta())):
+        table.add_row(name, *(short_part(balance, amount) for amount in AMOUNTS))
+    return table
+
+
+def _composed(account: Account) -> str:
+    """The meaning of amounts that are no sums, in words; empty for basic composition."""
+    from umpc.dp.composition import BASIC
+
+    composition = account.composition
+    if composition.name == BASIC:
+        return ""
+    largest = short_amount(account.largest_epsilon(), ROUND_FLOOR)
+    return (
+        f"composed by {composition}, which is beside the delta above: a study costs less than its "
+        f"own epsilon. The next may ask for epsilon {largest}, with a pure mechanism"
+    )
+
+
+def _studies(snapshot: Snapshot, prepared: list[PreparedCost]) -> Table:
+    """One line for each study."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title="studies", title_justify="left")
+    table.add_column("when", min_width=TIME_WIDTH, overflow="fold")
+    for head in ("hash", "name", "epsilon", "delta", "state", "data"):
+        table.add_column(head, overflow="fold")
+    groups = same_data(snapshot.cohorts)
+    for study in studies(snapshot.rows, snapshot.held, prepared):
+        table.add_row(
+            study.when,
+            study.hash[:DIGITS],
+            escape(study.name),
+            short_amount(study.epsilon),
+            short_amount(study.delta),
+            study.state,
+            groups.get(bytes.fromhex(study.hash), ""),
+        )
+    return table
+
+
+def same_data(cohorts: dict[bytes, Fingerprint]) -> dict[bytes, str]:
+    """Each study's data in words: a number that studies of the same values share, and a range.
+
+    Two studies have one number if a field of both has the same values in both, and no field of both
+    has other values. "Changed" means that the same fields and condition gave other records before.
+    """
+    groups: list[Fingerprint] = []
+    found = {}
+    last: dict[str, tuple[Fingerprint, int]] = {}
+    for study, cohort in cohorts.items():
+        alike = (
+            place
+            for place, known in enumerate(groups)
+            if known.is_same(cohort) or (known.agreeing(cohort) and not known.differing(cohort))
+        )
+        place = next(alike, len(groups))
+        if place == len(groups):
+            groups.append(cohort)
+        found[study] = f"data {place + 1}: {cohort.at_least} to {cohort.at_most} records"
+        former, number = last.get(cohort.selection, (cohort, 0))
+        if cohort.has_changed(former):
+            found[study] += f", changed since data {number}"
+        last[cohort.selection] = cohort, place + 1
+    return found

@@ -39,9 +39,8 @@ from umpc.node.dataset_files import is_same_database, shared_content
 from umpc.node.table.source import TableSite
 from umpc.node.table.survey import survey_table
 from umpc.protocol_version import PROTOCOL
-from umpc.transport.expiry import due
 from umpc.transport.files import check_private
-from umpc.transport.identity import Identity
+from umpc.transport.identity import Identity, due
 
 LEAST_FREE = 400_000_000
 """Bytes that should be free where the ledger is.
@@ -56,7 +55,7 @@ FEW_FILES = 4096
 
 def check_version() -> Iterator[Finding]:
     """Show the versions, and whether the compiled sign gate is used."""
-    from umpc.native.choice import CHOSEN, status
+    from umpc.native.library import CHOSEN, status
 
     versions = f"umpc {__version__}, protocol {PROTOCOL}, Python {platform.python_version()}"
     yield Finding("version", versions)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.enrol_listen import decline, listen, members
-from umpc.cli.enrol_options import AUTHORITY, ROLE
+from umpc.cli.enrol_listen import AUTHORITY, ROLE, decline, listen, members
 from umpc.cli.paths import FILE, FOLDER
 
 if TYPE_CHECKING:

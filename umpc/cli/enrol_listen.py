@@ -1,6 +1,8 @@
 """`umpc enrol listen`, `decline` and `members`: what the authority does while sites join.
 
 The module imports neither grpc nor cryptography before a command runs.
+
+*Enrol options.* The options that the commands of `umpc enrol` have in common.
 """
 
 from __future__ import annotations
@@ -12,7 +14,16 @@ from pathlib import Path
 
 import click
 
-from umpc.cli.enrol_options import AUTHORITY, ROLE
+from umpc.cli.paths import FOLDER
+
+ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator"])
+AUTHORITY = click.option(
+    "--authority",
+    type=FOLDER,
+    default=Path("authority"),
+    show_default=True,
+    help="The authority's folder, which `umpc ca init` made.",
+)
 
 
 @click.command()
@@ -36,8 +47,8 @@ def listen(authority: Path, address: str) -> None:
       umpc enrol invite north --address authority.example.org:7101 > north.invitation
       umpc enrol listen --authority authority
     """
+    from umpc.enrolment.dialler import LISTENING_DAYS, listening_tls
     from umpc.enrolment.listener import EnrolmentDesk, listening
-    from umpc.enrolment.pinned_tls import LISTENING_DAYS, listening_tls
     from umpc.errors import CertificateError
     from umpc.logs import start_logging
     from umpc.transport.certificates import clock

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.memory import Collector
-from umpc.cli.run_server import begin_helper, serve_helper
-from umpc.cli.server_options import IDENTITY, Serving, hub_options
+from umpc.cli.server_options import IDENTITY, Serving, begin_helper, hub_options, serve_helper
 
 if TYPE_CHECKING:
-    from umpc.cli.run_server import Finished, Server
+    from umpc.cli.server_options import Finished, Server
     from umpc.proto.v1 import umpc_pb2 as pb
     from umpc.transport.hub.address import HubAddress
     from umpc.transport.identity import Identity

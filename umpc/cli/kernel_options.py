@@ -42,7 +42,7 @@ def unquoted(text: str) -> str:
 def grade_of(adversary: str | None) -> str:
     """The grade of promise that was asked for. Raises: StudyError for an unknown one."""
     from umpc.errors import StudyError
-    from umpc.study.grades import ADVERSARIES, HONEST
+    from umpc.study.settings import ADVERSARIES, HONEST
 
     if adversary is not None and adversary not in ADVERSARIES:
         raise StudyError(f"--adversary takes {' or '.join(ADVERSARIES)}, got {adversary!r}")

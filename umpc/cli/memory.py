@@ -84,7 +84,7 @@ class Collector:
 
     def _collect(self) -> None:
         from umpc.crypto.signing import is_signature
-        from umpc.transport.received import numeric
+        from umpc.transport.heartbeat import numeric
 
         self._due = None
         start = time.monotonic()

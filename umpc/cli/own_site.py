@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from umpc.errors import CertificateError
 
 if TYPE_CHECKING:
-    from umpc.cli.run_server import Finished, Server, Service
+    from umpc.cli.server_options import Finished, Server, Service
     from umpc.node.config import NodeConfig
     from umpc.node.datasets import Dataset
     from umpc.node.run_watch import RunWatch
@@ -44,7 +44,7 @@ class OwnSite:
 
         Args: ending: closes the node before its ledgers. watch: makes the observer of each study.
         """
-        from umpc.cli.run_server import Service
+        from umpc.cli.server_options import Service
         from umpc.node.server import ALLOWED, NodeServer
         from umpc.transport.services import rpc
 

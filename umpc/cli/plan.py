@@ -229,7 +229,7 @@ def _show(
         label, beside: the same statistic by another way, if there is one.
     """
     from umpc.planning.study_plan import OF_CONSTANT
-    from umpc.reporting.printable import printable
+    from umpc.reporting.words import printable
 
     table = Table(title=escape(printable(title)), title_justify="left")
     table.add_column("what", overflow="fold")

@@ -17,20 +17,22 @@ from umpc.cli.monitor import Monitor
 from umpc.cli.node_page import page
 from umpc.cli.own_site import configurations, open_site, own_identity
 from umpc.cli.paths import FILE, FOLDER
-from umpc.cli.run_server import begin_helper, serve, serve_helper
 from umpc.cli.server_options import (
     COMPUTE,
     COMPUTE_TLS,
     CORES,
     Serving,
+    begin_helper,
     helper_options,
     node_options,
+    serve,
+    serve_helper,
 )
 from umpc.cli.status import status
 from umpc.logs import start_logging
 
 if TYPE_CHECKING:
-    from umpc.cli.run_server import Finished, Server
+    from umpc.cli.server_options import Finished, Server
 
 log = logging.getLogger("umpc.node")
 

@@ -102,8 +102,8 @@ def _print_table(report: Report, extra: Extra) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from umpc.reporting.printable import printable
     from umpc.reporting.rows import table_rows, title_of
+    from umpc.reporting.words import printable
 
     title = escape(printable(title_of(report)))
     table = Table(title=title, show_header=False, title_justify="left")

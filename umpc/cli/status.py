@@ -86,8 +86,7 @@ class Sheet:
 
 
 def _identity(config: NodeConfig, show: Sheet) -> None:
-    from umpc.transport.expiry import due
-    from umpc.transport.identity import load_identity
+    from umpc.transport.identity import due, load_identity
 
     show.line("name", config.name)
     show.line("role", "node")
@@ -169,7 +168,7 @@ def _studies(config: NodeConfig, show: Sheet) -> None:
 
 def _reading(config: NodeConfig, show: Sheet) -> None:
     """Show how far a long reading of the table is, if one goes on."""
-    from umpc.node.reading_progress import reading_beside, rows_so_far
+    from umpc.node.records import reading_beside, rows_so_far
 
     found = rows_so_far(reading_beside(config.ledger))
     if found is not None:

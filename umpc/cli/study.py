@@ -280,7 +280,7 @@ def _warn_of_dates(study: ProposedStudy) -> None:
 
 def _echo(label: str, text: str) -> None:
     """One line: a label, and the text in a column of its own."""
-    from umpc.reporting.printable import printable
+    from umpc.reporting.words import printable
 
     click.echo(f"{label:<12} {printable(text)}")
 

@@ -21,10 +21,8 @@ from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError
 from umpc.mpc.attempt import edges_of
 from umpc.node.records import TableSource, load_records
 from umpc.node.table.batch import ReadColumn, complete
-from umpc.node.table.conversions import normal, typed
-from umpc.node.table.header import csv_header
-from umpc.node.table.number_format import PLAIN, NumberFormat
-from umpc.node.table.plain_text import is_encoding
+from umpc.node.table.conversions import PLAIN, NumberFormat, normal, typed
+from umpc.node.table.plain_text import csv_header, is_encoding
 from umpc.node.table.reading import read_columns
 from umpc.node.table.source import ENCODING, OwnersTable
 from umpc.node.told_order import as_told

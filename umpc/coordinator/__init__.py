@@ -6,14 +6,11 @@
 | `contact.py` | who answers the coordinator, and whom each node reaches |
 | `conductor.py` | the steps of a study, with all nodes at once |
 | `losses.py` | the nodes that a study loses, and whether it goes on without them |
-| `returning.py` | the wait for a site that was lost after it was ready |
 | `links.py` | the stream to one node, and one step with all nodes |
 | `run_file.py` | the state of a run in a file, for `umpc study watch` |
 | `shufflers.py` | the stream from one shuffler |
 | `studyfile.py` | a study as people write it: study.toml |
 | `studyfile_entries.py` | its keys, their help texts, and how they go together |
-| `several.py` | several statistics of a study file, and their strata |
 | `studyfile_text.py` | write a study.toml |
-| `variance.py` | the sums of a study file with variance = "private" |
 | `kernelfile.py` | a user's own kernel: a Python file and function |
 """

@@ -2,11 +2,19 @@
 
 The first failure ends the study everywhere: every other node is told the culprit and the reason
 within a second, and nothing waits for a peer that is gone.
+
+*Returning.* A site that is lost after it was ready: the run waits until it is there again.
+
+From *ready* on, a node has its finished attempt on disk, and a node that starts again offers it
+(`node/attempts/study_run.py`). So the coordinator proposes the same study once more: each node then
+releases the bytes that it holds, or sends those that it has released, and no node charges twice.
+That is also what a second `umpc study run` does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -14,11 +22,10 @@ from typing import TypeVar
 from umpc.coordinator.conductor import CheckNew, Conductor, Expect, Preparation, expect_nothing
 from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, NodeLink, Tell, each
 from umpc.coordinator.losses import Losses
-from umpc.coordinator.returning import Reach, Returning
 from umpc.coordinator.run_file import Note, no_note
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.crypto.signing import is_signature
-from umpc.errors import ImpossibleResult, UmpcError
+from umpc.errors import ImpossibleResult, PeerUnavailable, UmpcError
 from umpc.protocols.registry import check_new_run, checked, protocol_of
 from umpc.study.document import Study
 from umpc.study.parts import Participant
@@ -129,3 +136,42 @@ async def _lead(
         raise
     finally:
         await asyncio.gather(*(link.close() for link in parties))
+
+
+# --- returning ------------------------------------------------------------------------------------
+
+log = logging.getLogger("umpc.coordinator")
+RETURN_SECONDS = 30.0
+"""Seconds for which a run waits by default. A service manager starts a node again sooner."""
+PAUSE_SECONDS = 1.0
+"""Seconds between two proposals, in case a node dies at each of them."""
+
+Reach = Callable[[Participant, float], Awaitable[None]]
+"""Reach a node that may take so many seconds to start. Raises: PeerUnavailable."""
+
+
+class Returning:
+    """The patience of one run. Args: seconds: for all losses of the run together."""
+
+    def __init__(self, reach: Reach, seconds: float):
+        self._reach = reach
+        self._seconds = seconds
+        self._until: float | None = None
+
+    async def wait_for(self, node: Participant, error: UmpcError) -> None:
+        """Wait until a lost node answers again. Raises: the error, if it does not in time."""
+        now = asyncio.get_running_loop().time()
+        self._until = now + self._seconds if self._until is None else self._until
+        left = self._until - now
+        if left <= 0:
+            raise error
+        log.warning(
+            "%s was lost after it was ready; the run waits up to %.0f s for it to start again",
+            node.name,
+            left,
+        )
+        try:
+            await self._reach(node, left)
+        except PeerUnavailable:
+            raise error from None
+        await asyncio.sleep(min(left, PAUSE_SECONDS))

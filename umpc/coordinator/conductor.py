@@ -20,8 +20,8 @@ from umpc.protocols.base.coordinator import CoordinatorSide, Finished, Proposed,
 from umpc.protocols.registry import check_new_run
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
+from umpc.study.cost import Measured, Moment, count_online
 from umpc.study.document import Study
-from umpc.study.measured import Measured, Moment, count_online
 from umpc.study.report import Report
 
 log = logging.getLogger("umpc.coordinator")

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from umpc.errors import RemoteProtocolError, UmpcError
-from umpc.proto import checks, codec
+from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.study.parts import Participant
@@ -86,5 +86,5 @@ async def _call(study: Study, identity: Identity, node: Participant) -> pb.Conta
 
 def _answer(contacted: pb.Contacted) -> str | UmpcError:
     if contacted.WhichOneof("answer") == "version":
-        return checks.one_line(contacted.version)
+        return frame_codec.one_line(contacted.version)
     return codec.error_of(codec.decode_failure(contacted.failure))

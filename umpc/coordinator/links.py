@@ -13,10 +13,10 @@ from typing import Any, Protocol, TypeVar
 
 from umpc.coordinator.run_file import Note, no_note
 from umpc.errors import ApprovalPending, PeerLost, StudyAborted, UmpcError
-from umpc.proto import codec, pieces
+from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.services import node_stub
@@ -161,7 +161,7 @@ class NodeLink:
 
 def encoded(message: m.CoordinatorMessage) -> Encoded:
     """A message for the wire, once for all nodes. Raises: RangeError where it is too large."""
-    return tuple(pieces.cut(codec.encode_coordinator(message)))
+    return tuple(frame_codec.cut(codec.encode_coordinator(message)))
 
 
 class AskedLink(Protocol):

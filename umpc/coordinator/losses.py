@@ -8,7 +8,7 @@
     study = losses.after(error)           the study to propose next, or the error again
 
 A node that is lost before the release is left out of a new attempt over the survivors
-(`umpc/study/survivors.py`). Nothing of the attempt that ended was opened. A node that said *ready*
+(`umpc/study/attempt.py`). Nothing of the attempt that ended was opened. A node that said *ready*
 before holds its share, and drops it. If it is not known that nobody has charged, nothing is dropped
 and the lost node must come back.
 """
@@ -29,9 +29,9 @@ from umpc.errors import (
 )
 from umpc.protocols.base.coordinator import Proposed
 from umpc.study import messages as m
+from umpc.study.attempt import without
 from umpc.study.document import Study
 from umpc.study.parts import Participant
-from umpc.study.survivors import without
 
 log = logging.getLogger("umpc.coordinator")
 LOSSES = (PeerLost, PeerUnavailable, StepTimeout)

@@ -9,7 +9,7 @@ from umpc.errors import EncodingError
 from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.services import grpc, shuffler_stub

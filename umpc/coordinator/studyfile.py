@@ -17,21 +17,25 @@ from typing import Any
 import msgspec
 
 from umpc.coordinator.kernelfile import TracedKernel, load_kernel
-from umpc.coordinator.several import NamedStatistic, StatisticEntry, parts_of, read_statistic
 from umpc.coordinator.studyfile_entries import (
+    PRIVATE,
     FieldEntry,
+    NamedStatistic,
+    StatisticEntry,
     StudyEntries,
     check_entries,
     datasets_of,
+    parts_of,
+    read_statistic,
+    with_variance,
 )
-from umpc.coordinator.variance import PRIVATE, with_variance
 from umpc.errors import StudyError
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.left_open import is_open
 from umpc.protocols.registry import USUAL, check_new_run, checked, chosen_protocol
 from umpc.study.document import Study
-from umpc.study.misspelt import advice
 from umpc.study.parts import FieldText, Participant, Person
+from umpc.study.rules import advice
 from umpc.study.settings import Settings, in_words, keys_of
 from umpc.text_file import STUDY, read_text, refuse_other_kind
 from umpc.ustat.condition import parse_condition

@@ -1,21 +1,132 @@
-"""The keys of study.toml that every study has, with their help texts, and how they go together."""
+"""The keys of study.toml that every study has, with their help texts, and how they go together.
+
+*Several.* Several statistics of a study file, and their strata: the study's kernels and parts.
+
+    [[statistics]]
+    statistic = "kendall_tau"
+    columns = ["age", "balance"]
+    [[statistics]]
+    statistic = "gini_mean_difference"
+    columns = ["balance"]
+
+With `strata = "sex"` each statistic is inside each category of the field.
+
+*Variance.* variance = "private" of a study file: the kernels over triples, and both sums' parts of
+ε.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 
-from umpc.coordinator.several import StatisticEntry, check_keys
-from umpc.coordinator.variance import check_variance_keys
 from umpc.errors import StudyError
-from umpc.study.grades import HONEST
-from umpc.study.parts import FieldText, Participant
-from umpc.ustat.sampling import BALANCED, UNBALANCED
+from umpc.study.parts import FieldText, Participant, exact
+from umpc.study.settings import HONEST
+from umpc.study.several import StudyPart
+from umpc.ustat.estimators import VECTOR, WITH_VARIANCE
+from umpc.ustat.expression import Expression
+from umpc.ustat.projection import PAIR, TRIPLE, over_triples
+from umpc.ustat.sampling import BALANCED, TWO_SAMPLE, UNBALANCED
 from umpc.ustat.statistics import find_statistic
+from umpc.ustat.strata import restricted
+from umpc.ustat.text import to_text
+
+
+class StatisticEntry(msgspec.Struct, forbid_unknown_fields=True):
+    """One of several statistics, as study.toml has it."""
+
+    statistic: str
+    columns: list[str]
+    parameters: dict[str, int | str | list[int | str]] = {}
+
+
+@dataclass(frozen=True)
+class NamedStatistic:
+    """A statistic with its kernels. columns: the fields that it takes, for its name."""
+
+    statistic: str
+    columns: tuple[str, ...]
+    expressions: tuple[Expression, ...]
+    degree: int
+    estimator: str
+    sampling: str
+
+    @property
+    def name(self) -> str:
+        """Its name among several statistics."""
+        return f"{self.statistic}({', '.join(self.columns)})" if self.columns else self.statistic
+
+
+def read_statistic(entry: StatisticEntry) -> NamedStatistic:
+    """A statistic of the library over its columns. Raises: KernelError."""
+    found = find_statistic(entry.statistic)
+    return NamedStatistic(
+        found.name,
+        tuple(entry.columns),
+        found.expressions(entry.columns, entry.parameters),
+        found.degree,
+        found.estimator,
+        found.sampling,
+    )
+
+
+def parts_of(
+    statistics: Sequence[NamedStatistic], strata: str, categories: Sequence[str]
+) -> dict[str, Any]:
+    """The keys of a study that reports several values: statistic after statistic, all strata each.
+
+    Args: strata: the field; empty for none. categories: its own.
+    Raises: StudyError where the statistics are over different sets, or one came twice; KernelError.
+    """
+    shapes = {(each.degree, each.sampling) for each in statistics}
+    if len(shapes) > 1:
+        told = ", ".join(
+            f"{each.name} ({each.degree} records, {each.sampling})" for each in statistics
+        )
+        raise StudyError(
+            f"all statistics of a study are over the same sets, and these are not: {told}; ask for "
+            f"them in several studies"
+        )
+    ((degree, sampling),) = shapes
+    kernels: list[str] = []
+    parts: list[StudyPart] = []
+    for each in statistics:
+        for number, stratum in enumerate(categories if strata else ("",)):
+            found, estimator = each.expressions, each.estimator
+            if strata:
+                found, estimator = restricted(found, estimator, strata, number, degree)
+            kernels += map(to_text, found)
+            parts.append(StudyPart(each.name, each.statistic, estimator, len(found), stratum))
+    names = ", ".join(dict.fromkeys(each.name for each in statistics))
+    return {
+        "statistic": f"{names} by {strata}" if strata else names,
+        "kernels": tuple(kernels),
+        "degree": degree,
+        "estimator": VECTOR,
+        "sampling": sampling,
+        "parts": tuple(parts),
+        **({"strata": strata} if strata else {}),
+    }
+
+
+def check_keys(values: Mapping[str, Any]) -> None:
+    """Raises: StudyError where keys of one statistic stand beside several."""
+    for key in ("statistic", "kernel", "columns", "parameters", "estimator"):
+        if values.get(key):
+            raise StudyError(
+                f"`statistics` lists statistics of the library, each with its own columns and "
+                f"parameters, and `{key}` came beside it. Remove `{key}`"
+            )
+    if not values["statistics"]:
+        raise StudyError("`statistics` lists at least one statistic, got none. Add one")
+
 
 Number = int | str
 
@@ -281,3 +392,58 @@ def _check_statistic(path: Path, entries: StudyEntries, name: str) -> None:
         raise StudyError(
             f"{path}: the statistic {name!r} takes pairs of {own} sampling. Remove `sampling`"
         )
+
+
+# --- variance -------------------------------------------------------------------------------------
+
+LARGEST, PRIVATE = "largest", "private"
+VARIANCES = (LARGEST, PRIVATE)
+USUAL_SHARE = "1/5"
+"""The part of ε of the second sum. A fifth costs the estimate a quarter more noise."""
+
+
+def check_variance_keys(
+    path: Path, variance: str | None, share: int | str | None, split: Sequence[int | str]
+) -> None:
+    """Raises: StudyError naming a key of a study file that contradicts another."""
+    if variance not in (None, *VARIANCES):
+        raise StudyError(
+            f"{path}: `variance` is one of {', '.join(VARIANCES)}, got {variance!r}. Correct it"
+        )
+    if share is not None and variance != PRIVATE:
+        raise StudyError(
+            f'{path}: `variance_share` goes with variance = "{PRIVATE}". Write both, or neither'
+        )
+    if split and variance == PRIVATE:
+        raise StudyError(
+            f'{path}: variance = "{PRIVATE}" splits epsilon by `variance_share`. Remove `split`'
+        )
+    if share is not None and not 0 < exact(str(share), "variance_share") < 1:
+        raise StudyError(
+            f"{path}: `variance_share` is a part of epsilon between 0 and 1, got {share}; the "
+            f"default is {USUAL_SHARE}. Correct it"
+        )
+
+
+def with_variance(
+    statistic: Any, pair: Expression, share: int | str | None
+) -> tuple[Any, tuple[str, ...]]:
+    """A statistic's entries over triples, and both sums' parts of ε.
+
+    Args:
+        statistic: the entries of `StudyFile`, of a mean over pairs. pair: its kernel.
+        share: the second sum's part; None for the usual one.
+    Raises: StudyError where the statistic is not the mean of one kernel over pairs of one class.
+    """
+    facts = (statistic["degree"], statistic["estimator"], len(statistic["kernels"]))
+    if facts != (PAIR, "mean", 1) or statistic["sampling"] == TWO_SAMPLE:
+        raise StudyError(
+            f'variance = "{PRIVATE}" takes the mean of one kernel over pairs of one class, such as '
+            f"kendall_tau, got {statistic['statistic']!r}, the {statistic['estimator']} of "
+            f"{len(statistic['kernels'])} sum(s) over {statistic['degree']} record(s), sampling = "
+            f"{statistic['sampling']!r}; leave variance out"
+        )
+    part = exact(USUAL_SHARE if share is None else str(share), "variance_share")
+    kernels = tuple(map(to_text, over_triples(pair)))
+    entries = {**statistic, "kernels": kernels, "degree": TRIPLE, "estimator": WITH_VARIANCE}
+    return entries, (str(Fraction(1) - part), str(part))

@@ -6,7 +6,6 @@
 | `prg.py` | seeds, the key streams made from them, and the fixed-key hash of GGM trees |
 | `ring.py` | arithmetic in Z_{2^w}, and the packing of ring elements and bits |
 | `rounds.py` | protocols as generators that broadcast one message a round; the in-memory driver |
-| `mesh.py` | the same for parties whose messages differ from peer to peer |
 | `signing.py` | what a process signs with, and how it checks what others signed |
 | `zero_shares.py` | pairwise masks of the nodes' final shares, which sum to zero |
 

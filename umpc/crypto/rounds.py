@@ -6,13 +6,24 @@ A protocol never sees a network, a clock or hidden randomness. Inputs, material 
 arguments, so a party is a deterministic function of its arguments and of the messages that it
 gets. `run_in_memory` drives all parties in lockstep and keeps an exact transcript. A node drives
 the same generators over gRPC.
+
+*Mesh.* Protocols of several parties whose messages differ from peer to peer. They are generators,
+too, with one message for each peer in a round:
+
+    came = yield {1: to_one, 2: to_two}      # one round
+
+Parties are numbered. A party leaves out each peer to which it sends nothing, and each peer that
+sent it nothing is missing from the messages that came. A party that is silent in a round yields {}
+and is resumed when the round is over. `run_mesh` drives all parties in lockstep. A node drives the
+same generators over its links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, zip_longest
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 
@@ -141,3 +152,177 @@ def check_lockstep(ended: dict[int, Result], number: int) -> None:
         raise LocalProtocolError(
             f"parties {sorted(ended)} ended before the others, in round {number}"
         )
+
+
+# --- mesh -----------------------------------------------------------------------------------------
+
+Outgoing: TypeAlias = dict[int, Message]
+"""One party's messages of one round, by receiver."""
+Incoming: TypeAlias = Mapping[int, Message]
+"""The messages that one party gets in one round, by sender."""
+
+Mesh: TypeAlias = Generator[Outgoing, Incoming, Result]
+"""Yields this party's messages of a round by receiver, receives the others' messages by sender, and
+returns this party's result."""
+
+
+def side_by_side(protocols: Mapping[int, Protocol[Result]]) -> Mesh[dict[int, Result]]:
+    """Run protocols of two parties in the same rounds, one with each peer.
+
+    Args: protocols: by peer. All take the same number of rounds.
+    Returns: the results, by peer.
+    Raises: LocalProtocolError where one of the protocols ends before the others.
+    """
+    results: dict[int, Result] = {}
+    replies: dict[int, list[Message] | None] = dict.fromkeys(protocols)
+    while replies:
+        sent: Outgoing = {}
+        for peer, reply in replies.items():
+            answer = resume(protocols[peer], reply)
+            if isinstance(answer, Finished):
+                results[peer] = answer.result
+            else:
+                sent[peer] = answer
+        if sent and results:
+            raise LocalProtocolError(
+                f"protocols with {sorted(results)} ended before those with {sorted(sent)}"
+            )
+        if not sent:
+            break
+        came = yield {peer: message for peer, message in sent.items() if message.width}
+        replies = {peer: [came.get(peer, silence(message.step))] for peer, message in sent.items()}
+    return results
+
+
+def to_all(protocol: Protocol[Result], peers: Sequence[int]) -> Mesh[Result]:
+    """Run a protocol in which every party sends one message to all peers.
+
+    Args: peers: the other parties. The protocol gets their replies in this order.
+    """
+    replies: list[Message] | None = None
+    while True:
+        message = resume(protocol, replies)
+        if isinstance(message, Finished):
+            return message.result
+        came = yield dict.fromkeys(peers, message)
+        replies = [came.get(peer, silence(message.step)) for peer in peers]
+
+
+def beside(
+    step: str,
+    protocols: Sequence[Mesh[Any]],
+    due: Mapping[int, Sequence[Sequence[Message]]],
+    names: Sequence[str],
+) -> Mesh[list[Any]]:
+    """Run protocols of the same parties in the same rounds. Some may end before others.
+
+    All that a party tells another one in a round is one message (`joined`).
+
+    Args:
+        step: the name of a message that holds several.
+        due: for each peer, its messages to this party in each protocol, round by round, with zero
+            bytes as content.
+        names: of all parties, for errors.
+
+    Raises: RemoteProtocolError on a message of another shape.
+    """
+    results: list[Any] = [None] * len(protocols)
+    incoming: Mapping[int, Incoming | None] = dict.fromkeys(range(len(protocols)))
+    for number in count():
+        said: dict[int, Outgoing] = {}
+        for place, came in incoming.items():
+            answer = resume(protocols[place], came)
+            if isinstance(answer, Finished):
+                results[place] = answer.result
+            else:
+                said[place] = answer
+        if not said:
+            return results
+        sent = {
+            peer: joined(step, [each.get(peer, silence(step)) for each in said.values()])
+            for peer in due
+        }
+        replies = yield {peer: message for peer, message in sent.items() if message.width}
+        heard: dict[int, dict[int, Message]] = {place: {} for place in said}
+        for peer, reply in replies.items():
+            shapes = [due[peer][place][number] for place in said]
+            parts = _parts(step, reply, shapes, names[peer])
+            for place, part in zip(said, parts, strict=True):
+                if part.width:
+                    heard[place][peer] = part
+        incoming = heard
+    raise LocalProtocolError("protocols side by side ended without a result")
+
+
+def joined(step: str, messages: Sequence[Message]) -> Message:
+    """Messages as one, in bytes. A message alone stays as it is, and silence is silence."""
+    spoken = [message for message in messages if message.width]
+    if len(spoken) <= 1:
+        return spoken[0] if spoken else silence(step)
+    payload = b"".join(message.payload for message in spoken)
+    return Message(step, payload, len(payload), 8)
+
+
+def joined_rounds(step: str, *protocols: Sequence[Message]) -> list[Message]:
+    """The messages of `beside`, from those of its protocols, round by round."""
+    rounds = zip_longest(*protocols, fillvalue=silence(step))
+    return [joined(step, messages) for messages in rounds]
+
+
+def _parts(step: str, reply: Message, shapes: Sequence[Message], culprit: str) -> list[Message]:
+    """The messages that were joined, from their shapes. Raises: RemoteProtocolError."""
+    check_reply(reply, joined(step, shapes), culprit)
+    parts = []
+    start = 0
+    for shape in shapes:
+        stop = start + len(shape.payload)
+        parts.append(replace(shape, payload=reply.payload[start:stop]))
+        start = stop
+    return parts
+
+
+@dataclass(frozen=True)
+class MeshLine:
+    """One line of a mesh's transcript. round: from 1."""
+
+    round: int
+    sender: int
+    receiver: int
+    message: Message
+
+
+def run_mesh(parties: Sequence[Mesh[Result]]) -> tuple[list[Result], list[MeshLine]]:
+    """Run all parties of one mesh in lockstep.
+
+    Returns: the results in party order, and the transcript.
+    Raises: LocalProtocolError where a party ends before the others, or none ends in time.
+    """
+    results: dict[int, Result] = {}
+    transcript: list[MeshLine] = []
+    incoming: list[Incoming | None] = [None] * len(parties)
+    for number in range(1, MAX_ROUNDS + 2):
+        sent: dict[int, Outgoing] = {}
+        for party, protocol in enumerate(parties):
+            answer = resume(protocol, incoming[party])
+            if isinstance(answer, Finished):
+                results[party] = answer.result
+            else:
+                sent[party] = answer
+        if len(results) == len(parties):
+            return [results[party] for party in range(len(parties))], transcript
+        check_lockstep(results, number)
+        transcript += _lines(number, sent)
+        incoming = [_addressed_to(party, sent) for party in sent]
+    raise LocalProtocolError(f"a protocol did not end within {MAX_ROUNDS} rounds")
+
+
+def _lines(number: int, sent: Mapping[int, Outgoing]) -> list[MeshLine]:
+    return [
+        MeshLine(number, sender, receiver, message)
+        for sender, messages in sent.items()
+        for receiver, message in messages.items()
+    ]
+
+
+def _addressed_to(party: int, sent: Mapping[int, Outgoing]) -> Incoming:
+    return {sender: messages[party] for sender, messages in sent.items() if party in messages}

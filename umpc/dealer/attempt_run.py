@@ -1,6 +1,23 @@
 """One attempt at the dealer: who is there, and the task that deals.
 
-When all nodes are there, it generates chunk after chunk into each node's queue (`frame_queue.py`).
+When all nodes are there, it generates chunk after chunk into each node's queue.
+
+*Frame queue.* Frames for one node of an attempt, which wait until its stream takes them.
+
+*In order.* The material of chunks, several computed at once, in the attempt's order.
+
+Every node takes its material in that order, and bounded queues hold the dealer back. So no more
+chunks are computed ahead than keep the workers busy. Chunks of a wave (`umpc/mpc/chunks.py`) are
+computed in batches, and each has frames of its own.
+
+*Memory.* A dealer holds E, and 8 bytes for each wire of each record. All else has a bound for any
+number of edges. A chunk's material is at most 1 MB for each of its owners that gets any. At most
+so much of one attempt waits:
+
+| where | how much |
+|---|---|
+| a node's queue | QUEUE_BYTES and one chunk, so 9 MB for each node |
+| here, computed or being computed | AHEAD full chunks and one batch, or a chunk for each worker |
 """
 
 from __future__ import annotations
@@ -8,18 +25,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
-from umpc.compute.executor import Executor
-from umpc.dealer.frame_queue import FrameQueue
-from umpc.dealer.in_order import dealt_in_order
-from umpc.dealer.session import DealerSession
+from umpc.compute.executor import SMALLEST_TASK, Executor
+from umpc.dealer.session import DealerSession, Material, dealt
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.chunks import Chunk
 from umpc.protocols.base.protocol import Dealing
 from umpc.protocols.registry import protocol_of
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc.transport.patience import time_limit
 
 log = logging.getLogger("umpc.dealer")
@@ -128,3 +145,123 @@ def _session_of(attempt: SharedAttempt) -> Dealing:
     """Make the masks of an attempt."""
     own = protocol_of(attempt.study).dealing(attempt, os.urandom)
     return own or DealerSession(attempt, os.urandom)
+
+
+# --- frame queue ----------------------------------------------------------------------------------
+
+QUEUE_BYTES = 8 << 20
+"""Largest amount of material that waits for one node."""
+MESSAGE_BYTES = 64 << 10
+"""Largest message of several frames; a large frame is alone in its message."""
+FRAME_BYTES = 64
+"""The most bytes of a frame beside its payload."""
+
+
+class FrameQueue:
+    """Frames for one node, bounded in bytes, from one producer to one consumer.
+
+    It ends with None, or with an error.
+    """
+
+    def __init__(self) -> None:
+        self._frames: deque[Frame | None] = deque()
+        self._bytes = 0
+        self._error: UmpcError | None = None
+        self._changed = asyncio.Event()
+
+    async def put(self, frame: Frame | None) -> None:
+        """Append a frame when there is room. None ends the queue."""
+        await self._until(lambda: self._bytes < QUEUE_BYTES)
+        self._frames.append(frame)
+        self._bytes += len(frame.payload) if frame else 0
+        self._changed.set()
+
+    async def get(self) -> list[Frame]:
+        """Return the next frames, which fit one message; none at the end.
+
+        Raises: the error that `fail` was given.
+        """
+        await self._until(lambda: self._frames or self._error)
+        if self._error:
+            raise self._error
+        frames: list[Frame] = []
+        size = 0
+        while self._frames and (frame := self._frames[0]) is not None:
+            size += FRAME_BYTES + len(frame.payload)
+            if frames and size > MESSAGE_BYTES:
+                break
+            frames.append(frame)
+            self._bytes -= len(frame.payload)
+            self._frames.popleft()
+        self._changed.set()
+        return frames
+
+    def fail(self, error: UmpcError) -> None:
+        """End the queue with this error, unless another came first."""
+        self._error = self._error or error
+        self._changed.set()
+
+    async def _until(self, condition: Callable[[], object]) -> None:
+        while not condition():
+            self._changed.clear()
+            await self._changed.wait()
+
+
+# --- in order -------------------------------------------------------------------------------------
+
+AHEAD = 64
+"""Full chunks that are computed ahead. They keep eight threads busy, and a machine with more cores
+takes no more memory. Python's lock lets fewer threads deal at the same time."""
+
+
+async def dealt_in_order(
+    session: Dealing,
+    batches: Iterable[Sequence[Chunk]],
+    workers: Executor | None,
+) -> AsyncIterator[Material]:
+    """Yield the material of each chunk.
+
+    Args:
+        batches: all chunks in the attempt's order; those of a batch may be computed together.
+        workers: compute large batches of a `DealerSession`; None deals one after the other.
+    """
+    if workers is None or not isinstance(session, DealerSession):
+        for batch in batches:
+            for material in await asyncio.to_thread(dealt, session, batch):
+                yield material
+        return
+    begun: deque[tuple[asyncio.Task[list[Material]], int]] = deque()
+    ahead = 0
+    most = max(AHEAD, workers.at_once)
+    try:
+        for batch in batches:
+            task = asyncio.create_task(_deal(session, batch, workers))
+            begun.append((task, _full_chunks(batch)))
+            ahead += _full_chunks(batch)
+            while len(begun) > workers.at_once or ahead > most:
+                first, size = begun.popleft()
+                for material in await first:
+                    yield material
+                ahead -= size
+        while begun:
+            first, _ = begun.popleft()
+            for material in await first:
+                yield material
+    finally:
+        for task, _ in begun:
+            task.cancel()
+
+
+def _full_chunks(batch: Sequence[Chunk]) -> int:
+    """The most full chunks' worth of edges in a batch."""
+    return 1 if batch[0].wave else len(batch)
+
+
+async def _deal(
+    session: DealerSession, batch: Sequence[Chunk], workers: Executor
+) -> list[Material]:
+    if sum(chunk.count for chunk in batch) < SMALLEST_TASK:
+        return await asyncio.to_thread(dealt, session, batch)
+    task = await asyncio.to_thread(session.task, *batch)
+    payloads = await workers.deal(task)
+    return [list(session.frames(*each)) for each in zip(batch, payloads, strict=True)]

@@ -5,9 +5,9 @@
 | Hello | coordinator, node, dealer | the dealer's name, role and version |
 | Deal | node | its material for one attempt |
 
-When all nodes are there, the dealer generates chunk after chunk (`attempt_run.py`) and puts them
-into bounded queues (`frame_queue.py`). The slowest node sets the pace. Material takes no more
-memory where there are more edges (`in_order.py`). When a node goes away, its attempt is over for
+When all nodes are there, the dealer generates chunk after chunk and puts them
+into bounded queues (`attempt_run.py`). The slowest node sets the pace. Material takes no more
+memory where there are more edges. When a node goes away, its attempt is over for
 all nodes.
 """
 
@@ -26,7 +26,7 @@ from umpc.crypto.signing import Verify
 from umpc.dealer.attempt_run import AttemptRun
 from umpc.errors import RemoteProtocolError, UmpcError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.proto import frame_codec, member_codec, pieces
+from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.registry import attempt_of, decode_study, load_all
@@ -34,7 +34,7 @@ from umpc.study.attempt import check_openings
 from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
-from umpc.transport.own_end import of_own_end
+from umpc.transport.role_guard import of_own_end
 from umpc.transport.services import AnyContext, rpc
 from umpc.transport.status import blame_of, lost, refusal_of, status_of
 from umpc.transport.tls import peer_of
@@ -93,7 +93,7 @@ class DealerServer(rpc.DealerServicer):
         study = b""
         complete = False
         try:
-            request = await pieces.joined(lambda: anext(requests, None))
+            request = await frame_codec.joined(lambda: anext(requests, None))
             if request is None:
                 raise RemoteProtocolError(f"{caller} asked for no attempt", culprit=caller)
             study = request.study
@@ -159,9 +159,9 @@ class DealerServer(rpc.DealerServicer):
             raise RemoteProtocolError(
                 f"the study names {named!r} as its dealer, this is {self.identity.name!r}"
             )
-        members = member_codec.decode_members(request.members)
-        openings = member_codec.decode_openings(request.openings)
-        signatures = member_codec.decode_signatures(request.signatures)
+        members = codec.decode_members(request.members)
+        openings = codec.decode_openings(request.openings)
+        signatures = codec.decode_signatures(request.signatures)
         check_agreed(study, members, signatures, self.verify, caller)
         check_openings(study, members, openings, caller)
         attempt = attempt_of(study, members, openings)

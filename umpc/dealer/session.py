@@ -14,12 +14,12 @@ from umpc.crypto.prg import SEED_BYTES, derive
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, joined_chunks, require
-from umpc.mpc.masked.masks import joined, wire_masks
+from umpc.mpc.masked.edge_layout import joined, wire_masks
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.mpc.masked.tasks import DealTask
 from umpc.protocols.base.protocol import Dealing
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 
 Material: TypeAlias = list[tuple[int, Frame]]
 """(node, frame) for each owner of a chunk."""

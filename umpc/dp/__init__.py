@@ -3,7 +3,6 @@
 | file | what it is |
 |---|---|
 | `calibration.py` | `DistributedLaplace`: from epsilon and sensitivity to shares |
-| `laplace.py` | `sample_share`: one node's share; `DiscreteLaplace`: the law of h shares' sum |
 | `polya.py` | `sample_polyas`: exact draws of the negative binomial with real shape |
 | `skellam.py` | `DistributedSkellam`: noise on several sums, (epsilon, delta)-DP together |
 | `distributed_gaussian.py` | `joint_gaussian`: nodes' discrete Gaussian shares on a vector |
@@ -11,16 +10,12 @@
 | `committee.py` | noise from independent coins, which a committee computes under shares |
 | `binomial.py` | `least_coins`: how many shared fair coins make a sum (epsilon, delta)-DP |
 | `gaussian.py` | the discrete Gaussian: an exact draw, its law, its calibration |
-| `renyi.py` | Rényi divergences of noise, and from them to epsilon and delta |
 | `events.py` | releases as data: pure, approximate, Laplace, Gaussian, Skellam and others |
-| `event_text.py` | events as text, for a site's ledger |
 | `composition.py` | `Composition`: what releases cost together, chosen one after another |
 | `geometric.py` | geometric and discrete Laplace draws: one coin for each binary digit |
-| `poisson_table.py` | the Poisson law of a small mean as a table |
 | `trials.py` | `first_accepted`: rejection in a fixed number of trials |
 | `fixed_coins.py` | exact coins and table look-ups whose work does not depend on the outcome |
 | `random_bits.py` | `RandomBits`: the only source of randomness; `LazyUniform`: a lazy real |
-| `balls.py` | fractions to certified balls and back, rounded towards more noise |
 | `checks.py` | tests that refuse an impossible epsilon, delta, sensitivity or number of nodes |
 
 The work of a draw follows from its law, not from its value. The exceptions are paths that a draw

@@ -31,8 +31,7 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from umpc.dp.balls import above, ball
-from umpc.dp.checks import check_delta, check_epsilon, check_sensitivity, is_integer
+from umpc.dp.checks import above, ball, check_delta, check_epsilon, check_sensitivity, is_integer
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
 MOST_COINS = 1 << 50

@@ -2,10 +2,10 @@
 
 A geometric of ratio q = exp(-log_ratio) has independent binary digits. Digit i is 1 with odds
 q^{2^i}, that is with probability p_i = 1/(1 + exp(2^i log_ratio)), because P(X = Σ 2^i b_i) is
-proportional to Π q^{2^i b_i}. The difference of two geometrics is discrete Laplace (`laplace.py`),
-so no sign and no doubled zero need care. A committee flips coin i by comparing PRECISION bits that
-no member knows with the public threshold p_i·2^PRECISION, in a time that depends on nothing secret
-(`umpc/mpc`).
+proportional to Π q^{2^i b_i}. The difference of two geometrics is discrete Laplace
+(`calibration.py`), so no sign and no doubled zero need care. A committee flips coin i by comparing
+PRECISION bits that no member knows with the public threshold p_i·2^PRECISION, in a time that
+depends on nothing secret (`umpc/mpc`).
 
 Finite bits cost a distance from the exact law, stated in `distance`: thresholds are rounded down,
 by less than 2^-bits a coin, and digits from B on are left out. The chance that they are not all 0
@@ -24,10 +24,9 @@ from functools import cached_property
 
 from flint import arb, ctx
 
-from umpc.dp.balls import ball
 from umpc.dp.binomial import binomial_std, least_coins
-from umpc.dp.calibration import LN2_ABOVE, NORMAL_SHAPE
-from umpc.dp.laplace import DiscreteLaplace
+from umpc.dp.calibration import LN2_ABOVE, NORMAL_SHAPE, DiscreteLaplace
+from umpc.dp.checks import ball
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
 PRECISION = 64

@@ -33,9 +33,9 @@ from functools import lru_cache
 
 from umpc.dp.calibration import NORMAL_SHAPE
 from umpc.dp.checks import check_delta, check_epsilon, check_nodes
+from umpc.dp.composition import gaussian_curve, least_scale, satisfies
 from umpc.dp.gaussian import DiscreteGaussian
 from umpc.dp.random_bits import RandomBits
-from umpc.dp.renyi import gaussian_curve, least_scale, satisfies
 from umpc.errors import StudyError
 
 LEAST_SHARE = 16

@@ -22,7 +22,7 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from umpc.dp.balls import PRECISION, above, ball
+from umpc.dp.checks import PRECISION, above, ball
 from umpc.dp.geometric import discrete_laplaces
 from umpc.dp.random_bits import RandomBits
 from umpc.dp.trials import MORE_TRIALS, TRIALS, first_accepted

@@ -21,7 +21,7 @@ from math import ceil
 import numpy as np
 from flint import arb, ctx
 
-from umpc.dp.balls import ball
+from umpc.dp.checks import ball
 from umpc.dp.fixed_coins import TAIL_BITS, CoinRow, Flags
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError

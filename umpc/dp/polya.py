@@ -36,7 +36,7 @@ from math import ceil
 import numpy as np
 from flint import arb, ctx
 
-from umpc.dp.balls import ball
+from umpc.dp.checks import ball
 from umpc.dp.fixed_coins import (
     WIDTH,
     CoinRow,
@@ -56,7 +56,7 @@ from umpc.dp.geometric import (
     integers_of,
     totals_of,
 )
-from umpc.dp.poisson_table import poisson_table
+from umpc.dp.poisson import poisson_table
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError
 

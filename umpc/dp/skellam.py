@@ -31,12 +31,19 @@ from functools import cached_property
 
 from flint import arb, ctx
 
-from umpc.dp.balls import PRECISION, above, ball
 from umpc.dp.calibration import NORMAL_SHAPE
-from umpc.dp.checks import check_delta, check_epsilon, check_nodes, check_sensitivity
+from umpc.dp.checks import (
+    PRECISION,
+    above,
+    ball,
+    check_delta,
+    check_epsilon,
+    check_nodes,
+    check_sensitivity,
+)
+from umpc.dp.composition import least_scale, satisfies, skellam_curve
 from umpc.dp.poisson import MOST_MEAN, sample_poisson
 from umpc.dp.random_bits import RandomBits
-from umpc.dp.renyi import least_scale, satisfies, skellam_curve
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 
 

@@ -15,9 +15,7 @@ decision, and finishes.
 | `receiving.py` | which requests are recorded, and which one is answered over the network |
 | `authority_side.py` | invite, receive a request, approve it |
 | `site_side.py` | join and finish |
-| `pinned_tls.py` | TLS whose server can only be the invitation's authority |
 | `listener.py` | the listening authority |
-| `visits.py` | its limits for each place that calls |
 | `dialler.py` | the site asks it, and waits |
 | `members.py` | the members of the consortium, with their addresses |
 """

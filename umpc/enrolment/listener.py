@@ -7,7 +7,14 @@ nothing: it has no key of the authority in its memory, only the register's files
 
 *What a stranger gains.* Nothing is recorded without the proof of an invitation's code, and every
 refusal has the same words. A call has a limit on its bytes and on its seconds, and a place has one
-on its calls (`visits.py`).
+on its calls.
+
+*Visits.* Limits of the listening authority: how often one place may call, and how often it may
+fail.
+
+A code has 128 bits, so nobody guesses one. The limits keep a stranger from taking all threads of
+the listener, and make a wrong code rare enough for a person to read each line of the log. A place
+is an IPv4 address, or the first 48 bits of an IPv6 address: one connection has no more of them.
 """
 
 from __future__ import annotations
@@ -19,10 +26,13 @@ import socket
 import ssl
 import threading
 import time
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
@@ -31,7 +41,6 @@ from umpc.enrolment.members import members_of, to_plain
 from umpc.enrolment.receiving import RequestReceiver
 from umpc.enrolment.register import ADMITTED, Enrolment, Register
 from umpc.enrolment.texts import Request
-from umpc.enrolment.visits import Visits
 from umpc.errors import CertificateError, ConfigError, UmpcError
 from umpc.transport.diagnose import split_address
 from umpc.transport.listening import refuse_if_taken
@@ -226,3 +235,81 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Write no line for each call: a site asks often."""
+
+
+# --- visits ---------------------------------------------------------------------------------------
+
+MOST_AT_ONCE = 32
+MOST_OF_ONE_PLACE = 8
+CALLS = 60
+CALLS_SECONDS = 60
+FAILURES = 10
+FAILURES_SECONDS = 3600
+MOST_PLACES = 4096
+"""Places that are remembered. The one that called longest ago is forgotten."""
+
+
+@dataclass
+class _Caller:
+    """open: calls that have not ended. calls, failures: their times in seconds."""
+
+    open: int = 0
+    calls: deque[float] = field(default_factory=lambda: deque(maxlen=CALLS))
+    failures: deque[float] = field(default_factory=lambda: deque(maxlen=FAILURES))
+
+
+class Visits:
+    """The calls of each place. Any thread may use it; times come from the caller."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._places: OrderedDict[str, _Caller] = OrderedDict()
+        self._open = 0
+
+    def enter(self, address: str, now: float) -> bool:
+        """Count a call, and return whether it may go on. If so, `leave` must follow."""
+        with self._lock:
+            place = self._place(address)
+            if self._open >= MOST_AT_ONCE or place.open >= MOST_OF_ONE_PLACE:
+                return False
+            if _is_full(place.calls, now - CALLS_SECONDS):
+                return False
+            if _is_full(place.failures, now - FAILURES_SECONDS):
+                return False
+            place.calls.append(now)
+            place.open += 1
+            self._open += 1
+            return True
+
+    def leave(self, address: str) -> None:
+        """Count the end of a call."""
+        with self._lock:
+            self._place(address).open -= 1
+            self._open -= 1
+
+    def failed(self, address: str, now: float) -> None:
+        """Count a request that proved no code."""
+        with self._lock:
+            self._place(address).failures.append(now)
+
+    def _place(self, address: str) -> _Caller:
+        key = _key(address)
+        place = self._places.setdefault(key, _Caller())
+        self._places.move_to_end(key)
+        if len(self._places) > MOST_PLACES:
+            idle = next(each for each, found in self._places.items() if not found.open)
+            del self._places[idle]
+        return place
+
+
+def _is_full(times: deque[float], since: float) -> bool:
+    return len(times) == times.maxlen and times[0] > since
+
+
+def _key(address: str) -> str:
+    parsed = ip_address(address.partition("%")[0])
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped is None:
+            return str(int(parsed) >> 80)
+        parsed = parsed.ipv4_mapped
+    return str(parsed)

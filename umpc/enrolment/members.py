@@ -14,9 +14,9 @@ from pathlib import Path
 
 from umpc.enrolment.register import Register
 from umpc.errors import CertificateError, ConfigError
+from umpc.transport.authority import Issued
 from umpc.transport.certificates import check_name, clock, names_of
 from umpc.transport.files import read_file
-from umpc.transport.issued import Issued
 from umpc.transport.revocation import load_revoked
 
 MOST_MEMBERS = 10_000

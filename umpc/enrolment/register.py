@@ -4,7 +4,7 @@
                   └─────► declined
 
 A file holds the invitation's one-time code, so only its owner can read it. The certificates
-themselves are in `issued/` (`transport/issued.py`).
+themselves are in `issued/` (`transport/authority.py`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 | file | what it is |
 |---|---|
 | `relay.py` | who is connected, where an envelope goes, and how much may wait; it has no network |
-| `turns.py` | a queue in which the members that something comes from take turns |
 | `server.py` | the gRPC server around it |
 
 The members' side is `umpc.transport.hub`.

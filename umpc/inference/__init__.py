@@ -9,11 +9,8 @@ numbers of records, and the fields' public bounds.
 | `null_test.py` | a p-value, and how it is told |
 | `hypotheses.py` | what each statistic of the library tests, and its law if that is true |
 | `null_laws.py` | laws without noise: of counts, normal, and sums of chi-squares |
-| `exact_counts.py` | exact laws of Kendall's, Mann and Whitney's and Wilcoxon's statistics |
 | `few_records.py` | exact laws over all permutations, and of columns of two values |
-| `equal_pairs.py` | the exact law of the number of equal pairs over uniform cells |
 | `hoeffding.py` | an error law with Hoeffding's bound for the population |
-| `private_variance.py` | a mean over pairs whose variance a released second sum bounds |
 
 These modules import numpy, `umpc.ustat`, `umpc.study` and `umpc.errors`, and nothing else.
 """

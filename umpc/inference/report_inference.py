@@ -1,10 +1,25 @@
-"""Intervals, tests and the four sources of error of one report."""
+"""Intervals, tests and the four sources of error of one report.
+
+*Private variance.* A mean over pairs whose variance in the population is bounded by a released
+second sum.
+
+For records drawn independently, the mean U of a kernel f over all pairs of n records has
+
+    Var U = (4(n − 2)·ζ₁ + 2·ζ₂) / (n(n − 1))                            (Hoeffding 1948, 5.13),
+
+where ζ₂ = Var f, and ζ₁ is the variance of the projection of f. The second sum has the mean
+μ = ζ₁ + θ² (`umpc/ustat/projection.py`). An upper end for μ counts all of that sum's errors: its
+noise, the sampling of E and the drawing of the records. It is below μ with a probability of at most
+MISSED times that of the interval to miss. For each θ, ζ₁ is then at most the upper end less θ², and
+at most ζ₂/2; ζ₂ is at most the largest variance of a kernel with the mean θ.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite, isqrt
+from math import isfinite, isqrt, sqrt
 from typing import Any
 
 import numpy as np
@@ -22,7 +37,6 @@ from umpc.inference.hypotheses import (
 )
 from umpc.inference.null_laws import NormalLaw, NullLaw
 from umpc.inference.null_test import NullTest, p_value, told
-from umpc.inference.private_variance import MISSED, EstimatedVariance, upper_second
 from umpc.study.interval import MOVED, SETS, released_sums
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
@@ -32,7 +46,7 @@ from umpc.ustat.intervals import TAIL, contrast_of, covering_interval, populatio
 from umpc.ustat.joint_values import joint_values
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.projection import PAIR
-from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum
+from umpc.ustat.released_means import Floats, ReleasedStatistic, ReleasedSum
 from umpc.ustat.schema import Schema
 
 NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeffding"
@@ -330,3 +344,50 @@ class Inference:
         values = [float(each.upper_units - each.lower_units + 1) for each in schemas]
         lowest = float(self._kernels[0].interval.low)
         return DrawnRecords(self.report.records, self.classes, tuple(values), lowest)
+
+
+# --- private variance -----------------------------------------------------------------------------
+
+MISSED = 0.1
+"""The part of an interval's probability to miss that the upper end for μ takes."""
+
+
+@dataclass(frozen=True)
+class EstimatedVariance(ReleasedStatistic):
+    """A mean over pairs for the population. Its one sum is of the kernel over triples.
+
+    Args: records: n. second: the upper end for ζ₁ + θ².
+    """
+
+    records: int = 0
+    second: float = 0.0
+
+    @property
+    def has_one_law(self) -> bool:
+        """False: the drawing of the records is an error, and its law depends on the value."""
+        return False
+
+    def law(self, weights: Sequence[float], constant: float) -> ErrorLaw:
+        """The law of the error of the mean, if `constant` is its true value θ."""
+        law = super().law(weights, constant)
+        values = self.points @ weights - constant
+        largest = float(-values.min() * values.max())
+        if largest <= 0:
+            return law
+        single = min(largest / 2, max(0.0, self.second - constant**2))
+        n = self.records
+        return replace(law, normal=sqrt((4 * (n - 2) * single + 2 * largest) / (n * (n - 1))))
+
+
+def upper_second(
+    second: ReleasedSum, points: Floats, records: int, missed: float, edges: int = 0
+) -> float:
+    """The upper end for the population's mean of the second sum.
+
+    Args:
+        points: (points, 1) the ends of its kernel. missed: how often the end may be too low.
+        edges: |E|; 0 where it is not known.
+    """
+    independent = max(1, records // 3)
+    statistic = ReleasedStatistic([second], points, 1 / independent, edges)
+    return covering_interval("mean", statistic, 1, missed)[1]

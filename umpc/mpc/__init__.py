@@ -13,10 +13,6 @@ Inputs, material, keys and seeds come in as arguments.
 |---|---|
 | `arrays.py` | the types of numpy arrays |
 | `chunks.py` | a chunk of edges, and what the plans of every backend say about it |
-| `waves.py` | small cells, and the chunks that are computed together |
-| `wave_in_memory.py` | all nodes' batches of a wave in memory, in lockstep |
 | `attempt.py` | E, the plans, and which nodes meet: all that follows from the joint seed |
-| `chunk_order.py` | the chunks of an attempt, in the order that is the same everywhere |
 | `backends.py` | the interface of a node's part in its cells, one for every backend |
-| `cost.py` | rounds and bytes, predicted |
 """

@@ -8,9 +8,7 @@ binary serves every version of Python.
 | file | what it is |
 |---|---|
 | `library.py` | the compiled library, and the instruction sets that this processor has |
-| `choice.py` | which of them runs: the fastest, or the one that UMPC_NATIVE names |
 | `garbled.py` | garbled edges, tables of pieces and extensions of transfers, a call for each |
-| `checks.py` | check that arrays have the layout that the library expects |
 
 Every kind gives numpy's bytes. Numpy is the reference, and it runs where no kind can.
 """
@@ -19,9 +17,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from umpc.native.checks import check_evaluate, check_generate, levels
-from umpc.native.choice import CHOSEN
-from umpc.native.library import KINDS, LIBRARY, kinds
+from umpc.native.library import (
+    CHOSEN,
+    KINDS,
+    LIBRARY,
+    check_evaluate,
+    check_generate,
+    kinds,
+    levels,
+)
 
 __all__ = ["CHOSEN", "evaluate", "generate", "kinds"]
 

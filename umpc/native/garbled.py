@@ -1,9 +1,9 @@
 """The garbled path compiled: streams of transfers, tables of pieces, gates and output elements.
 
-Every function gives the bytes of numpy, which stays the reference: `mpc/transfers/batch_columns.py`
-and `leaf_streams.py`, `mpc/garbled/piece_tables.py` and `gates.py`. A call holds no lock of Python.
-Callers take it where `CHOSEN` names a kind. Arrays have the layout that is named, or ValueError is
-raised. Their content is not looked at: places are those of the same chunk or circuit.
+Every function gives the bytes of numpy, which stays the reference:
+`mpc/transfers/batch_columns.py`, `mpc/garbled/piece_tables.py` and `gates.py`. A call holds no lock
+of Python. Callers take it where `CHOSEN` names a kind. Arrays have the layout that is named, or
+ValueError is raised. Their content is not looked at: places are those of the same chunk or circuit.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from umpc.native.checks import KEY_BYTES, check_array
-from umpc.native.choice import CHOSEN
-from umpc.native.library import KINDS, LIBRARY, kinds
+from umpc.native.library import CHOSEN, KEY_BYTES, KINDS, LIBRARY, check_array, kinds
 
 __all__ = ["CHOSEN", "CircuitArrays", "RowBlocks", "evaluate", "garble", "make_rows", "read_rows"]
 __all__ += ["stretch", "transpose_into"]
@@ -183,7 +181,7 @@ def _rows(
 
 @dataclass(frozen=True)
 class CircuitArrays:
-    """A circuit for the library; `umpc/mpc/garbled/compiled.py` makes it.
+    """A circuit for the library; `umpc/mpc/garbled/garbling.py` makes it.
 
     gates: (gates, 5), wires: (wires, 3), numbers: (elements,), elements: (elements, 5), all int64.
     terms: (terms, 3) uint64. places: labels kept at a time.

@@ -3,20 +3,16 @@
 | file | what it is |
 |---|---|
 | `server.py` | the gRPC server: access control, and the end of a study with its stream |
-| `public_errors.py` | errors of a node as others may read them |
-| `admission.py` | the admission of a study: the rules as they are now, the approval, the records |
 | `run_watch.py` | the observer of one study, for traces |
 | `attempts/` | one study at this node: its steps, links, material and rounds |
 | `budget/` | the privacy budget on disk |
 | `backup/` | the site's files in one archive, and back: no charge is forgotten |
 | `records.py` | the site's records: the study's columns of its table, as integers |
 | `told_order.py` | the order of the records in a file, for the demo that started the node |
-| `reading_progress.py` | how far a long reading of the table is |
 | `table/` | a table's file: its text, its columns, its numbers |
 | `config.py` | the site's configuration file |
 | `config_section.py` | one table of that file, checked value by value |
 | `table_section.py` | its keys for the table: a file, a query, or objects of a store |
-| `budget_section.py` | its keys for amounts of ε and δ, exact |
 | `dataset_files.py` | the tables of several data sets, which may not be shared |
 | `datasets.py` | the data sets of a node, and the one that a study is about |
 | `template.py` | an example of the configuration, with every key |
@@ -25,5 +21,4 @@
 | `contact.py` | the processes of a study that this node reaches |
 | `audit/` | the audit trail: who asked what, who decided, what was charged and left |
 | `approvals.py` | studies that wait for a person's decision |
-| `approval_hook.py` | a site's own command that runs when a study begins to wait |
 """

@@ -13,7 +13,7 @@ from typing import Any
 from umpc.compute.place import DASK, DASK_EXPECTED, ComputePlace
 from umpc.errors import ConfigError
 from umpc.node.policy import Policy
-from umpc.study.misspelt import line_of_key, nearest
+from umpc.study.rules import line_of_key, nearest
 from umpc.transport.hub.address import HubAddress, parse_hub
 
 OBJECT_KEYS = ("endpoint", "region", "credentials_file", "object_megabytes")

@@ -7,23 +7,58 @@ the time before the second data set is still repeated at no cost. In any other c
 
 *Reveals*: the refusal names the data sets whose rules would allow this study, and no other. A data
 set whose rules do not allow the coordinator is refused as one that does not exist.
+
+*Approval hook.* A site's own command that runs when a study begins to wait for a person.
+
+The command gets one JSON object on its standard input. It runs without a shell, and nothing of a
+study is among its arguments, so a study's name cannot become a command. It runs at most once a
+minute, however many studies are proposed: the object says how many more have asked since the last
+call. A failure of the command is a warning in the node's log, and changes nothing for the study.
+
+*Admission.* The admission of a study: the site's rules as they are now, the approval, and the
+records.
+
+The file of rules is read again at every proposal. All other settings count as they were when the
+node started.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import logging
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from umpc.errors import PolicyRefused, StudyError
-from umpc.node.admission import Admission
-from umpc.node.approval_hook import ApprovalHook
 from umpc.node.approvals import Approvals, approvals_beside
 from umpc.node.attempts.prepared_attempts import PreparedAttempts
-from umpc.node.audit import study_rows
-from umpc.node.audit.trail import AuditTrail
+from umpc.node.audit import trail
+from umpc.node.audit.trail import AuditTrail, Record, nothing, of_rules
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.prepared_costs import prepared_beside
-from umpc.node.config import NodeConfig, note_start
+from umpc.node.config import (
+    NodeConfig,
+    changed_keys,
+    choose_dataset,
+    key_digests,
+    load_datasets,
+    note_start,
+)
+from umpc.node.field_sets import FieldSets, field_sets_beside
+from umpc.node.policy import Policy
+from umpc.node.records import Records, load_records, reading_beside
+from umpc.node.told_order import is_told, tell_order
+from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
 from umpc.study.former import former_hashes
 
@@ -84,8 +119,8 @@ def open_dataset(config: NodeConfig, ledger: Ledger) -> Dataset:
     approvals = Approvals(approvals_beside(config.ledger), tell=hook.tell)
     note_start(config)
     audit = AuditTrail(config.ledger)
-    study_rows.add_missing_charges(audit, ledger.history())
-    audit.append(study_rows.of_rules("start", config.policy))
+    trail.add_missing_charges(audit, ledger.history())
+    audit.append(trail.of_rules("start", config.policy))
     return Dataset(
         config=config,
         ledger=ledger,
@@ -155,3 +190,238 @@ class Datasets:
             return "its rules allow this study on none that it could name: ask its administrator"
         found = ", ".join(names)
         return f"write dataset = NAME into the study: its rules allow this study on {found}"
+
+
+# --- approval hook --------------------------------------------------------------------------------
+
+log = logging.getLogger("umpc.node")
+
+LEAST_SECONDS = 60
+"""Seconds between two calls."""
+MOST_SECONDS = 60
+"""Seconds that one call may take."""
+
+
+def in_background(job: Callable[[], None]) -> None:
+    """Run a job in a thread that does not outlive the process."""
+    threading.Thread(target=job, name="approval-hook", daemon=True).start()
+
+
+class ApprovalHook:
+    """Calls the command. Any thread may tell it of a study.
+
+    Args:
+        command: the program's path and its arguments; empty for none.
+        node: the node's name.
+        start: runs a job at once or beside.
+        run: as `subprocess.run`.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        node: str,
+        *,
+        start: Callable[[Callable[[], None]], None] = in_background,
+        run: Callable[..., Any] = subprocess.run,
+        now: Callable[[], float] = time.monotonic,
+    ):
+        self._command = list(command)
+        self._node = node
+        self._start = start
+        self._run = run
+        self._now = now
+        self._lock = threading.Lock()
+        self._last: float | None = None
+        self._missed = 0
+
+    def tell(self, study: Study, known: str) -> None:
+        """Call the command for a study that waits. Args: known: the hash that `approve` shows."""
+        if not self._command:
+            return
+        with self._lock:
+            at = self._now()
+            if self._last is not None and at - self._last < LEAST_SECONDS:
+                self._missed += 1
+                return
+            self._last, others, self._missed = at, self._missed, 0
+        facts = {
+            "node": self._node,
+            "hash": known,
+            "name": study.name,
+            "coordinator": study.coordinator,
+            "statistic": study.statistic,
+            "fields": [field.name for field in study.fields],
+            "epsilon": study.epsilon,
+            "others": others,
+        }
+        self._start(lambda: self._call(json.dumps(facts)))
+
+    def _call(self, text: str) -> None:
+        try:
+            done = self._run(
+                self._command,
+                input=text.encode(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=MOST_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            log.warning("the command under [notify] did not run: %s", type(error).__name__)
+            return
+        if done.returncode != 0:
+            log.warning("the command under [notify] ended with code %d", done.returncode)
+
+
+# --- admission ------------------------------------------------------------------------------------
+
+SETTLE_SECONDS = 0.1
+"""Time between two readings of a changed configuration.
+
+The node reads until two of them agree, because an editor may write in pieces.
+"""
+
+
+def reload_config(config: NodeConfig, path: Path) -> NodeConfig:
+    """Read a data set's configuration again, found by its ledger, else by its name.
+
+    Raises: ConfigError where the file no longer has this data set.
+    """
+    found = load_datasets(path)
+    return next((each for each in found if each.ledger == config.ledger), None) or choose_dataset(
+        found, config.dataset
+    )
+
+
+class Admission:
+    """Whether a site takes part in a study.
+
+    Args:
+        config: the configuration at the node's start.
+        name: the node's name.
+        read: reads the configuration again, by default as `reload_config`.
+        record: appends to the audit trail.
+    """
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        name: str,
+        approvals: Approvals,
+        read: Callable[[Path], NodeConfig] | None = None,
+        record: Record = nothing,
+    ):
+        self.config = config
+        self.name = name
+        self.approvals = approvals
+        self.field_sets = FieldSets(field_sets_beside(config.ledger))
+        self._read_again = read or (lambda path: reload_config(config, path))
+        self._rules_follow_from_text = read is None
+        self._text: bytes | None = None
+        """The file's content at the last reading, from which the present rules follow."""
+        self._record = record
+        self._read = config
+        self._started_with: dict[str, str] = {}
+        with suppress(OSError, ValueError):  # it is for advice only
+            self._started_with = key_digests(config.file)
+
+    def admit(self, study: Study) -> None:
+        """Check all rules of the site that need no data, and the approval.
+
+        Raises: PolicyRefused, ApprovalPending.
+        """
+        self._permitting(study)
+
+    def load(self, study: Study) -> Records:
+        """Return the records of a study that was admitted, and whose ε is reserved.
+
+        Their order is uniformly random and secret, unless nothing that leaves the node depends on
+        it. The node tells the values to nobody but the administrator, in the log.
+
+        Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
+        """
+        self.field_sets.count(study, self.name)
+        records = load_records(
+            self.config.source,
+            tuple(each.schema() for each in study.fields),
+            node=self.name,
+            where=study.condition,
+            person=study.people,
+            progress=reading_beside(self.config.ledger),
+        )
+        self.policy().check_records(records.count, self.name)
+        for misfit in records.misfits:
+            log.warning("for the administrator only: study %r, %s", study.name, misfit)
+            if misfit.is_of_most:
+                log.error(
+                    "for the administrator only: study %r: MOST VALUES of field %r DO NOT FIT, and "
+                    "count as another value; compare its unit and its words with the study's: run "
+                    "`umpc node doctor --study study.toml`",
+                    study.name,
+                    misfit.name,
+                )
+        if protocol_of(study).numbers_records(study):
+            return records.numbered_anew(os.urandom, tell_order)
+        if is_told():
+            tell_order(np.arange(records.count))
+        return records
+
+    def permit(self, study: Study, records: int) -> None:
+        """Check the rules once more, for a study whose records were read before.
+
+        Raises: PolicyRefused, ApprovalPending.
+        """
+        self._permitting(study).check_records(records, self.name)
+
+    def permit_delta(self, delta: Fraction) -> None:
+        """Check the δ of a release, which is known as soon as all numbers of records are.
+
+        Raises: PolicyRefused.
+        """
+        self.policy().check_delta(delta, self.name)
+
+    def _permitting(self, study: Study) -> Policy:
+        """Return the rules after they allowed the study. Raises: PolicyRefused, ApprovalPending."""
+        policy = self.policy()
+        policy.check(study, self.name)
+        course = protocol_of(study).course(study)
+        identity = course.id if course else b""
+        self.approvals.require(study, self.name, approval=policy.approval, identity=identity)
+        return policy
+
+    def policy(self) -> Policy:
+        """Return the rules that the configuration has now.
+
+        All other settings count as they were at the start. The file is read each time, and its
+        content is checked anew only if it has changed: a study asks for the rules four times.
+        """
+        text = self._content()
+        if text is None or text != self._text:
+            self._text = None
+            self._read_rules()
+            self._text = text if self._content() == text else None
+        return self._read.policy
+
+    def _content(self) -> bytes | None:
+        """Return the file's bytes; None where only the reading itself can say what is there."""
+        try:
+            return self.config.file.read_bytes() if self._rules_follow_from_text else None
+        except OSError:
+            return None
+
+    def _read_rules(self) -> None:
+        """Read the configuration until two readings agree. Raises: ConfigError."""
+        before = read = self._read
+        while (now := self._read_again(self.config.file)) != read:
+            read = now
+            time.sleep(SETTLE_SECONDS)
+        if now != before:
+            if now.policy != before.policy:
+                self._record(of_rules("policy", now.policy))
+            self._read = now
+            log.info("%s changed; its [policy] counts from now on", now.file)
+            if stale := changed_keys(self._started_with, now.file):
+                log.warning(
+                    "%s: %s changed, and counts from the next start on", now.file, ", ".join(stale)
+                )

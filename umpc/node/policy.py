@@ -37,11 +37,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from umpc.errors import PolicyRefused
-from umpc.node.budget.budget_limits import shown
+from umpc.node.budget.budget_account import shown
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
-from umpc.study.field_rules import columns_of
+from umpc.study.rules import columns_of
 from umpc.ustat.statistics import LIBRARY, Statistic
 
 KINDS = ("protocol", "noise", "coins", "backend", "preprocessing", "adversary")

@@ -24,13 +24,30 @@ be read and has the study's columns. The message of an error may travel to the c
 the node and the field, and never a value, a count, a row or a file. Counts, rows and the file are
 in `Records.misfits` and in the error's `detail`, which only this site's administrator reads. No
 number of a record is in either.
+
+*People.* Records of the same person: each record's place among them, so that only the first ones
+count.
+
+*Reading progress.* How far a long reading of a table is: in the log, and in a file for `umpc node
+status`.
+
+The file `<ledger>.reading` is there while a table is read that takes longer than a few seconds. It
+has the number of rows so far, and the seconds since the reading began. Only the node's user may
+read it. A file that a dead process left behind is older than a running one would let it be, and
+says nothing.
 """
 
 from __future__ import annotations
 
+import logging
+import re
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -38,11 +55,9 @@ from numpy.typing import NDArray
 
 from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, NotNumeric
-from umpc.node.reading_progress import ReadingProgress
 from umpc.node.table.batch import Batch
 from umpc.node.table.fingerprint import Cohort, CohortHash, selection_of
 from umpc.node.table.given_up import check_waited_for
-from umpc.node.table.people import PeopleSoFar, Places
 from umpc.node.table.source import OwnersTable, TableSite, TableSource
 from umpc.node.table.units import (
     FieldUnits,
@@ -53,9 +68,10 @@ from umpc.node.table.units import (
     to_units,
 )
 from umpc.study.parts import Person
+from umpc.transport.files import write_durably
 from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
-from umpc.ustat.words import secret_order
+from umpc.ustat.text import secret_order
 
 __all__ = ["Misfit", "Records", "TableSource", "load_records", "require_numbers"]
 
@@ -112,7 +128,7 @@ def load_records(
             the file and all that is known.
         where: a condition; records for which it does not hold are left out.
         person: at most so many records of one person count, the first ones that are left.
-        progress: the file that says how far a long reading is (`reading_progress.py`).
+        progress: the file that says how far a long reading is.
     Returns: Records in the table's order, with lower_units <= column <= upper_units. The count is 0
         if every row is dropped.
     Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
@@ -213,3 +229,104 @@ def require_numbers(records: Records, *, table: str) -> Records:
         if len(misfit.unknown):
             raise NotNumeric(f"{table}: {misfit}. Correct the table, or name the word as missing")
     return records
+
+
+# --- people ---------------------------------------------------------------------------------------
+
+Places = NDArray[np.int64]
+
+
+def places_among_own(persons: NDArray[np.object_]) -> Places:
+    """Return each record's place among the records of its person, from 0, in the table's order.
+
+    It depends on that person's own records alone, so another person's records change no place.
+
+    Args: persons: (records,) text that tells people apart.
+    """
+    seen: dict[str, int] = {}
+    who = np.fromiter((seen.setdefault(each, len(seen)) for each in persons), np.int64)
+    order = np.argsort(who, kind="stable")
+    sizes = np.bincount(who)
+    firsts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    places = np.empty(len(who), dtype=np.int64)
+    places[order] = np.arange(len(who)) - firsts
+    return places
+
+
+class PeopleSoFar:
+    """The number of records of each person in the batches so far."""
+
+    def __init__(self) -> None:
+        self._records: Counter[str] = Counter()
+
+    def places(self, persons: NDArray[np.object_]) -> Places:
+        """Return each record's place among its person's, in all batches so far and this one."""
+        within = places_among_own(persons)
+        before = (self._records[person] for person in persons)
+        found = within + np.fromiter(before, np.int64, len(persons))
+        self._records.update(persons.tolist())
+        return found
+
+
+# --- reading progress -----------------------------------------------------------------------------
+
+log = logging.getLogger("umpc.node")
+
+PROGRESS_SECONDS = 5
+"""Seconds between two tellings."""
+FORGOTTEN_SECONDS = 12 * PROGRESS_SECONDS
+"""Age of a file from which on nobody seems to read any more."""
+LINE = re.compile(r"([0-9]{1,20}) rows, ([0-9]{1,20}) s\n")
+
+
+def reading_beside(ledger: Path) -> Path:
+    """Return the path of the file that belongs to a ledger."""
+    return Path(f"{ledger}.reading")
+
+
+def rows_so_far(path: Path) -> tuple[int, int] | None:
+    """Return the rows of a reading that goes on and its seconds; None where none does."""
+    try:
+        age = time.time() - path.stat().st_mtime
+        found = LINE.fullmatch(path.read_text(encoding="ascii"))
+    except (OSError, UnicodeDecodeError):
+        return None
+    return (int(found[1]), int(found[2])) if found and age < FORGOTTEN_SECONDS else None
+
+
+class ReadingProgress:
+    """One reading. Use it as a context. Args: path: of the file; None for the log alone."""
+
+    def __init__(self, path: Path | None):
+        self._path = path
+        self._began = time.monotonic()
+        self._next = self._began + PROGRESS_SECONDS
+        self._has_told = False
+
+    def __enter__(self) -> ReadingProgress:
+        return self
+
+    def tell(self, rows: int) -> None:
+        """Tell the rows so far, every few seconds, to the administrator only."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + PROGRESS_SECONDS
+        self._has_told = True
+        log.info("for the administrator only: %d rows of the table are read", rows)
+        if self._path is not None:
+            try:
+                line = f"{rows} rows, {now - self._began:.0f} s\n"
+                write_durably(self._path, line.encode())
+            except OSError as error:  # a study does not fail by what only informs
+                log.info("%s: %s", self._path, error.strerror)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._path is not None and self._has_told:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)

@@ -6,6 +6,8 @@
 | Contact | coordinator | which processes of a study the node reaches (`contact.py`) |
 | Study | coordinator | one study; the stream's end is the study's end |
 | Peer | node | rounds with a node that comes earlier in the study |
+
+*Public errors.* Errors of a node as others may read them.
 """
 
 from __future__ import annotations
@@ -21,8 +23,11 @@ from pathlib import Path
 from umpc import logs
 from umpc.compute.executor import Executor
 from umpc.errors import (
+    ApprovalError,
     AuditError,
+    ConfigError,
     EncodingError,
+    FailedCheck,
     LedgerError,
     LocalProtocolError,
     PeerLost,
@@ -44,13 +49,12 @@ from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.site import Site
 from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import DatasetChoice, StudyRun
-from umpc.node.audit import study_rows
+from umpc.node.audit import trail
 from umpc.node.contact import ContactCheck
 from umpc.node.datasets import Dataset, Datasets
 from umpc.node.policy import Policy
-from umpc.node.public_errors import public_error
 from umpc.node.run_watch import RunWatch, Unwatched
-from umpc.proto import codec, pieces
+from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.study import document
@@ -58,7 +62,7 @@ from umpc.study import messages as m
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import credentials_of
-from umpc.transport.own_end import of_own_end
+from umpc.transport.role_guard import of_own_end
 from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import lost, status_of
 from umpc.transport.tls import grpc, peer_of
@@ -129,9 +133,7 @@ class NodeServer(rpc.NodeServicer):
             open_spool=partial(self._open_spool, dataset.config.ledger.parent),
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
-            add_charge=partial(
-                study_rows.add_missing_charge, dataset.audit, dataset.ledger.history
-            ),
+            add_charge=partial(trail.add_missing_charge, dataset.audit, dataset.ledger.history),
             written_at=dataset.config.source.written_at,
             workers=self.workers,
             channels=self.channels,
@@ -171,7 +173,7 @@ class NodeServer(rpc.NodeServicer):
 
         async def receive() -> m.CoordinatorMessage:
             try:
-                message = await pieces.joined(lambda: read(context))
+                message = await frame_codec.joined(lambda: read(context))
             except EncodingError as error:
                 run.unreadable = error
                 raise
@@ -311,7 +313,7 @@ class NodeServer(rpc.NodeServicer):
             log.info("its finished attempt is held here, and another run of it can finish it")
 
     def _record_failure(self, run: StudyRun, error: UmpcError) -> None:
-        row = study_rows.of_failure(error, run.proposed, run.coordinator, run.step)
+        row = trail.of_failure(error, run.proposed, run.coordinator, run.step)
         try:
             run.site.record(row)
         except AuditError as failure:
@@ -385,3 +387,28 @@ async def _first_cause(failure: UmpcError, listener: Listener) -> UmpcError:
 def _reason(listener: Listener, coordinator: str) -> UmpcError:
     """Return why a run was cancelled: the listener's reason, else the coordinator's loss."""
     return _heard(listener) or lost(coordinator, "study")
+
+
+# --- public errors --------------------------------------------------------------------------------
+
+
+def public_error(error: UmpcError, node: str) -> UmpcError:
+    """Return the error that others may read. Paths and internals of this site stay in its log."""
+    if isinstance(error, ConfigError):
+        return ConfigError(
+            f"{node}: its configuration has an error, which only its administrator can correct; "
+            "see the node's own log",
+            culprit=node,
+        )
+    if isinstance(error, LedgerError | ApprovalError | AuditError):
+        return type(error)(
+            f"{node}: its {type(error).__name__} is for its administrator; see the node's own log",
+            culprit=node,
+        )
+    if isinstance(error, FailedCheck):
+        return error  # the node that noticed it is not at fault
+    if node not in error.message:
+        return type(error)(
+            f"{node}: {error.message}", culprit=error.culprit or node, step=error.step
+        )
+    return error

@@ -10,7 +10,7 @@ from typing import Any
 
 from umpc.node.config_section import OBJECT_KEYS, Section, all_of
 from umpc.node.records import TableSource
-from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
+from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
 from umpc.node.table.object_source import ADDRESS, MEGABYTE, S3, ObjectSource, wrong_endpoint
 from umpc.node.table.plain_text import is_encoding
 from umpc.node.table.source import WILDCARDS

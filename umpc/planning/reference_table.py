@@ -7,7 +7,7 @@ and their squares add up to the mean squared error:
   For randomised records it comes from the protocol's own theory.
 - *sampling*: the error from taking E instead of all sets. E is a fixed graph whose vertices are
   numbered at random. So the variance of a mean over E follows exactly from two things: the degrees
-  of the graph, and the variances of the kernel's parts over all pairs (`umpc/ustat/moments.py`).
+  of the graph, and the variances of the kernel's parts over all pairs (`umpc/ustat/design.py`).
   For sets of three and more records both variances are estimated from sets drawn at random. An E
   without regard to degrees keeps an equal share of both parts.
 - *bins*: the bias where records become cells.
@@ -32,10 +32,10 @@ from umpc.errors import StudyError
 from umpc.study.document import Study
 from umpc.study.sizes import ClassCounts, Sizes
 from umpc.ustat.clear import Columns
+from umpc.ustat.design import LargerMoments, Moments, Spread
 from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE, estimate, log_of
 from umpc.ustat.intervals import possible_means
 from umpc.ustat.joint_values import joint_values
-from umpc.ustat.moments import LargerMoments, Moments, Spread
 from umpc.ustat.sampling import UNBALANCED, pairings_of
 
 Floats = NDArray[np.float64]

@@ -17,8 +17,8 @@ from umpc.protocols.auto import other_way
 from umpc.protocols.registry import protocol_of
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.study.field_rules import check_fields
-from umpc.study.grades import HONEST
+from umpc.study.rules import check_fields
+from umpc.study.settings import HONEST
 
 ERRORS = ("noise_std", "sampling_std", "bins_bias", "mse")
 OF_CONSTANT = "mse_of_constant"

@@ -3,7 +3,6 @@
 | folder or file | what it is |
 |---|---|
 | `registry.py` | every protocol by its name |
-| `loading.py` | protocols by name, each loaded when it is first asked for |
 | `auto.py` | `backend = "auto"`: the cheaper of the grid and of pairs |
 | `left_open.py` | whether a study file leaves the choice between these two open |
 | `arrays.py` | names for the types of arrays |

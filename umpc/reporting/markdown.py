@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from umpc.reporting.printable import printable
 from umpc.reporting.rows import (
     FOLDED,
     HEADING,
@@ -14,6 +13,7 @@ from umpc.reporting.rows import (
     VALUE,
     blocks_of,
 )
+from umpc.reporting.words import printable
 from umpc.study.report import Report
 
 SPECIAL = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"})

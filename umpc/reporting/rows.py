@@ -29,9 +29,9 @@ from umpc.reporting.words import (
     rounded,
     usual_test_of,
 )
-from umpc.study.grades import HONEST
 from umpc.study.interval import SETS
 from umpc.study.report import Report
+from umpc.study.settings import HONEST
 
 Line = tuple[str, str, str]
 """A row: what it is, its value, a note."""

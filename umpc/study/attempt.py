@@ -4,20 +4,37 @@ Commit and reveal (docs/protocol.md, step agree): every node commits to 32 rando
 everybody's commitment, opens its own, and checks all openings. The joint seed is the hash of all
 openings, so it is uniform as long as one node is honest, and nobody chooses it. The attempt's
 identity covers study, commitments, record counts, keys and seed; peers and dealer refuse anything
-of another attempt (`statements.py`).
+of another attempt (`members.py`).
+
+*Survivors.* Survivors: a study over the nodes that are left, after others were lost before its
+release.
+
+    whole.without("c")  ─►  the same document with `nodes` = all but c, `missing` = c
+
+Everything that follows from the nodes (E, n, the noise, the zero shares, a graph between nodes)
+follows from the survivors, because they are the study's nodes. The hash of the survivors' study
+differs from the whole study's. So the joint seed, the attempt's id and every signature of the
+members are bound to one set of survivors, and all survivors sign it. A node charges under the hash
+of the whole study, whoever survives, and it charges once.
+
+The number of nodes that may collude is capped at all survivors but one: then every survivor is
+still protected against as many of the others as the whole study says, or against all of them.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+import msgspec
+
 from umpc.crypto.prg import SEED_BYTES, digest
-from umpc.errors import LocalProtocolError, RemoteProtocolError
+from umpc.errors import LocalProtocolError, RemoteProtocolError, StudyError
 from umpc.study.document import Study
+from umpc.study.members import attempt_id, joint_seed
+from umpc.study.parts import Missing
 from umpc.study.sizes import Member, Sizes
-from umpc.study.statements import attempt_id, joint_seed
 
 
 class Attempt:
@@ -90,3 +107,115 @@ def check_openings(
 def commit(study_hash: bytes, node: str, opening: bytes) -> bytes:
     """The commitment of a node to its part of the joint seed."""
     return digest(b"umpc commitment 1", study_hash, node.encode(), opening)
+
+
+# --- survivors ------------------------------------------------------------------------------------
+
+FEWEST = 2
+"""Fewest nodes with which a study that lost others may end: a node alone would be isolated."""
+
+
+def without(study: Study, names: Collection[str]) -> Study:
+    """The study over all its nodes but these.
+
+    Raises: StudyError where the study does not go on without them.
+    """
+    whole = study.whole
+    check_losses(whole, names)
+    if not names:
+        return whole
+    places = tuple(place for place, node in enumerate(whole.nodes) if node.name in names)
+    survivors = tuple(node for node in whole.nodes if node.name not in names)
+    gone = tuple(whole.nodes[place] for place in places)
+    missing = Missing(places, gone, whole.max_colluding, whole.datasets)
+    datasets = whole.datasets
+    if not isinstance(datasets, msgspec.UnsetType):
+        left = tuple(name for place, name in enumerate(datasets) if place not in places)
+        datasets = left if any(left) else msgspec.UNSET
+    return msgspec.structs.replace(
+        whole,
+        nodes=survivors,
+        max_colluding=min(whole.max_colluding, len(survivors) - 1),
+        datasets=datasets,
+        missing=missing,
+    )
+
+
+def check_losses(whole: Study, names: Collection[str]) -> None:
+    """Raises: StudyError where the whole study does not end without these nodes."""
+    lost = ", ".join(sorted(names))
+    unknown = set(names) - {node.name for node in whole.nodes}
+    if unknown:
+        raise StudyError(f"{', '.join(sorted(unknown))} cannot be missing: it is no node of it")
+    if len(names) > whole.most_missing:
+        raise StudyError(
+            f"the study {whole.name!r} ends without at most {whole.most_missing} of its nodes "
+            f"(may_miss), and {len(names)} are missing: {lost}; start them, and run it again"
+        )
+    needed = sorted(set(names) & set(whole.names_required))
+    if needed:
+        raise StudyError(
+            f"the study {whole.name!r} needs {', '.join(needed)} (required), which is missing; "
+            f"start it, and run the study again"
+        )
+
+
+def check_missing(study: Study) -> None:
+    """The rules of may_miss, required and missing. Raises: StudyError."""
+    if isinstance(study.may_miss, msgspec.UnsetType):
+        if study.names_required or study.names_missing:
+            raise StudyError("required goes with may_miss; write both, or leave required out")
+        return
+    whole = study.whole
+    most = len(whole.nodes) - FEWEST
+    if not 1 <= study.most_missing <= most:
+        raise StudyError(
+            f"may_miss is a whole number from 1 to {max(most, 0)} for {len(whole.nodes)} nodes, "
+            f"since at least {FEWEST} must be left; got {study.most_missing}"
+        )
+    names = [node.name for node in whole.nodes]
+    _check_required(study, names)
+    if not study.names_missing:
+        return
+    is_whole = len(set(names)) == len(names) and 0 <= whole.max_colluding < len(names)
+    if not is_whole or without(study, study.names_missing) != study:
+        raise StudyError("the survivors do not follow from the study and its missing nodes")
+
+
+def _check_required(study: Study, names: list[str]) -> None:
+    required = study.names_required
+    unknown = sorted(set(required) - set(names))
+    if unknown or len(set(required)) != len(required):
+        raise StudyError(
+            f"required names nodes of the study, each once; got {', '.join(required)}. Correct it"
+        )
+    if len(names) - len(required) < study.most_missing:
+        raise StudyError(
+            f"may_miss = {study.most_missing} with {len(required)} of {len(names)} nodes required: "
+            f"too few are left that may be missing; lower may_miss, or require fewer"
+        )
+
+
+def describe_losses(study: Study) -> str:
+    """The nodes that the study may miss, in words; empty where it needs all."""
+    if not study.most_missing:
+        return ""
+    needed = study.names_required
+    spared = f", not {' or '.join(needed)}" if needed else ""
+    return (
+        f"up to {study.most_missing} of {len(study.whole.nodes)} nodes may be lost before the "
+        f"release{spared}; the estimate is then of the records of the others"
+    )
+
+
+def fewest_survivors(study: Study) -> Study | None:
+    """The study with as few nodes as it may have; None where no further node may be lost.
+
+    The last nodes that are not required are left out. The rules of protocols, and the noise, depend
+    on how many nodes there are, and not on which.
+    """
+    whole = study.whole
+    optional = [node.name for node in whole.nodes if node.name not in whole.names_required]
+    if len(study.names_missing) >= study.most_missing:
+        return None
+    return without(whole, optional[-study.most_missing :])

@@ -1,20 +1,39 @@
-"""The report of a study, from what was released of each sum and what the run took."""
+"""The report of a study, from what was released of each sum and what the run took.
+
+*Possible.* The sums that a study can release at all, and the refusal of every other sum.
+
+A sum over E lies between |E|·min f and |E|·max f, and its noise stays within a tail bound but for a
+probability of 2^-64. A sum outside both is no result: a process deviated from the protocol, or its
+memory failed. The sum itself is never shown, because a liar may have put one record's value there.
+
+*False alarms*: honest parties are refused with a probability of at most 2^-64 for each sum, because
+the value is always inside its range and the tail bound is exceeded no more often. Noise of finitely
+many coins never exceeds its bound, so it is never refused.
+
+*Missed*: any deviation that leaves the sum inside the range.
+
+*What a refusal tells*: a liar that makes the sum impossible for one value of a bit learns that bit
+from the refusal. So the coordinator tells no node of it (`umpc/coordinator/client.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
+from umpc.errors import ImpossibleResult
 from umpc.study.attempt import Attempt
-from umpc.study.cost import NO_COST, Cost
+from umpc.study.cost import NO_COST, Cost, Measured, count_online
 from umpc.study.document import Study
-from umpc.study.field_rules import classes_of
 from umpc.study.interval import Limits, covers_all_sets, estimated
-from umpc.study.measured import Measured, count_online
 from umpc.study.report import PartReport, Report, SumReport
+from umpc.study.rules import classes_of
+from umpc.study.settings import edge_interval
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import Estimate, estimate
+from umpc.ustat.kernel import Kernel
 
 SEVERAL = (
     "the study reports several values, each with its own interval; a p-value of one of them is not "
@@ -135,3 +154,57 @@ def _noise_if_honest(study: Study, sums: Sequence[SumReport], sizes: Sizes) -> f
     ]
     means = [entry.mean for entry in sums]
     return estimate(study.estimator, means, stds, [0.0] * len(sums), sizes.sets).noise_std
+
+
+# --- possible -------------------------------------------------------------------------------------
+
+Range = tuple[int, int]
+"""The least and the largest possible number."""
+
+
+def edge_range(study: Study, kernel: Kernel) -> Range:
+    """The values that one edge can have in this study, in units of the kernel.
+
+    This is the only place that says so: a grade that lets a liar flip bits widens the range here.
+    """
+    interval = edge_interval(kernel, study.adversary)
+    return floor(interval.low / kernel.unit), ceil(interval.high / kernel.unit)
+
+
+def sum_range(study: Study, kernel: Kernel, edges: int, tail: int) -> Range:
+    """The values that a sum of this many edges can have with its noise, in units of the kernel."""
+    low, high = edge_range(study, kernel)
+    return edges * low - tail, edges * high + tail
+
+
+def check_sums(sizes: Sizes, totals: Sequence[int], tails: Sequence[int]) -> None:
+    """Whether every released sum is possible.
+
+    Args:
+        totals: the noisy sums, in units of their kernels.
+        tails: a bound of each sum's noise in units, but for a probability of 2^-64.
+
+    Raises: ImpossibleResult.
+    """
+    study = sizes.study
+    for kernel, total, tail in zip(study.parsed_kernels, totals, tails, strict=True):
+        low, high = sum_range(study, kernel, sizes.edges, tail)
+        if not low <= total <= high:
+            scale = kernel.unit / sizes.edges
+            raise impossible(study, f"every possible mean {within(low * scale, high * scale)}")
+
+
+def within(low: Fraction | float, high: Fraction | float) -> str:
+    """A range in words."""
+    return f"lies in [{float(low):.6g}, {float(high):.6g}], noise included"
+
+
+def impossible(study: Study, limit: str) -> ImpossibleResult:
+    """The refusal of a result. Args: limit: what is possible, as a clause."""
+    return ImpossibleResult(
+        f"the study {study.name!r} released a result that its records and its noise cannot give: "
+        f"{limit}. A process deviated from the protocol, or its memory failed; the result does not "
+        f"say which process. No estimate is shown, and the nodes have charged epsilon; find the "
+        f"cause before the study is run again under a new name",
+        step="release",
+    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from umpc.study.measured import Moment
+from umpc.study.cost import Moment
 
 Entry = TypeVar("Entry", "SumReport", "PartReport", Moment)
 _OF_PART = (

@@ -12,12 +12,18 @@ cannot be written. Each field carries its description; help texts and options ar
 
 The properties are the facts that reports, policies and site administrators see of every study. A
 protocol that lets a study choose one of them has a field of that name instead.
+
+*Grades.* The grades of promise: what a study promises if its participants lie.
+
+A study names its grade as `adversary`, a site's policy may ask for one, and the report repeats it.
+docs/privacy.md proves each promise, and the protocol's object writes it in words.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
@@ -26,6 +32,8 @@ import msgspec
 
 from umpc.errors import StudyError
 from umpc.study.parts import FieldBins, Participant
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.ranges import Interval
 from umpc.ustat.schema import Schema
 
 TAG_FIELD = "protocol"
@@ -230,3 +238,27 @@ def _as_text(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value
+
+
+# --- grades ---------------------------------------------------------------------------------------
+
+HONEST = "honest"
+LYING_NODES = "lying_nodes"
+ADVERSARIES = (HONEST, LYING_NODES)
+"""The grades, the weakest promise first."""
+
+
+def edge_change(kernel: Kernel, adversary: str) -> Fraction:
+    """The most that one edge's value changes when one record of an honest node is replaced.
+
+    Raises: KernelError, RangeError for a kernel that the grade does not allow.
+    """
+    return kernel.robust.change if adversary == LYING_NODES else kernel.interval.width
+
+
+def edge_interval(kernel: Kernel, adversary: str) -> Interval:
+    """An interval of one edge's value, whatever the grade's adversary does to opened bits.
+
+    Raises: as `edge_change`.
+    """
+    return kernel.robust.interval if adversary == LYING_NODES else kernel.interval

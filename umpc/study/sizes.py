@@ -14,7 +14,7 @@ from typing import Protocol
 from umpc.crypto.prg import digest
 from umpc.errors import RangeError, TooFewRecords
 from umpc.study.document import Study
-from umpc.study.grades import HONEST, edge_change
+from umpc.study.settings import HONEST, edge_change
 from umpc.ustat.drawn_edges import bernoulli_count, greatest_degree
 from umpc.ustat.sampling import (
     BERNOULLI,

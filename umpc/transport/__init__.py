@@ -9,9 +9,7 @@ Certificates hold the name and the role of a process.
 | `files.py` | small files: read with a limit, written whole or not at all |
 | `revoked.py` | the list of revoked certificates, as a value |
 | `revocation.py` | the authority's signed list of revoked certificates: read, signed, compared |
-| `issued.py` | the authority's record of the certificates that it issued |
 | `identity.py` | the identity of one process, renewed from its folder without a restart |
-| `expiry.py` | which dates of an identity need somebody's attention |
 | `credentials.py` | what protocol code signs with, and how it checks what others signed |
 | `tls.py` | TLS 1.3 only: credentials from an identity, and the peer that makes a call |
 | `channels.py` | channels and servers with limits, and the way to a peer |
@@ -22,18 +20,13 @@ Certificates hold the name and the role of a process.
 | `diagnose.py` | a look at a peer: its certificate, and why it cannot be reached, in one sentence |
 | `services.py` | the generated stubs and servicers, with types |
 | `heartbeat.py` | the heartbeat of a connection: each end notices when the other one stops |
-| `received.py` | bytes received so far, as the kernel counts them |
 | `patience.py` | time limits that count only time in which this process ran |
 | `status.py` | errors as gRPC statuses, and back |
-| `own_end.py` | whether this process is being stopped, so that no peer is blamed for it |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
-| `stream_ends.py` | the heartbeat beside a stream's call, and the server's end of one |
 | `call_end.py` | the client's end of a gRPC call, which keeps the peer's own status |
 | `stream_reader.py` | the messages of a stream as they come, and why it ended |
-| `stream_writer.py` | the writes to a stream, one after the other |
 | `greeting.py` | a short call: who is there, and which version it runs |
 | `hub/` | calls through a hub, for processes that only dial out |
-| `structured_concurrency.py` | concurrent tasks, of which the first failure cancels the rest |
 
 The package itself imports nothing, so `umpc.transport.authority` works without grpc. gRPC reads its
 cipher list when it is first imported. Every module therefore imports grpc from this package:

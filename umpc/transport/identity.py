@@ -10,16 +10,19 @@ now, so a process uses renewed files and a new list of revoked certificates with
 | crl.pem | the list of revoked certificates; it may be absent | the former list stays in use |
 
 A change that is not usable is logged as a warning, and the files are read again when they change.
+
+*Expiry.* Warnings about the dates of an identity: certificates that end, and an overdue list.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
@@ -32,6 +35,7 @@ from umpc.transport.certificates import (
     REMAKE,
     Key,
     check_validity,
+    clock,
     fingerprint,
     is_signed_by,
     issuer_fingerprint,
@@ -226,3 +230,54 @@ def _check_own(identity: Identity) -> None:
             "make a new key and request with `umpc enrol join`",
             culprit=identity.name,
         )
+
+
+# --- expiry ---------------------------------------------------------------------------------------
+
+WARN_DAYS = 30
+"""Days before the end of a certificate from which on every process warns."""
+LOOK_SECONDS = 60
+WARN_EVERY = timedelta(days=1)
+
+
+def due(identity: Identity, now: datetime | None = None) -> list[str]:
+    """Return a sentence for each thing that somebody must do, and none if all is well."""
+    now = now or clock()
+    found = []
+    what = f"the certificate of this process ({identity.role} {identity.name!r})"
+    renew = f"{renewal(identity.name, identity.role)}; no restart is needed"
+    found += _ending(what, identity.not_after, renew, now)
+    authority = parse_certificate(identity.ca_pem, "ca.pem")
+    found += _ending("the authority's ca.pem", authority.not_valid_after_utc, NEW_AUTHORITY, now)
+    revoked = identity.revoked
+    if revoked is not None and identity.certificate.serial_number in revoked:
+        found.append(f"{what} is revoked, so all others refuse it: ask the authority")
+    if revoked is not None and now > revoked.next_update:
+        found.append(
+            f"the list of revoked certificates (number {revoked.number}) is overdue since "
+            f"{revoked.next_update:%F %R} UTC, and what was revoked since is unknown: "
+            "get a new crl.pem from the authority"
+        )
+    return found
+
+
+def _ending(what: str, until: datetime, remedy: str, now: datetime) -> list[str]:
+    if now > until:
+        return [f"{what} expired, at {until:%F %R} UTC: {remedy}"]
+    days = (until - now).days
+    if days < WARN_DAYS:
+        return [f"{what} expires in {days} days, at {until:%F %R} UTC: {remedy}"]
+    return []
+
+
+async def keep_watch(identity: Identity) -> None:
+    """Read changed files within a minute, and warn of what is due now and once a day. Endless."""
+    warned: datetime | None = None
+    while True:
+        now = clock()
+        latest = identity.latest()
+        if warned is None or now - warned >= WARN_EVERY:
+            warned = now
+            for sentence in due(latest, now):
+                log.warning("%s", sentence)
+        await asyncio.sleep(LOOK_SECONDS)

@@ -4,6 +4,8 @@ A process that the system does not let run cannot read what its peers have sent.
 on meanwhile would blame them. `OwnLag` measures how late the timers of an event loop are, and
 `time_limit` gives a step as much more time. A timer is late where other programs hold the
 processors, where the process itself was stopped, and where a computation holds the interpreter.
+
+*Structured concurrency.* Run tasks concurrently; the first failure cancels the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -157,3 +159,31 @@ async def time_limit(
     finally:
         timer.cancel()
         lag.end()
+
+
+# --- structured concurrency -----------------------------------------------------------------------
+
+
+async def together(jobs: Iterable[Coroutine[None, None, None]]) -> None:
+    """Run all jobs at once. The first failure cancels the others and is raised."""
+    async with task_group() as group:
+        for job in jobs:
+            group.create_task(job)
+
+
+@asynccontextmanager
+async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
+    """An asyncio.TaskGroup that raises the first failure itself, not a group of failures."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            yield group
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+
+
+async def cancelled(task: asyncio.Task[None]) -> None:
+    """Cancel a task that has not ended, and wait for its end. Its failure is left to its owner."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()

@@ -2,6 +2,8 @@
 
 A caller is checked before its message is read. Bytes that are no message end its call with a status
 that names it.
+
+*Own end.* Whether this process is being stopped: what ends with it is then not the fault of a peer.
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ import asyncio
 import contextlib
 import inspect
 import logging
+import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from typing import Any, NoReturn
 
-from umpc.errors import CertificateError, EncodingError
+from umpc.errors import CertificateError, EncodingError, PeerLost, StudyAborted, UmpcError
 from umpc.transport.heartbeat import METHOD, Calls
 from umpc.transport.identity import Identity
 from umpc.transport.services import (
@@ -169,3 +172,28 @@ def _with_behaviour(handler: Any, wrap: Callable[[Behaviour], Behaviour]) -> Any
     if decode is not None:
         decode = _decoding(decode, streams=handler.request_streaming)
     return make(wrap(getattr(handler, kind)), decode, handler.response_serializer)
+
+
+# --- own end --------------------------------------------------------------------------------------
+
+_STOPPED = threading.Event()
+"""Set once, when the process begins to end. It has one for all its servers."""
+
+
+def begin_end() -> None:
+    """Note that this process is being stopped, by a signal or after its last study."""
+    _STOPPED.set()
+
+
+def of_own_end(error: UmpcError) -> UmpcError:
+    """Return why a study ended: a peer's end is a consequence, where this process is being stopped.
+
+    Args: error: what the study ended with.
+    """
+    if not _STOPPED.is_set() or not isinstance(error, PeerLost | StudyAborted):
+        return error
+    return StudyAborted(
+        "this process was stopped while the study ran; start it again, then run the study again",
+        step=error.step,
+        detail=error.message,
+    )

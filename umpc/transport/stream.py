@@ -1,7 +1,7 @@
 """One gRPC stream to a peer: open, read, write, time limit, loss, violation and end.
 
 A `RpcStream` owns its channel, its call, the reader of the call (`stream_reader.py`) and the
-heartbeat beside it (`stream_ends.py`). When the stream ends, the reader keeps the reason, and
+heartbeat beside it. When the stream ends, the reader keeps the reason, and
 every later `next` raises it: after a violation at once, else when the inbox is empty. The reason is
 one of these:
 
@@ -14,6 +14,11 @@ one of these:
 
 A time limit that passes raises StepTimeout and leaves the stream as it is. It counts the time in
 which this process could run (`patience.py`).
+
+*Stream writer.* The writes to one stream, one after the other.
+
+*Stream ends.* The two ends of a stream's call: the heartbeat of the side that calls, and the
+server's end.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from umpc.errors import (
@@ -34,14 +39,13 @@ from umpc.errors import (
 from umpc.transport.call_end import REASON_SECONDS, CallEnd
 from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.dialling import connect
+from umpc.transport.heartbeat import beat_to
 from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.identity import Identity
 from umpc.transport.patience import time_limit
 from umpc.transport.services import Call, Channel, Context, grpc
 from umpc.transport.status import error_of, lost
-from umpc.transport.stream_ends import AcceptedCall, StreamHeart
 from umpc.transport.stream_reader import StreamReader
-from umpc.transport.stream_writer import BROKEN, StreamWriter
 
 Request = TypeVar("Request")
 Reply = TypeVar("Reply")
@@ -337,3 +341,98 @@ class RpcStream(Generic[Request, Reply]):
             await self._reader.stop()
         if self._channel is not None:
             await self._channel.close(None)
+
+
+# --- stream writer --------------------------------------------------------------------------------
+
+BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
+"""The exceptions that gRPC raises at a write or a half-close on a broken stream."""
+
+
+class StreamWriter(Generic[Request]):
+    """Writes to a call.
+
+    Args: reader: of the same call. heart: of the side that calls, if it beats.
+    """
+
+    def __init__(
+        self,
+        call: Call[Request, Any],
+        reader: StreamReader[Any],
+        heart: StreamHeart | None,
+    ):
+        self.call = call
+        self._reader = reader
+        self._heart = heart
+        self._writing = asyncio.Lock()
+
+    async def write(self, request: Request) -> None:
+        """Write. Raises: as gRPC, and InvalidStateError where the stream was given up meanwhile.
+
+        gRPC then raises CancelledError, although nobody cancelled the task that writes.
+        """
+        if self._heart is not None:
+            await self._heart.begun()
+        try:
+            async with self._writing:
+                await self.call.write(request)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._reader.failure is None or task is None or task.cancelling():
+                raise
+            raise asyncio.InvalidStateError("the call was cancelled") from None
+
+
+# --- stream ends ----------------------------------------------------------------------------------
+
+
+class StreamHeart:
+    """The heartbeat beside a call.
+
+    Args: stopped: called with the reason when the peer has stopped.
+    """
+
+    def __init__(self, channel: Channel, address: str, stopped: Callable[[str], Awaitable[None]]):
+        self._begun = asyncio.Event()
+        self._task = asyncio.create_task(self._beat(channel, address, stopped))
+
+    async def _beat(
+        self, channel: Channel, address: str, stopped: Callable[[str], Awaitable[None]]
+    ) -> None:
+        await stopped(await beat_to(channel, address, self._begun))
+
+    async def begun(self) -> None:
+        """Wait until the first beat has left: a slow line would hold it up behind large data."""
+        if self._begun.is_set():
+            return
+        begun = asyncio.create_task(self._begun.wait())
+        await asyncio.wait({self._task, begun}, return_when=asyncio.FIRST_COMPLETED)
+        begun.cancel()
+
+    async def stop(self) -> None:
+        """Beat no more."""
+        self._task.cancel()
+        await asyncio.wait({self._task})
+
+
+class AcceptedCall(Generic[Request]):
+    """The server's end of a call, with the methods of a client's end."""
+
+    def __init__(self, context: Context[Any, Request]):
+        self._context = context
+
+    async def read(self) -> Any:
+        return await self._context.read()
+
+    async def write(self, request: Request, /) -> None:
+        await self._context.write(request)
+
+    async def done_writing(self) -> None:
+        """The stream ends when the handler returns, so nothing is to do."""
+
+    def cancel(self) -> bool:
+        """The stream ends when the handler returns, so nothing is to do."""
+        return False
+
+    def done(self) -> bool:
+        return False

@@ -7,7 +7,6 @@
 | `tracing.py` | from a Python function to an expression |
 | `text.py` | from an expression to its canonical text and back, without running anything |
 | `ranges.py` | interpreter: an interval of a kernel's values, hence its sensitivity |
-| `enumeration.py` | the exact interval, and equality of kernels, by all values of small domains |
 | `robust.py` | what a lying owner of a pair can do to a kernel's value |
 | `normal_form.py` | the data types of the normal form: atoms, functions of bits, polynomials |
 | `polynomial.py` | interpreter: the normal form from which shares are computed; units, symmetry |
@@ -24,19 +23,14 @@
 | `joint_values.py` | the values that several kernels have on the same records |
 | `design.py` | how much of a kernel's variance is left in its mean over E, at most |
 | `projection.py` | a kernel of pairs over triples, and the sum that gives its mean's variance |
-| `moments.py` | the exact variance of a mean over randomly numbered pairs |
 | `local.py` | polynomials of one owner's records, which the owner evaluates alone |
-| `words.py` | uniform numbers from the joint seed's stream |
 | `sampling.py` | edge sets from a seed: balanced, pairings, or across two classes |
 | `edge_blocks.py` | lists of edges that are read block by block; graphs with equal degrees |
 | `drawn_edges.py` | edge sets without regard to degrees: uniform and Bernoulli |
 | `levelling.py` | edges of three and more records, with degrees as equal as possible |
-| `combinations.py` | all subsets of a given size, by number |
 | `condition.py` | a condition on one record, such as age >= 40 |
 | `strata.py` | kernels inside a stratum |
-| `cells.py` | the edges of the same owners, listed or numbered |
 | `cell_rows.py` | all cells as rows of arrays, and listed cells that are made when asked for |
-| `sorted_edges.py` | listed edges sorted into cells by owners |
 | `hypergraph.py` | the edge set of a study, divided into cells by owners |
 
 These modules import numpy and `umpc.errors`, and nothing else from outside.

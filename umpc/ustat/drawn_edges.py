@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from umpc.errors import RangeError
 from umpc.ustat.levelling import random_edges
-from umpc.ustat.words import Words
+from umpc.ustat.text import Words
 
 SCALE = 1 << 96
 """The weight of a law's most likely number. Numbers of less than 2^-96 of it are left out."""

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.ustat.clear import Columns
-from umpc.ustat.enumeration import MAX_POINTS, domains_of, points_of
 from umpc.ustat.expression import (
     Absolute,
     Add,
@@ -31,7 +30,7 @@ from umpc.ustat.expression import (
     interpret,
 )
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.ranges import interval_of
+from umpc.ustat.ranges import MAX_POINTS, domains_of, interval_of, points_of
 from umpc.ustat.schema import FieldSchema
 
 MOST_VALUES = 9

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from umpc.errors import KernelError
 from umpc.ustat.clear import Columns, evaluate_clear
-from umpc.ustat.enumeration import always_equal, exact_interval
 from umpc.ustat.expression import (
     Expression,
     Interpreter,
@@ -26,7 +25,7 @@ from umpc.ustat.expression import (
 from umpc.ustat.local import bound
 from umpc.ustat.normal_form import Polynomial
 from umpc.ustat.polynomial import polynomial_of
-from umpc.ustat.ranges import Interval, interval_of
+from umpc.ustat.ranges import Interval, always_equal, exact_interval, interval_of
 from umpc.ustat.robust import Robust, robust_of
 from umpc.ustat.schema import Schema
 from umpc.ustat.text import from_text, to_text

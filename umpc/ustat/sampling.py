@@ -34,7 +34,7 @@ from umpc.ustat.edge_blocks import (
     narrowed,
 )
 from umpc.ustat.levelling import complement, level, random_edges
-from umpc.ustat.words import Words, below, random_order
+from umpc.ustat.text import Words, below, random_order
 
 __all__ = ["Words", "below"]
 """Names of other modules that this one passes on."""

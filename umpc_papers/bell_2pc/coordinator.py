@@ -12,10 +12,10 @@ from umpc.crypto.ring import Ring
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
-from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
+from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.study import messages as m
-from umpc.study.measured import Measured
-from umpc.study.possible import check_sums, impossible, sum_range, within
+from umpc.study.cost import Measured
+from umpc.study.making_report import check_sums, impossible, sum_range, within
 from umpc.study.report import Report, SumReport
 from umpc.study.sizes import Member, Sizes
 from umpc_papers.bell_2pc.group_mechanism import groups_of

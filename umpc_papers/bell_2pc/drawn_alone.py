@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, lgamma, log, log1p, sqrt
 
-from umpc.ustat.moments import Moments
+from umpc.ustat.design import Moments
 
 REFUSED = 0.01
 """The largest share of picks that are refused."""

@@ -24,9 +24,8 @@ from math import sqrt
 
 from flint import arb, ctx
 
-from umpc.dp.balls import PRECISION, above, ball
 from umpc.dp.calibration import NORMAL_SHAPE
-from umpc.dp.checks import check_epsilon
+from umpc.dp.checks import PRECISION, above, ball, check_epsilon
 from umpc.dp.committee import CommitteeLaplace, cost_of_distance
 from umpc.errors import InvalidEpsilon
 

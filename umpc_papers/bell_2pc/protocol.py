@@ -18,11 +18,10 @@ from umpc.protocols.base.promise import PromiseTerms, to_sites_alone
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.protocol import UMpc
-from umpc.protocols.u_mpc.sums import Law
+from umpc.protocols.u_mpc.settings import Law
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.study.grades import HONEST
-from umpc.study.settings import Settings, read_settings
+from umpc.study.settings import HONEST, Settings, read_settings
 from umpc.study.sizes import Member, Sizes
 from umpc_papers.bell_2pc.coordinator import BellCoordinator
 from umpc_papers.bell_2pc.drawn_alone import DrawnAlone

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from umpc.dp.calibration import DiscreteLaplace
 from umpc.dp.checks import check_epsilon, is_exact, is_integer
-from umpc.dp.laplace import DiscreteLaplace
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 from umpc_papers.central.laplace import grid_sensitivity, laplace

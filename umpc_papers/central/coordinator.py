@@ -8,10 +8,9 @@ from dataclasses import replace
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, sum_report
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
-from umpc.study.cost import Cost
+from umpc.study.cost import Cost, Measured
 from umpc.study.interval import Limits, covers_all_sets
 from umpc.study.making_report import report_of
-from umpc.study.measured import Measured
 from umpc.study.report import Report
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc_papers.central.messages import CuratorMessages

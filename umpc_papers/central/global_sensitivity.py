@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 
+from umpc.dp.calibration import DiscreteLaplace
 from umpc.dp.checks import check_epsilon
 from umpc.dp.events import PureEvent
-from umpc.dp.laplace import DiscreteLaplace
 from umpc.dp.random_bits import RandomBits
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel

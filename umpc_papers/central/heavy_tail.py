@@ -29,7 +29,7 @@ from functools import partial
 
 from flint import arb, ctx
 
-from umpc.dp.balls import ball
+from umpc.dp.checks import ball
 from umpc.dp.fixed_coins import is_below
 from umpc.dp.random_bits import LazyUniform, RandomBits
 from umpc.errors import LocalProtocolError

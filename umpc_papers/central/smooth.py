@@ -66,8 +66,7 @@ from typing import TypeVar
 import numpy as np
 from flint import ctx
 
-from umpc.dp.balls import PRECISION, above, ball
-from umpc.dp.checks import is_exact
+from umpc.dp.checks import PRECISION, above, ball, is_exact
 from umpc.errors import StudyError
 from umpc.protocols.arrays import Floats
 

@@ -30,8 +30,8 @@ from umpc.dp.random_bits import RandomBits
 from umpc.errors import KernelError, RangeError, StudyError, TooFewRecords
 from umpc.protocols.arrays import Integers, Words
 from umpc.ustat.clear import Columns
-from umpc.ustat.combinations import unrank
 from umpc.ustat.kernel import Kernel
+from umpc.ustat.levelling import unrank
 from umpc.ustat.sampling import below
 from umpc_papers.central.graph_terms import triangle_values
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.study.sizes import Sizes
-from umpc.ustat.moments import LargerMoments, Moments
+from umpc.ustat.design import LargerMoments, Moments
 from umpc_papers.central.messages import CuratorMessages
 from umpc_papers.central.settings import SUBSAMPLED, CentralSettings
 

@@ -14,12 +14,10 @@ from umpc.protocols.base.coordinator import CoordinatorSide, Finished, HeapSide,
 from umpc.protocols.base.one_message_coordinator import sum_report
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
-from umpc.study.cost import NO_COST, Cost
+from umpc.study.cost import NO_COST, Cost, Measured
 from umpc.study.document import Study
-from umpc.study.frames import Frame
-from umpc.study.making_report import report_of
-from umpc.study.measured import Measured
-from umpc.study.possible import impossible
+from umpc.study.making_report import impossible, report_of
+from umpc.study.messages import Frame
 from umpc.study.report import Report
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc_papers.ghazi_shuffle.inbox import HeapInbox

@@ -13,7 +13,7 @@ import numpy as np
 from umpc.crypto.ring import packed_size, unpack
 from umpc.errors import EncodingError
 from umpc.protocols.arrays import Words
-from umpc.study.frames import MAX_PAYLOAD, Frame
+from umpc.study.messages import MAX_PAYLOAD, Frame
 
 
 def pieces(count: int, width: int) -> Iterator[tuple[int, int]]:

@@ -43,7 +43,7 @@ from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError, RangeError, TooFewRecords
 from umpc.protocols.arrays import Words
 from umpc.study.document import Study
-from umpc.study.frames import Frame, frame_bytes
+from umpc.study.messages import Frame, frame_bytes
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 from umpc_papers.ghazi_shuffle.inbox import HeapInbox, Inbox, numbers_of_frame, pieces

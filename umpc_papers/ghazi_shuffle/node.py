@@ -18,7 +18,7 @@ from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc.ustat.clear import Columns
 from umpc_papers.ghazi_shuffle.messages import Sealed, ShuffleMessages, shuffle_messages
 from umpc_papers.ghazi_shuffle.mixing import delta_of_mixing

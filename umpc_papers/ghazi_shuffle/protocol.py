@@ -23,7 +23,7 @@ from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc.study.settings import Settings
 from umpc.study.sizes import ClassCounts, Sizes
 from umpc.ustat.clear import Columns

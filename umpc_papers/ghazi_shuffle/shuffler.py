@@ -13,7 +13,7 @@ from umpc.crypto.prg import SEED_BYTES, derive, digest
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc_papers.ghazi_shuffle.inbox import Inbox
 from umpc_papers.ghazi_shuffle.messages import shuffle_messages
 

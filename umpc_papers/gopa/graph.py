@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from umpc.crypto.prg import Stream, digest
 from umpc.errors import StudyError
-from umpc.ustat.words import random_order
+from umpc.ustat.text import random_order
 
 TAG = b"umpc gopa graph 1"
 TRIES = 32

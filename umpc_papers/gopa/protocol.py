@@ -15,8 +15,7 @@ from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study.document import Study
-from umpc.study.grades import ADVERSARIES
-from umpc.study.settings import Settings
+from umpc.study.settings import ADVERSARIES, Settings
 from umpc.study.sizes import Sizes
 from umpc_papers.gopa.messages import GopaMessages, gopa_messages
 from umpc_papers.gopa.node import GopaNode

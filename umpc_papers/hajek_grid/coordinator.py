@@ -19,11 +19,11 @@ from umpc.mpc.chunks import require
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.coordinator import GridCoordinator
 from umpc.protocols.grid.cross_terms import check_transfers
-from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
+from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.study import messages as m
 from umpc.study.cost import Cost
 from umpc.study.interval import Limits, covers_all_sets
-from umpc.study.possible import check_sums, impossible
+from umpc.study.making_report import check_sums, impossible
 from umpc.study.report import SumReport
 from umpc.study.sizes import Member, Sizes
 from umpc_papers.hajek_grid.binding import (

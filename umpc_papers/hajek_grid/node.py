@@ -26,7 +26,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.grid.node import GridNode
 from umpc.protocols.grid.node_without_dealer import DealerlessNode
 from umpc.protocols.u_mpc.node import UMpcNode
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.study.sizes import Sizes
 from umpc_papers.hajek_grid.binding import (
     FACTOR,

@@ -23,7 +23,7 @@ from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.coarse import check_coarse
 from umpc.protocols.grid.protocol import GridProtocol
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
-from umpc.protocols.u_mpc.sums import Law
+from umpc.protocols.u_mpc.settings import Law
 from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost

@@ -14,8 +14,7 @@ from umpc.protocols.base.promise import PromiseTerms, to_sites_alone
 from umpc.protocols.base.protocol import ExactKind, Line, Variant
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.study.grades import ADVERSARIES
-from umpc.study.settings import Settings
+from umpc.study.settings import ADVERSARIES, Settings
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 from umpc_papers.local.bell_auc import BellAuc

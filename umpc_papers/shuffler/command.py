@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.run_server import begin_helper, serve_helper
-from umpc.cli.server_options import Serving, helper_options
+from umpc.cli.server_options import Serving, begin_helper, helper_options, serve_helper
 
 if TYPE_CHECKING:
-    from umpc.cli.run_server import Finished, Server
+    from umpc.cli.server_options import Finished, Server
 
 
 @click.group()

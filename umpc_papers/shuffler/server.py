@@ -26,7 +26,7 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.failpoints import failpoint
-from umpc.proto import frame_codec, member_codec, pieces
+from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.registry import attempt_of, decode_study, load_all
@@ -37,8 +37,8 @@ from umpc.transport.authority import Identity
 from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.credentials import verifier_of_members
 from umpc.transport.dialling import connect
-from umpc.transport.own_end import of_own_end
 from umpc.transport.patience import time_limit
+from umpc.transport.role_guard import of_own_end
 from umpc.transport.services import AnyContext, Context, read, rpc, shuffler_stub
 from umpc.transport.status import blame_of, error_of, lost, refusal_of, status_of
 from umpc.transport.stream import CONNECT_SECONDS
@@ -134,7 +134,7 @@ class ShufflerServer(rpc.ShufflerServicer):
 
         try:
             async with time_limit(HELLO_SECONDS):
-                request = await pieces.joined(begun)
+                request = await frame_codec.joined(begun)
         except TimeoutError as error:
             raise StepTimeout(
                 f"{caller} called and did not say for which attempt", culprit=caller
@@ -150,9 +150,9 @@ class ShufflerServer(rpc.ShufflerServicer):
             members.
         """
         study = self._study_of(request.study)
-        members = member_codec.decode_members(request.members)
-        openings = member_codec.decode_openings(request.openings)
-        signatures = member_codec.decode_signatures(request.signatures)
+        members = codec.decode_members(request.members)
+        openings = codec.decode_openings(request.openings)
+        signatures = codec.decode_signatures(request.signatures)
         check_agreed(study, members, signatures, self.verify, caller)
         check_openings(study, members, openings, caller)
         return attempt_of(study, members, openings)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from umpc.api.event_loop import run_now
+from umpc.api.study import run_now
 from umpc.cli.table import DemoTable
 from umpc.coordinator.client import run_study
 from umpc.errors import ConfigError

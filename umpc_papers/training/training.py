@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from umpc.dp.composition import gaussian_curve, renyi_epsilon
 from umpc.dp.distributed_gaussian import parameter_per_square, rho_of
-from umpc.dp.renyi import gaussian_curve, renyi_epsilon
 from umpc.errors import ConfigError
 from umpc.protocols.vector.clipping import Coordinate
 from umpc.protocols.vector.losses import LOSSES

@@ -30,7 +30,7 @@ from umpc.crypto.ring import RINGS, pack, unpack
 from umpc.crypto.rounds import run_in_memory
 from umpc.crypto.zero_shares import KeyAgreement, zero_shares
 from umpc.dealer.session import DealerSession
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.ustat.hypergraph import expand
 from umpc_papers.ghazi_shuffle.mechanism import GhaziShuffle

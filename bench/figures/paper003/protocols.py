@@ -33,7 +33,7 @@ from bench.figures.draws import bits_of, stream_of
 from bench.figures.figure import Point
 from bench.figures.paper003.data import Data, load, pair_values
 from bench.figures.paper003.theory import Moments, moments
-from umpc.dp.laplace import DiscreteLaplace
+from umpc.dp.calibration import DiscreteLaplace
 from umpc.dp.polya import sample_polyas
 from umpc.ustat.sampling import balanced, matchings, max_degree
 from umpc_papers.bell_2pc.pair_mechanisms import PairLaplace

@@ -22,7 +22,7 @@ from bench.figures.figure import Agreement, Figure, Measured, Point, Row, row_at
 from bench.figures.paper003.claims import verdict, worst
 from bench.figures.paper003.data import load, pair_values
 from bench.figures.paper003.theory import moments
-from umpc.dp.laplace import DiscreteLaplace
+from umpc.dp.calibration import DiscreteLaplace
 from umpc.ustat.sampling import balanced
 
 RECORDS = 4521

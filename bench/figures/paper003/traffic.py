@@ -20,7 +20,7 @@ from umpc.planning.prediction import attempt_over
 from umpc.protocols.registry import checked, protocol_of
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study.document import Study
-from umpc.study.frames import frame_bytes
+from umpc.study.messages import frame_bytes
 from umpc.study.parts import Participant
 from umpc.ustat.text import to_text
 from umpc_papers.bell_2pc.settings import BellTwoPcSettings
@@ -82,7 +82,7 @@ def umpc_parties(data: Data, epsilon: str) -> dict[str, float]:
 
 
 def noise_bytes(attempt: SharedAttempt) -> int:
-    """Bytes of a committee's coins, as in `umpc.mpc.cost`: dealt, and sent between members."""
+    """Bytes of a committee's coins, as in `umpc.mpc.backends`: dealt, and sent between members."""
     plan, total = attempt.noise_plan, 0
     for chunk in attempt.noise_chunks:
         for party in plan.everybody:

@@ -12,9 +12,15 @@ from dp_accounting.rdp import rdp_privacy_accountant
 
 from bench.baselines.events import LaplaceEvent
 from bench.baselines.losses import loss_epsilon
-from umpc.dp.composition import ADVANCED, ZCDP, Composition, total_weight
+from umpc.dp.composition import (
+    ADVANCED,
+    ZCDP,
+    Composition,
+    gaussian_curve,
+    renyi_epsilon,
+    total_weight,
+)
 from umpc.dp.events import PureEvent
-from umpc.dp.renyi import gaussian_curve, renyi_epsilon
 
 DELTA = Fraction(1, 10**6)
 

@@ -24,8 +24,8 @@ from bench.baselines.events import (
 )
 from bench.baselines.losses import ROUNDED_CELLS, loss_epsilon
 from tests.support.statistical import hockey_stick
+from umpc.dp.composition import renyi_epsilon
 from umpc.dp.events import PureEvent
-from umpc.dp.renyi import renyi_epsilon
 from umpc.dp.skellam import DistributedSkellam
 from umpc.errors import InvalidEpsilon, StudyError
 

@@ -13,8 +13,8 @@ from tests.support.mpc_studies import deal_chunk
 from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.crypto.ring import RINGS, unpack
 from umpc.crypto.rounds import run_in_memory
+from umpc.dp.calibration import DiscreteLaplace
 from umpc.dp.committee import CommitteeLaplace
-from umpc.dp.laplace import DiscreteLaplace
 from umpc.mpc.masked import committee_coins
 from umpc.mpc.masked.chunk_inputs import ChunkInputs, Coins
 from umpc.mpc.masked.committee_coins import ALL_MEMBERS, FAILURE_BITS, committee_size, noise_plan

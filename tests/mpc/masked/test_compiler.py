@@ -20,7 +20,7 @@ from umpc.mpc.masked.plan_items import (
     TopBit,
     WordPlace,
 )
-from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.messages import MAX_PAYLOAD
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.tracing import sign, trace
 

@@ -21,7 +21,7 @@ from tests.support.mpc_studies import (
 )
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import RINGS
-from umpc.mpc.masked.masks import linear_value, modulus, wire_masks
+from umpc.mpc.masked.edge_layout import linear_value, modulus, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (

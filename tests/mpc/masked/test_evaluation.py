@@ -23,9 +23,9 @@ from tests.support.studies import generator
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import RemoteProtocolError
+from umpc.mpc.masked.bit_shares import LayerShares
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.evaluation import evaluate_chunk
-from umpc.mpc.masked.openings import LayerShares
 from umpc.ustat.kernel import Kernel
 
 every_kernel = pytest.mark.parametrize("name", KERNELS)

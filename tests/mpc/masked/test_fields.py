@@ -11,13 +11,13 @@ from tests.support.kernels import KERNELS, TRIPLE_KERNELS
 from tests.support.mpc_studies import program_of
 from umpc.crypto.ring import RINGS
 from umpc.errors import EncodingError
-from umpc.mpc.masked import fields
-from umpc.mpc.masked.fields import (
+from umpc.mpc.masked import cells
+from umpc.mpc.masked.cells import (
     fields_frames,
     fields_messages,
     read_fields,
 )
-from umpc.mpc.masked.masks import wire_masks
+from umpc.mpc.masked.edge_layout import wire_masks
 
 SEED = b"\7" * 32
 NAMED = {
@@ -31,7 +31,7 @@ KENDALL = program_of(KERNELS["kendall_tau"], RINGS[1])
 @pytest.mark.parametrize("records", [0, 1, 7, 100])
 @pytest.mark.parametrize("name", NAMED)
 def test_masked_fields_come_back_however_they_are_cut(monkeypatch, limit, records, name):
-    monkeypatch.setattr(fields, "FIELDS_BYTES", limit)
+    monkeypatch.setattr(cells, "FIELDS_BYTES", limit)
     kernel, pattern = NAMED[name]
     program = program_of(kernel, RINGS[1], pattern)
     masked = wire_masks(program, SEED, 120)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umpc.mpc.masked.literals import conjunctions_of
+from umpc.mpc.masked.compiler import conjunctions_of
 from umpc.ustat import logic
 from umpc.ustat.normal_form import BitAtom, FieldAtom, Function
 from umpc.ustat.polynomial import atom

@@ -10,14 +10,20 @@ from tests.support.studies import generator
 from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
-from umpc.mpc.masked import dealing, lookup_comparison
+from umpc.mpc.masked import lookup_comparison, tasks
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
+from umpc.mpc.masked.edge_layout import modulus, top_bit
 from umpc.mpc.masked.evaluation import evaluate_chunk
-from umpc.mpc.masked.lookup_comparison import MOST_PIECES, ONE_PIECE, PIECE, compare, pieces
-from umpc.mpc.masked.masks import modulus, top_bit
+from umpc.mpc.masked.lookup_comparison import (
+    MOST_PIECES,
+    ONE_PIECE,
+    PIECE,
+    PlanBuilder,
+    compare,
+    pieces,
+)
 from umpc.mpc.masked.material import SeededPart
 from umpc.mpc.masked.plan import Plan
-from umpc.mpc.masked.plan_builder import PlanBuilder
 from umpc.mpc.masked.plan_items import (
     Linear,
     Logic,
@@ -174,16 +180,16 @@ def test_the_lowest_pieces_equality_is_opened_for_ties_only():
 
 def test_power_a_wrong_row_of_a_table_is_found(monkeypatch):
     """A dealer whose rows are off by one place."""
-    real = dealing.one_hot_rows
+    real = tasks.one_hot_rows
     monkeypatch.setattr(
-        dealing, "one_hot_rows", lambda *a: [rows << rows.dtype.type(1) for rows in real(*a)]
+        tasks, "one_hot_rows", lambda *a: [rows << rows.dtype.type(1) for rows in real(*a)]
     )
     with pytest.raises(AssertionError):
         check(4, np.arange(16, dtype=np.uint64), np.full(16, 3, np.uint64), 2)
 
 
 def test_power_a_sign_without_the_masks_top_bit_is_found(monkeypatch):
-    monkeypatch.setattr(dealing, "bit_of", lambda *given: np.uint8(0))
+    monkeypatch.setattr(tasks, "bit_of", lambda *given: np.uint8(0))
     with pytest.raises(AssertionError):
         check_all(4, 2)
 

@@ -11,7 +11,7 @@ from tests.support.kernels import KERNELS, TRIPLE_KERNELS, Case, random_records
 from tests.support.mpc_studies import ALPHA, program_of, uniformity
 from tests.support.studies import generator
 from umpc.crypto.ring import RINGS
-from umpc.mpc.masked.masks import (
+from umpc.mpc.masked.edge_layout import (
     bit_of,
     linear_value,
     masked_wires,

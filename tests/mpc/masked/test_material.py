@@ -37,8 +37,7 @@ from umpc.dealer.session import DealerSession
 from umpc.errors import EncodingError
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked import material
-from umpc.mpc.masked.edge_layout import EdgeLayout
-from umpc.mpc.masked.masks import wire_masks
+from umpc.mpc.masked.edge_layout import EdgeLayout, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares, dealt_bytes
 from umpc.mpc.masked.plan import MAX_CHUNK
 from umpc.ustat.kernel import Kernel

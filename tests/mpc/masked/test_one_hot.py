@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.support.studies import generator
-from umpc.mpc.masked import one_hot
-from umpc.mpc.masked.one_hot import (
+from umpc.mpc.masked import dcf
+from umpc.mpc.masked.dcf import (
     above_and_at,
     folded_parity,
     moved,
@@ -35,7 +35,7 @@ def bits_of(rows: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("size", SIZES)
 def test_a_row_has_a_one_at_the_place_of_the_masks_piece_only(size):
     masks = np.arange(1 << (size + LOW + 1), dtype=np.uint64)
-    rows = one_hot.one_hot(table(size), masks, len(masks))
+    rows = dcf.one_hot(table(size), masks, len(masks))
     assert rows.shape == (row_words(table(size)), len(masks)) and rows.dtype == row_type(
         table(size)
     )

@@ -23,7 +23,7 @@ from umpc.mpc.masked.plan_items import (
     expansions,
     subsets,
 )
-from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.messages import MAX_PAYLOAD
 
 KERNELS_BY_NAME = {
     f"{name} of {kernels.degree}": (kernels, name)

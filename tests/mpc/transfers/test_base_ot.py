@@ -20,8 +20,8 @@ from tests.support.transfers import (
 from umpc.crypto.prg import Stream, derive
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import EncodingError, LocalProtocolError
-from umpc.mpc.transfers import base_ot
-from umpc.mpc.transfers.base_ot import (
+from umpc.mpc.transfers import channel_set_up
+from umpc.mpc.transfers.channel_set_up import (
     ZERO,
     _scalar,
     base_multiple,
@@ -108,7 +108,7 @@ def test_the_receiver_multiplies_the_generator_before_the_offer_comes(monkeypatc
     """So two nodes do it while they connect. The keys are those of the same numbers."""
     made: list[bytes] = []
     monkeypatch.setattr(
-        base_ot, "base_multiple", lambda scalar: made.append(scalar) or base_multiple(scalar)
+        channel_set_up, "base_multiple", lambda scalar: made.append(scalar) or base_multiple(scalar)
     )
     receiver = sides()[1]
     next(receiver)

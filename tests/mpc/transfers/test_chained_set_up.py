@@ -16,7 +16,7 @@ from umpc.errors import RemoteProtocolError
 from umpc.mpc.transfers import chained_set_up, correlated_ot
 from umpc.mpc.transfers.chained_set_up import chain_receiver, chain_sender, chained_shapes
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
-from umpc.mpc.transfers.correlation_check import packed_row
+from umpc.mpc.transfers.correlated_ot import packed_row
 from umpc.mpc.transfers.message_shapes import set_up_shapes
 
 
@@ -52,7 +52,7 @@ class Pair:
 
 def test_a_chain_of_channels_takes_no_points_and_has_the_shapes_that_are_told(monkeypatch):
     pair = Pair()
-    monkeypatch.setattr("umpc.mpc.transfers.base_ot.multiple", None)
+    monkeypatch.setattr("umpc.mpc.transfers.channel_set_up.multiple", None)
     due = [(m.step, m.count, m.width, len(m.payload)) for _, m in chained_shapes()]
     for number in range(4):
         pair.chain(f"channel {number}")

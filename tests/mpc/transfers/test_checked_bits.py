@@ -16,13 +16,12 @@ from scipy import stats
 from bench.coins import odds_of_reading
 from tests.support.mpc_studies import ALPHA
 from tests.support.tossing import CHECKS, Tossed, altered_mesh, altered_part, seats
-from umpc.crypto.mesh import Mesh, run_mesh
 from umpc.crypto.ring import RINGS
-from umpc.crypto.rounds import Message
+from umpc.crypto.rounds import Mesh, Message, run_mesh
 from umpc.errors import FailedCheck, RemoteProtocolError
 from umpc.mpc.masked.committee_coins import CoinToss
-from umpc.mpc.transfers.checked_bits import as_numbers, check_opened, chosen
-from umpc.mpc.transfers.toss_plan import FACTOR
+from umpc.mpc.transfers.coins_from_transfers import as_numbers, check_opened, chosen
+from umpc.mpc.transfers.message_shapes import FACTOR
 
 FAIR = CoinToss((1 << 63,) * 2, (1, 2))
 COUNT = 2000

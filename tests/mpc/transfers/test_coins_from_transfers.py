@@ -12,14 +12,13 @@ from scipy import stats
 from tests.support.mpc_studies import ALPHA
 from tests.support.tossing import Tossed
 from umpc.crypto.ring import RINGS
+from umpc.dp.calibration import DiscreteLaplace
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
-from umpc.dp.laplace import DiscreteLaplace
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers import coins_from_transfers as tossing_module
-from umpc.mpc.transfers import toss_plan
-from umpc.mpc.transfers.message_shapes import extension_bytes
-from umpc.mpc.transfers.toss_plan import TossPlan, levels_of
-from umpc.study.frames import MAX_PAYLOAD
+from umpc.mpc.transfers import message_shapes
+from umpc.mpc.transfers.message_shapes import TossPlan, extension_bytes, levels_of
+from umpc.study.messages import MAX_PAYLOAD
 
 LAW = CommitteeLaplace(Fraction(1), 1000)
 LAPLACE = CoinToss(LAW.thresholds, LAW.weights, LAW.offset)
@@ -98,7 +97,7 @@ def test_no_coin_at_all_of_one_sum():
 
 def test_batches_do_not_show(monkeypatch):
     whole = Tossed("batches", 3, [LAPLACE, LAPLACE]).run()
-    monkeypatch.setattr(toss_plan, "MAX_PAYLOAD", 8 * 89 * 13)
+    monkeypatch.setattr(message_shapes, "MAX_PAYLOAD", 8 * 89 * 13)
     parts = Tossed("batches", 3, [LAPLACE, LAPLACE])
     assert len(parts.plan.ranges) > 5 and parts.run().sums == whole.sums == whole.expected
 

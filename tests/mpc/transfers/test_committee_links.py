@@ -10,17 +10,15 @@ import pytest
 from tests.support.garbled import without_points
 from tests.support.mpc_studies import seed_of
 from tests.support.transfers import WRONG_SHAPES
-from umpc.crypto.mesh import run_mesh
 from umpc.crypto.ring import RINGS
-from umpc.crypto.rounds import Message, run_in_memory
+from umpc.crypto.rounds import Message, run_in_memory, run_mesh
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.coins_from_transfers import drawn_numbers, toss
 from umpc.mpc.transfers.committee_links import CommitteeLinks
 from umpc.mpc.transfers.correlated_ot import fresh_delta
-from umpc.mpc.transfers.message_shapes import link_shapes
-from umpc.mpc.transfers.toss_plan import TossPlan
+from umpc.mpc.transfers.message_shapes import TossPlan, link_shapes
 
 NAMES = ["north", "south", "west"]
 ATTEMPT = bytes(range(32))

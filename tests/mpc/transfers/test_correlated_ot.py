@@ -22,10 +22,9 @@ from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError
 from umpc.mpc.transfers import batch_columns
 from umpc.mpc.transfers.batch_columns import _combine, _stretch, transpose
-from umpc.mpc.transfers.channel_set_up import open_sender
+from umpc.mpc.transfers.channel_set_up import open_sender, punctured, tree
 from umpc.mpc.transfers.correlated_ot import fresh_delta
 from umpc.mpc.transfers.message_shapes import CHECK_BYTES, FOLDS, PART, extension_bytes
-from umpc.mpc.transfers.seed_trees import punctured, tree
 
 TRANSFERS = 1 << 14
 

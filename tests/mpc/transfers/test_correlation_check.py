@@ -15,7 +15,7 @@ from umpc.errors import RemoteProtocolError
 from umpc.mpc.transfers import correlated_ot
 from umpc.mpc.transfers.channel_set_up import bits_of as bits_of_delta
 from umpc.mpc.transfers.channel_set_up import receiver_channel, sender_channel
-from umpc.mpc.transfers.correlation_check import RowHash, packed_row
+from umpc.mpc.transfers.correlated_ot import RowHash, packed_row
 from umpc.mpc.transfers.message_shapes import (
     BLOCK_BITS,
     CHECK_BYTES,

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.tossing import Tossed, altered_mesh
 from tests.support.transfers import WRONG_SHAPES, count_outcomes, due_outcomes
-from umpc.crypto.mesh import run_mesh
+from umpc.crypto.rounds import run_mesh
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.masked.committee_coins import CoinToss
 

@@ -16,10 +16,10 @@ from tests.support.tossing import Tossed
 from tests.support.transfers import extension_rows
 from umpc.crypto.prg import Stream, derive
 from umpc.mpc.masked.committee_coins import CoinToss
-from umpc.mpc.transfers import checked_bits
+from umpc.mpc.transfers import coins_from_transfers
 from umpc.mpc.transfers import coins_from_transfers as tossing_module
+from umpc.mpc.transfers.message_shapes import FACTOR, levels_of
 from umpc.mpc.transfers.ot_products import BitTriples
-from umpc.mpc.transfers.toss_plan import FACTOR, levels_of
 
 COINS, WIDTH = 4000, 4
 THRESHOLD = 7 << 60
@@ -195,13 +195,13 @@ def no_hash(patch) -> None:
 
 def bits_that_are_opened(patch) -> None:
     """Coins use the bits that are opened, too."""
-    real = checked_bits.chosen
+    real = coins_from_transfers.chosen
 
     def overlapping(challenge: bytes, count: int):
         _, opened = real(challenge, count)
         return opened[:count], opened
 
-    patch.setattr(checked_bits, "chosen", overlapping)
+    patch.setattr(coins_from_transfers, "chosen", overlapping)
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import pytest
 from tests.support.mpc_studies import make_schema, patterns
 from tests.support.tossing import altered_mesh
 from tests.support.triples import owners_of, plan_of, run_triples
-from umpc.crypto.mesh import run_mesh
 from umpc.crypto.ring import RINGS
+from umpc.crypto.rounds import run_mesh
 from umpc.errors import RemoteProtocolError
-from umpc.mpc.triples.evaluation import evaluate_chunk
+from umpc.mpc.triples.cells import evaluate_chunk
 from umpc.mpc.triples.plan import TRIPLES
 from umpc.ustat.kernel import Kernel
 

@@ -12,7 +12,7 @@ from tests.support.triples import plan_of
 from umpc.crypto.ring import RINGS
 from umpc.mpc.transfers.message_shapes import CHECK_ROOM
 from umpc.mpc.triples.plan import MAX_CHUNK, TriplesPlan, triples_program
-from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.messages import MAX_PAYLOAD
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.statistics import LIBRARY
 

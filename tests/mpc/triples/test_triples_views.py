@@ -18,7 +18,7 @@ from tests.support.mpc_studies import make_schema
 from tests.support.transfers import first_row
 from tests.support.triples import TriplesChunk, plan_of, run_triples
 from umpc.mpc.transfers import ot_products
-from umpc.mpc.triples import evaluation
+from umpc.mpc.triples import cells
 from umpc.ustat.kernel import Kernel
 
 EDGES = 4096
@@ -106,18 +106,18 @@ def test_every_bit_that_an_owner_says_is_uniform(name, honest):
 
 def without_random_bits(patch) -> None:
     """The honest owner's a and b are 0."""
-    real = evaluation.make_triples
+    real = cells.make_triples
 
     def mutant(owner):
         seen = Zeros() if owner.seat.number == 0 else None
         with pytest.MonkeyPatch.context() as inner:
             if seen:
-                inner.setattr(evaluation, "Stream", lambda seed: seen)
+                inner.setattr(cells, "Stream", lambda seed: seen)
             mesh = real(owner)
             first = next(mesh)
         return (yield from resumed(mesh, first))
 
-    patch.setattr(evaluation, "make_triples", mutant)
+    patch.setattr(cells, "make_triples", mutant)
 
 
 class Zeros:
@@ -137,7 +137,7 @@ def resumed(mesh, first):
 
 def one_triple_for_all(patch) -> None:
     """All ANDs of a level use the triple of its first."""
-    real = evaluation.make_triples
+    real = cells.make_triples
 
     def mutant(owner):
         triples = yield from real(owner)
@@ -147,7 +147,7 @@ def one_triple_for_all(patch) -> None:
                 part[level] = part[level.start]
         return replace(triples, **parts)
 
-    patch.setattr(evaluation, "make_triples", mutant)
+    patch.setattr(cells, "make_triples", mutant)
 
 
 def without_pads(narrow: bool):

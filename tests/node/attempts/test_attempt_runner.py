@@ -12,8 +12,8 @@ import pytest
 
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.node.attempts.attempt_runner import AttemptRunner
-from umpc.node.attempts.compute_threads import ComputeThreads
 from umpc.node.attempts.peers import PeerLink, peer_stream
+from umpc.node.attempts.run_material import ComputeThreads
 from umpc.study import messages as m
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from umpc.node.attempts.compute_threads import ComputeThreads
+from umpc.node.attempts.run_material import ComputeThreads
 
 
 def test_threads_are_used_again_and_are_no_more_than_the_limit():

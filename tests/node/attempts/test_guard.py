@@ -1,4 +1,5 @@
-"""umpc.node.attempts.guard: a violation ends the steps at once, until the node has settled."""
+"""umpc.node.attempts.run_material: a violation ends the steps at once, until the node has
+settled."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import asyncio
 import pytest
 
 from umpc.errors import RemoteProtocolError
-from umpc.node.attempts.guard import ViolationGuard
+from umpc.node.attempts.run_material import ViolationGuard
 
 VIOLATION = RemoteProtocolError("node-3 broke the protocol", culprit="node-3", step="evaluate")
 

@@ -1,4 +1,4 @@
-"""umpc.node.attempts.held_run: a held attempt is offered, and leaves once or not at all.
+"""umpc.node.attempts.study_run: a held attempt is offered, and leaves once or not at all.
 
 The coordinator of these tests sends what it likes, and one node answers over a real ledger.
 """

@@ -15,20 +15,20 @@ from umpc.crypto.rounds import run_in_memory
 from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, UmpcError
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import fresh_delta
-from umpc.node.attempts import making_channels
-from umpc.node.attempts.making_channels import (
+from umpc.node.attempts import run_channels
+from umpc.node.attempts.next_channels import (
+    LONGEST,
+    Chain,
+    KeptChannel,
+    NextChannels,
+)
+from umpc.node.attempts.run_channels import (
     MOST_PEERS,
     EndedLink,
     channel_name,
     ended_links,
     make_channels,
     next_channel,
-)
-from umpc.node.attempts.next_channels import (
-    LONGEST,
-    Chain,
-    KeptChannel,
-    NextChannels,
 )
 
 ATTEMPT = bytes(32)
@@ -155,11 +155,9 @@ def test_both_ends_have_one_name_and_every_attempt_another():
 
 def test_a_channel_draws_its_seeds_anew(ends, monkeypatch):
     drawn = []
-    monkeypatch.setattr(making_channels, "fresh_delta", drawn.append)
-    monkeypatch.setattr(making_channels, "chain_sender", lambda _, seed, *rest: drawn.append(seed))
-    monkeypatch.setattr(
-        making_channels, "chain_receiver", lambda _, seed, *rest: drawn.append(seed)
-    )
+    monkeypatch.setattr(run_channels, "fresh_delta", drawn.append)
+    monkeypatch.setattr(run_channels, "chain_sender", lambda _, seed, *rest: drawn.append(seed))
+    monkeypatch.setattr(run_channels, "chain_receiver", lambda _, seed, *rest: drawn.append(seed))
     for end in (*ends, *ends):
         next_channel(end, NAME, "peer")
     assert len(drawn) == len(set(drawn)) == 6

@@ -1,4 +1,4 @@
-"""umpc.node.attempts.mesh_preparation: what a node does at the same time before the data."""
+"""umpc.node.attempts.attempt_runner: what a node does at the same time before the data."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from umpc.node.attempts.attempt_runner import AttemptRunner
-from umpc.node.attempts.mesh_preparation import MeshPreparation, RunParts
+from umpc.node.attempts.attempt_runner import AttemptRunner, MeshPreparation, RunParts
 from umpc.node.attempts.peers import PeerLink, peer_stream
 
 

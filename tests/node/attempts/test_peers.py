@@ -15,7 +15,7 @@ from umpc.node.attempts import peers
 from umpc.node.attempts.peers import SHORT, Mailbox, PeerLink, peer_stream
 from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc.transport.tls import grpc
 
 

@@ -1,4 +1,4 @@
-"""umpc.node.attempts.replay: a study that was released is not charged a second time.
+"""umpc.node.attempts.study_run: a study that was released is not charged a second time.
 
 That holds for studies of umpc 0.1, and for those that this version would refuse if they were new.
 """
@@ -17,15 +17,14 @@ from tests.support.ledgers import charged, kinds, opened, pay
 from tests.support.sites import site_of
 from tests.support.studies import AUC, CLASSES, make_study
 from umpc.errors import AlreadyReleased, DataError, RangeError, UmpcError
-from umpc.node.attempts.replay import refuse_former
-from umpc.node.attempts.study_run import StudyRun
+from umpc.node.attempts.study_run import StudyRun, refuse_former
 from umpc.node.budget.ledger import Ledger
 from umpc.proto.codec import encode_kept
 from umpc.study import messages as m
 from umpc.study.document import Study
-from umpc.study.field_rules import with_other_direction
 from umpc.study.former import former_hash, second_hash
 from umpc.study.parts import FieldText
+from umpc.study.rules import with_other_direction
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
 

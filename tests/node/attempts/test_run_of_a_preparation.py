@@ -36,7 +36,7 @@ from umpc.errors import (
 from umpc.node.attempts.prepared_attempts import PreparedAttempt
 from umpc.node.attempts.study_run import StudyRun
 from umpc.study import messages as m
-from umpc.study.statements import attempt_statement, members_statement
+from umpc.study.members import attempt_statement, members_statement
 
 Order = Callable[[], Awaitable[m.CoordinatorMessage]]
 """A coordinator's message, and what it does before."""

@@ -13,11 +13,11 @@ from tests.support.spread import Dying, LinkInMemory, MaterialInMemory
 from tests.support.studies import SKEWNESS
 from umpc.compute.executor import Executor, InlineExecutor
 from umpc.errors import PeerLost, RemoteProtocolError
-from umpc.mpc import waves
+from umpc.mpc import chunks as chunks_module
 from umpc.mpc.masked.plan import Program
-from umpc.node.attempts import batch_rounds, running_chunks
+from umpc.node.attempts import running_chunks
 from umpc.node.attempts.rounds import Rounds
-from umpc.study.frames import frame_of
+from umpc.study.messages import frame_of
 
 NODES = range(4)
 PAIRS: dict[str, Any] = {"edges": "60"}
@@ -83,9 +83,9 @@ def alone(**changes) -> tuple[dict, list[list[int]]]:
 @both
 def test_batches_send_each_chunks_messages_and_end_with_its_shares(changes, monkeypatch):
     begun = []
-    real = batch_rounds.BatchRounds.__init__
+    real = running_chunks.BatchRounds.__init__
     monkeypatch.setattr(
-        batch_rounds.BatchRounds,
+        running_chunks.BatchRounds,
         "__init__",
         lambda self, attempt, node, links, batch, after: (
             begun.append(len(batch)),
@@ -113,7 +113,7 @@ def test_nodes_with_little_room_end_all_waves(changes, monkeypatch):
     attempt = Consortium(**changes).run.attempt
     counts = sorted(chunk.count for chunk in attempt.chunks())
     size = max(plan.chunk_edges for plan in attempt.program.plans.values())
-    monkeypatch.setattr(waves, "WAVE_CHUNKS", 2 * counts[-2] / size)
+    monkeypatch.setattr(chunks_module, "WAVE_CHUNKS", 2 * counts[-2] / size)
     monkeypatch.setattr(Program, "small_cell", counts[-2])
     monkeypatch.setattr(Program, "chunks_in_flight", 1)
     made = Consortium(**changes)

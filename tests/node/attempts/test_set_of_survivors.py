@@ -19,8 +19,8 @@ from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttemp
 from umpc.node.budget.ledger import Ledger
 from umpc.proto import codec
 from umpc.study import messages as m
+from umpc.study.attempt import without
 from umpc.study.document import Study
-from umpc.study.survivors import without
 
 WHOLE = make_study(name="tau", epsilon="1", nodes=4, may_miss=1, required=("node-3",))
 ONE, OTHER = without(WHOLE, ["node-1"]), without(WHOLE, ["node-2"])

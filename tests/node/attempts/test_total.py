@@ -1,4 +1,4 @@
-"""umpc.node.attempts.total: the own vector up, the total down, and nothing before all signed."""
+"""umpc.node.attempts.release: the own vector up, the total down, and nothing before all signed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.support.grid import grid_study
 from umpc.errors import RemoteProtocolError
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
-from umpc.node.attempts.total import add_up
+from umpc.node.attempts.release import add_up
 from umpc.study import messages as m
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 
 
 def frame(step: str, number: int) -> Frame:

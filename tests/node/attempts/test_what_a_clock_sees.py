@@ -19,12 +19,12 @@ from tests.support.studies import KENDALL
 from umpc.crypto.prg import SEED_BYTES
 from umpc.mpc.transfers.chained_set_up import chained_shapes
 from umpc.mpc.transfers.message_shapes import TREES
-from umpc.node.attempts.making_channels import channel_name, ended_links, make_channels
 from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.rounds import Rounds
+from umpc.node.attempts.run_channels import channel_name, ended_links, make_channels
 from umpc.node.attempts.running_chunks import evaluate_chunks
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study.frames import frame_of
+from umpc.study.messages import frame_of
 
 NAMES = ("node-0", "node-1")
 SET_UP = ("ot_offer", "ot_choice", TREES)

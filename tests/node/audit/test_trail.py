@@ -15,8 +15,7 @@ from umpc.errors import AuditError
 from umpc.node.audit import reading
 from umpc.node.audit.entry import FIRST_HASH, MOST_LINE, AuditMark, AuditRow, key_of, sealed
 from umpc.node.audit.reading import Verified, compare, rows, verify
-from umpc.node.audit.study_rows import add_missing_charges
-from umpc.node.audit.trail import AuditTrail
+from umpc.node.audit.trail import AuditTrail, add_missing_charges
 from umpc.node.budget.budget_account import Row
 
 STUDY = "ab" * 32

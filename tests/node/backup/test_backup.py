@@ -23,8 +23,14 @@ from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.reading import rows
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.backup.archive import LEDGER
-from umpc.node.backup.evidence import charges_after, note_of
-from umpc.node.backup.restoring import Restoration, Restored, Statement, restore
+from umpc.node.backup.restoring import (
+    Restoration,
+    Restored,
+    Statement,
+    charges_after,
+    note_of,
+    restore,
+)
 from umpc.node.budget.anchor import read_key
 from umpc.node.budget.ledger import QUESTION_BYTES, Ledger
 from umpc.node.budget.ledger_place import Place

@@ -14,7 +14,7 @@ from umpc.errors import (
     InvalidEpsilon,
     LedgerError,
 )
-from umpc.node.budget.budget_limits import DELTA_BITS, exact_delta
+from umpc.node.budget.budget_account import DELTA_BITS, exact_delta
 from umpc.node.budget.ledger import StoredRelease
 
 # --- one study --------------------------------------------------------------------------------

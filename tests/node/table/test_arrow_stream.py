@@ -1,4 +1,4 @@
-"""umpc/node/table/arrow_stream.py: batches of DuckDB as numpy arrays."""
+"""umpc/node/table/reading.py: batches of DuckDB as numpy arrays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from umpc.node.table.arrow_stream import batches
+from umpc.node.table.reading import batches
 
 ROWS = 300_000
 

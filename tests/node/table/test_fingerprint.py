@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.ledgers import A, B, D, opened
-from umpc.cli.budget_shown import same_data
+from umpc.cli.budget import same_data
 from umpc.errors import EncodingError
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside

@@ -18,7 +18,7 @@ from tests.support.site_tables import (
 )
 from umpc import errors
 from umpc.node.records import require_numbers
-from umpc.node.table.number_format import NumberFormat
+from umpc.node.table.conversions import NumberFormat
 from umpc.ustat.schema import FieldSchema
 
 # --- real files -------------------------------------------------------------------------------

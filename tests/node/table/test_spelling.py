@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.site_tables import parquet
-from umpc.node.table.conversions import BLANKS
-from umpc.node.table.number_format import PLAIN, NumberFormat
+from umpc.node.table.conversions import BLANKS, PLAIN, NumberFormat
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.spelling import FORMATS, Spelling
 from umpc.node.table.survey import survey_table

@@ -21,7 +21,7 @@ from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, StudyE
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, cost_of_messages
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.study import messages as m
-from umpc.study.measured import Measured
+from umpc.study.cost import Measured
 from umpc_papers.ghazi_rounds.coordinator import RoundsCoordinator
 
 by_protocol = pytest.mark.parametrize("protocol", ONE_MESSAGE)

@@ -12,7 +12,7 @@ from tests.support.protocols import ONE_MESSAGE, make_node, run_own_steps
 from tests.support.studies import Entropy
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
 from umpc.protocols.base.one_message_node import OneMessageNode
-from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.messages import MAX_PAYLOAD
 
 by_protocol = pytest.mark.parametrize("protocol", ONE_MESSAGE)
 

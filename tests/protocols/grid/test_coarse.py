@@ -32,7 +32,7 @@ from umpc.planning.prediction import attempt_over, reference_table_of
 from umpc.protocols.grid.binding import grid_of, statistic_of_grid
 from umpc.protocols.grid.coarse import ties_bound
 from umpc.protocols.registry import checked, decode_study, find_protocol, protocol_of
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins

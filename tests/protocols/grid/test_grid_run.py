@@ -30,12 +30,12 @@ from tests.support.studies import (
 from umpc.errors import ImpossibleResult, KernelError, RangeError, StudyError
 from umpc.proto.frame_codec import encode_frame
 from umpc.protocols.grid.binding import ring_of
-from umpc.protocols.grid.node_table import NodeTable
+from umpc.protocols.grid.node import NodeTable
 from umpc.protocols.registry import checked, protocol_of
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
+from umpc.study.cost import Measured
 from umpc.study.document import Study
-from umpc.study.measured import Measured
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
 from umpc.ustat.statistics import LIBRARY

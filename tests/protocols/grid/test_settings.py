@@ -11,7 +11,7 @@ from umpc.errors import KernelError, RangeError, StudyError
 from umpc.protocols.grid.protocol import GridProtocol
 from umpc.protocols.grid.settings import GridSettings
 from umpc.protocols.registry import chosen_protocol, decode_study, find_protocol, protocol_of
-from umpc.study.grades import LYING_NODES
+from umpc.study.settings import LYING_NODES
 
 
 def test_a_file_of_the_usual_protocol_chooses_the_grid_by_its_backend():

@@ -13,7 +13,8 @@ from tests.support.grid import cells_of, grid_study
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import KENDALL, Entropy, table
 from umpc.crypto.prg import Stream
-from umpc.protocols.grid import dealing, masks, node_table
+from umpc.protocols.grid import dealing, masks
+from umpc.protocols.grid import node as node_module
 from umpc.protocols.grid.masks import inner, widened
 from umpc.simulation import Simulated, simulate
 
@@ -100,7 +101,7 @@ def test_what_others_see_does_not_depend_on_a_nodes_record():
 
 
 def no_zero_share(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("umpc.protocols.u_mpc.preparing_node.zero_shares", lambda *given: [0] * given[-1])
+    patch.setattr("umpc.protocols.u_mpc.node.zero_shares", lambda *given: [0] * given[-1])
 
 
 def products_in_the_clear(patch: pytest.MonkeyPatch) -> None:
@@ -120,7 +121,7 @@ def no_mask(patch: pytest.MonkeyPatch) -> None:
         def words(self, count, dtype=np.uint64):
             return super().words(count, dtype) * np.dtype(dtype).type(0)
 
-    for module in (node_table, dealing):
+    for module in (node_module, dealing):
         patch.setattr(module, "mask_stream", lambda seed, attempt: Zeros(bytes(32)))
 
 
@@ -154,7 +155,7 @@ def same_seeds(patch: pytest.MonkeyPatch) -> None:
 def unbound_masks(patch: pytest.MonkeyPatch) -> None:
     """And a mask does not depend on its attempt: it serves a second table."""
     same_seeds(patch)
-    for module in (node_table, dealing):
+    for module in (node_module, dealing):
         patch.setattr(module, "mask_stream", lambda seed, attempt: Stream(seed))
 
 

@@ -41,10 +41,10 @@ from umpc.protocols.grid.node_without_dealer import DealerlessNode, OwnTable
 from umpc.protocols.grid.operators import compile_dyadic
 from umpc.protocols.grid.without_dealer import DealerlessAttempt
 from umpc.protocols.registry import checked, find_protocol, protocol_of
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
-from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.messages import MAX_PAYLOAD
 from umpc.study.sizes import Member
 from umpc.ustat.statistics import LIBRARY
 
@@ -351,9 +351,7 @@ def test_what_others_see_does_not_depend_on_a_nodes_records():
 
 def test_power_a_share_without_a_zero_share_is_found(monkeypatch):
     """Without it, a node's share of twice a sum is even."""
-    monkeypatch.setattr(
-        "umpc.protocols.u_mpc.preparing_node.zero_shares", lambda *given: [0] * given[-1]
-    )
+    monkeypatch.setattr("umpc.protocols.u_mpc.node.zero_shares", lambda *given: [0] * given[-1])
     found = np.concatenate(views("alone power", 30)["share, low"])
     assert uniformity(found, KINDS) < ALPHA
 

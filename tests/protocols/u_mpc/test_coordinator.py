@@ -23,9 +23,9 @@ from umpc.errors import (
 )
 from umpc.protocols.registry import decode_study
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.study import messages as m
-from umpc.study.measured import Measured
+from umpc.study.cost import Measured
 
 STUDY = make_study(nodes=3)
 COUNTS = [2, 3, 4]

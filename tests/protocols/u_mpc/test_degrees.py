@@ -25,7 +25,7 @@ from tests.support.studies import (
     table,
 )
 from umpc.errors import TooFewRecords
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.study.rules import MAX_DEGREE
 from umpc.study.sizes import Sizes

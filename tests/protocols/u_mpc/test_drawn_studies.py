@@ -23,7 +23,7 @@ from umpc.mpc.attempt import edges_of
 from umpc.node.policy import computes
 from umpc.planning.prediction import attempt_over
 from umpc.protocols.registry import checked
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study

@@ -8,7 +8,7 @@ from tests.support.studies import GINI, KENDALL, SPEARMAN, make_study
 from tests.support.studyfiles import participants, planned_file
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError
-from umpc.mpc.cost import predict
+from umpc.mpc.backends import predict
 from umpc.planning.prediction import attempt_over
 from umpc.protocols.u_mpc.edge_budget import BUDGET_BYTES, bits_of_an_edge, usual_edges
 from umpc.study.sizes import Sizes

@@ -32,9 +32,9 @@ from tests.support.studies import (
     compiled_once,
     random_tables,
 )
-from umpc.mpc.cost import predict
+from umpc.mpc.backends import predict
 from umpc.mpc.garbled.plan import Link
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.ustat.statistics import LIBRARY
 

@@ -19,7 +19,7 @@ from tests.support.studies import (
     make_study,
     random_tables,
 )
-from umpc.mpc.cost import predict
+from umpc.mpc.backends import predict
 from umpc.mpc.transfers.ot_products import hash_blocks
 from umpc.planning.seconds import Machine, Network, predict_seconds
 from umpc.protocols.registry import checked, delta_of
@@ -119,7 +119,7 @@ def test_no_transfer_of_coins_is_hashed_twice(monkeypatch):
         hashed.append((session, range(blocks.start, blocks.start + len(blocks.blocks))))
         return hash_blocks(blocks, session)
 
-    monkeypatch.setattr("umpc.mpc.transfers.toss_plan.MAX_PAYLOAD", 1 << 14)
+    monkeypatch.setattr("umpc.mpc.transfers.message_shapes.MAX_PAYLOAD", 1 << 14)
     monkeypatch.setattr("umpc.mpc.transfers.ot_products.hash_blocks", watched)
     run = check(
         garbled_study((KENDALL, GINI), 2, noise="in_mpc", estimator="ratio"), [30, 40], "numbers"

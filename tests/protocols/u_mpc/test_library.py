@@ -24,10 +24,10 @@ from tests.support.studies import (
     library_study,
 )
 from umpc.errors import TooFewRecords
-from umpc.mpc.cost import predict
+from umpc.mpc.backends import predict
 from umpc.proto.frame_codec import encode_frame
 from umpc.protocols.registry import checked
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 from umpc.study.parts import FieldText

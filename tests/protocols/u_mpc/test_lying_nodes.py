@@ -29,8 +29,8 @@ from umpc.protocols.u_mpc.settings import INSTEAD
 from umpc.reporting.words import promise_of
 from umpc.simulation import simulate
 from umpc.study.document import Study
-from umpc.study.grades import ADVERSARIES, HONEST, LYING_NODES
 from umpc.study.parts import FieldText
+from umpc.study.settings import ADVERSARIES, HONEST, LYING_NODES
 from umpc.study.sizes import Sizes
 from umpc.ustat.statistics import LIBRARY
 

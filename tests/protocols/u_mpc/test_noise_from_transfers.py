@@ -30,13 +30,13 @@ from tests.support.studies import (
 )
 from umpc.dealer.session import DealerSession
 from umpc.errors import LocalProtocolError
-from umpc.mpc.cost import predict
-from umpc.mpc.masked import dealing
+from umpc.mpc.backends import predict
+from umpc.mpc.masked import tasks
 from umpc.mpc.masked.committee_transfers import CommitteeTransfers
 from umpc.mpc.masked.plan_items import CoinPlace
 from umpc.planning.seconds import LINK_SECONDS, Machine, Network, predict_seconds
 from umpc.protocols.registry import checked, delta_of, protocol_of
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 
 
@@ -162,13 +162,13 @@ def test_people_read_what_the_noise_depends_on(changes, coins, trusted, told):
 
 def all_rows_zero(patch: pytest.MonkeyPatch) -> None:
     """Coins' rows are one-hot nowhere: no comparison with a dealt row holds, so no coin falls."""
-    real = dealing.one_hot_rows
+    real = tasks.one_hot_rows
 
     def rows(plan, masks, count):
         factor = 0 if isinstance(plan.places[0], CoinPlace) else 1
         return [row * row.dtype.type(factor) for row in real(plan, masks, count)]
 
-    patch.setattr(dealing, "one_hot_rows", rows)
+    patch.setattr(tasks, "one_hot_rows", rows)
 
 
 def known_seeds(patch: pytest.MonkeyPatch) -> None:

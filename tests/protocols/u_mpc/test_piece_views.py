@@ -23,8 +23,8 @@ from tests.support.transfers import extension_rows
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.mpc.garbled import cells, sides
 from umpc.mpc.garbled.piece_tables import LANES, ROW_BITS, Places, bits_of_wires
+from umpc.mpc.transfers.batch_columns import ChannelLeaves
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver
-from umpc.mpc.transfers.leaf_streams import ChannelLeaves
 from umpc.native import garbled as compiled
 from umpc.simulation import simulate
 

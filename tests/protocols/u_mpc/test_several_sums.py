@@ -33,7 +33,7 @@ from tests.support.studies import (
 from umpc.crypto.zero_shares import zero_shares
 from umpc.dp.calibration import DistributedLaplace
 from umpc.protocols.registry import attempt_of, checked
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.study.report import Report
 from umpc.study.sizes import Sizes
@@ -240,7 +240,7 @@ def test_each_sums_share_is_uniform_and_independent_of_the_others():
 )
 def test_power_a_sum_without_its_own_zero_share_is_found(monkeypatch, mutate, finder):
     monkeypatch.setattr(
-        "umpc.protocols.u_mpc.preparing_node.zero_shares",
+        "umpc.protocols.u_mpc.node.zero_shares",
         lambda *arguments: mutate(zero_shares(*arguments)),
     )
     assert share_p("power")[finder] < ALPHA

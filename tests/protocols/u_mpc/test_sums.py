@@ -1,4 +1,4 @@
-"""umpc.protocols.u_mpc.sums: shares added up, and the errors of each mean."""
+"""umpc.protocols.u_mpc.settings: shares added up, and the errors of each mean."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.support.reports import GINI_STUDY as STUDY
 from tests.support.reports import attempt_over, build_report, shares_of
 from tests.support.studies import CLASSES
 from umpc.crypto.prg import Stream
-from umpc.protocols.u_mpc.sums import noisy_sums, sampling_bound
+from umpc.protocols.u_mpc.settings import noisy_sums, sampling_bound
+from umpc.study.cost import Measured
 from umpc.study.document import Study
-from umpc.study.measured import Measured
 from umpc.study.report import Report
 from umpc.study.sizes import Sizes
 from umpc.ustat.design import largest_factor, largest_factor_two_sample

@@ -10,7 +10,7 @@ from tests.protocols.u_mpc.test_garbled_node import GarbledRun, names
 from tests.support.sessions import Run
 from tests.support.tossing import altered_mesh
 from tests.support.transfers import WRONG_SHAPES
-from umpc.crypto.mesh import run_mesh
+from umpc.crypto.rounds import run_mesh
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 
 

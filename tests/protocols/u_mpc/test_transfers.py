@@ -20,7 +20,7 @@ from umpc.mpc.transfers.correlated_ot import fresh_delta
 from umpc.mpc.transfers.message_shapes import extension_bytes
 from umpc.protocols.registry import checked
 from umpc.simulation import simulate
-from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.messages import MAX_PAYLOAD
 
 
 def channels(run: GarbledRun) -> list:

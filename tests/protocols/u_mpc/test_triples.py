@@ -32,7 +32,7 @@ from umpc.mpc.transfers.committee_links import CommitteeLinks
 from umpc.mpc.triples import plan as plans
 from umpc.protocols.base.trust import NOBODY
 from umpc.protocols.registry import checked, protocol_of
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 from umpc.study.parts import exact

@@ -33,7 +33,7 @@ from tests.support.studies import (
 )
 from umpc.errors import RemoteProtocolError, TooFewRecords
 from umpc.protocols.u_mpc.node import UMpcNode
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.study import messages as m
 from umpc.study.sizes import Sizes

@@ -31,9 +31,9 @@ from umpc.crypto.ring import Ring
 from umpc.dp.calibration import DistributedLaplace
 from umpc.mpc import attempt
 from umpc.mpc.masked import compiler, lookup_comparison
-from umpc.mpc.masked.masks import wire_masks
+from umpc.mpc.masked.edge_layout import wire_masks
 from umpc.mpc.masked.material import SeededPart
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 
 
@@ -251,7 +251,7 @@ def test_a_share_is_uniform_even_where_a_node_is_alone_with_its_edges():
 
 
 def test_power_a_study_without_zero_shares_is_found(monkeypatch):
-    monkeypatch.setattr("umpc.protocols.u_mpc.preparing_node.zero_shares", lambda *a: [0])
+    monkeypatch.setattr("umpc.protocols.u_mpc.node.zero_shares", lambda *a: [0])
     assert homogeneity(*share_samples("power")) < ALPHA
 
 

@@ -1,4 +1,4 @@
-"""umpc/transport/hub/serving.py, context.py: every call that began ends, and ends only itself."""
+"""umpc/transport/hub/serving.py, serving.py: every call that began ends, and ends only itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""umpc.transport.hub.arrivals: a member that sends bad openings cannot fill the log."""
+"""umpc.transport.hub.link: a member that sends bad openings cannot fill the log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 from umpc.errors import CertificateError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub.arrivals import MOST_REFUSED, MOST_TOLD, TOLD_SECONDS, Arrivals, Refusals
+from umpc.transport.hub.link import MOST_REFUSED, MOST_TOLD, TOLD_SECONDS, Arrivals, Refusals
 
 
 class Refuses:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from umpc.ustat.moments import Moments
+from umpc.ustat.design import Moments
 from umpc_papers.bell_2pc.drawn_alone import REFUSED, DrawnAlone
 from umpc_papers.bell_2pc.pair_mechanisms import theorem_5
 

@@ -12,8 +12,7 @@ from tests.support.bell import bell_study, without_transfers
 from tests.support.protocols import assert_refused, noise_of, usual, with_facts
 from tests.support.statistical import SeededBits
 from tests.support.studies import KENDALL, Entropy, random_tables, table
-from umpc.dp.calibration import DistributedLaplace
-from umpc.dp.laplace import DiscreteLaplace
+from umpc.dp.calibration import DiscreteLaplace, DistributedLaplace
 from umpc.errors import LocalProtocolError, RangeError, StudyError
 from umpc.protocols.registry import protocol_of
 from umpc.simulation import Simulated, simulate

@@ -27,7 +27,7 @@ from umpc.errors import (
 )
 from umpc.simulation import Simulated, simulate
 from umpc.study import messages as m
-from umpc.study.measured import Measured
+from umpc.study.cost import Measured
 
 pytestmark = pytest.mark.usefixtures("fast")
 

@@ -21,7 +21,7 @@ from tests.support.bell import (
     without_transfers,
 )
 from tests.support.studies import KENDALL, Entropy, generator, random_tables, table
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc_papers.bell_2pc.pair_mechanisms import PairLaplace, theorem_5
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.statistical import hockey_stick
-from umpc.dp.laplace import DiscreteLaplace
+from umpc.dp.calibration import DiscreteLaplace
 from umpc.errors import InvalidEpsilon
 from umpc_papers.bell_2pc.pair_mechanisms import (
     BITS,

@@ -37,7 +37,7 @@ from umpc.crypto.prg import Stream
 from umpc.errors import (
     InvalidEpsilon,
 )
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 from umpc.study.sizes import Sizes

@@ -8,7 +8,7 @@ from tests.support.central import COUNTS, MECHANISMS, central_study, central_tab
 from tests.support.protocols import coordinator_of
 from tests.support.released import released_by
 from umpc.errors import RangeError, TooFewRecords
-from umpc.study.measured import Measured
+from umpc.study.cost import Measured
 
 by_noise = pytest.mark.parametrize("noise", MECHANISMS)
 

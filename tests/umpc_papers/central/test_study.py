@@ -13,7 +13,7 @@ from umpc.errors import RangeError
 from umpc.protocols.base.one_message import check_size
 from umpc.protocols.base.one_message_coordinator import cost_of_messages
 from umpc.simulation import simulate
-from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.messages import MAX_PAYLOAD
 from umpc.ustat.error_law import HEAVY_TAILS
 from umpc_papers.central import messages
 from umpc_papers.central.central_mechanisms import Choice

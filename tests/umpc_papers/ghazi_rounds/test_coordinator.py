@@ -13,7 +13,7 @@ from tests.support.studies import make_study
 from umpc.coordinator.links import most_telling
 from umpc.errors import AlreadyReleased, LocalProtocolError, PeerLost, RemoteProtocolError
 from umpc.study import messages as m
-from umpc.study.measured import Measured
+from umpc.study.cost import Measured
 from umpc_papers.ghazi_rounds.coordinator import RoundsCoordinator, cost_of_rounds
 from umpc_papers.ghazi_rounds.node import RoundsNode
 

@@ -21,8 +21,8 @@ from umpc.errors import (
 )
 from umpc.simulation import Simulated, simulate
 from umpc.study import messages as m
-from umpc.study.frames import Frame
-from umpc.study.measured import Measured
+from umpc.study.cost import Measured
+from umpc.study.messages import Frame
 from umpc_papers.ghazi_shuffle.coordinator import ShuffleCoordinator, cost_of_shuffling
 
 STUDY, COUNTS = shuffled_study(2, bins=bins(x=3, y=3)), (25, 30)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from umpc.crypto.ring import pack, packed_size
 from umpc.errors import EncodingError
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc_papers.ghazi_shuffle import inbox as inboxes
 from umpc_papers.ghazi_shuffle import rows as module
 from umpc_papers.ghazi_shuffle.inbox import HeapInbox, numbers_of_frame, pieces

@@ -12,7 +12,7 @@ from tests.support.shuffled import protocol_of, shuffled_study
 from tests.support.studies import GINI, Entropy
 from umpc.errors import EncodingError, LocalProtocolError, RangeError, TooFewRecords
 from umpc.simulation import simulate
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc_papers.ghazi_shuffle.messages import (
     MOST_HEAP,
     MOST_MESSAGE,

@@ -23,7 +23,7 @@ from umpc.edges_in_memory import Transcript
 from umpc.protocols.base.one_message import uniform_std
 from umpc.simulation import Simulated, shuffle, simulate
 from umpc.study import messages as m
-from umpc.study.measured import Measured
+from umpc.study.cost import Measured
 from umpc_papers.ghazi_shuffle.messages import (
     ShuffleMessages,
 )

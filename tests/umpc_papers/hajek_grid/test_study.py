@@ -12,11 +12,11 @@ from tests.support.protocols import assert_refused
 from tests.support.studies import LOUD, Entropy, clear_sums, graph_of
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StudyError
 from umpc.protocols.registry import checked, decode_study, protocol_of
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import AUTHORITY, Simulated, simulate
 from umpc.study import messages as m
+from umpc.study.cost import Measured
 from umpc.study.document import Study
-from umpc.study.measured import Measured
 from umpc.study.sizes import Sizes
 from umpc_papers.hajek_grid.binding import bound_of, reach, squares_law, value_law
 

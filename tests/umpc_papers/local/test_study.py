@@ -13,7 +13,7 @@ from umpc.errors import InvalidEpsilon, RangeError, StudyError
 from umpc.protocols.base.one_message import check_size, uniform_std
 from umpc.protocols.registry import PROTOCOLS
 from umpc.simulation import simulate
-from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.messages import MAX_PAYLOAD
 from umpc_papers.local.settings import MOST_CELLS, MOST_LEVELS
 
 FAR = 6

@@ -28,7 +28,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 from umpc.study.document import Study
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Authority, Identity, load_identity
 from umpc.transport.channels import bind, connect, make_server

@@ -10,10 +10,8 @@
 | `pieces.py` | comparisons of the owners' own numbers, by pieces that both look up |
 | `piece_tables.py` | the masked tables of such pieces |
 | `outputs.py` | the elements that turn bits into additive shares |
-| `schedule.py` | the order of work: batches of independent gates |
 | `garbling.py` | half-gates for batches of edges |
 | `gates.py` | the gates as operations on arrays |
-| `compiled.py` | circuits as the compiled kernel reads them, where umpc has it |
 | `plan.py` | the public facts: circuit, chunks, messages on a link |
 | `sides.py` | one node's side of one link |
 | `cells.py` | one node's part in all its cells |

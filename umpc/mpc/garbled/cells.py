@@ -2,7 +2,7 @@
 
 This is `backend = "garbled"`. Between two nodes, of which the first in the study garbles:
 
-    set up    base transfers (`base_ot.py`) and the trees of their extension
+    set up    base transfers and the trees of their extension
               (`channel_set_up.py`), unless the two have a channel from after an earlier study
               (`chained_set_up.py`); Δ is the garbler's
     round 1   evaluator → garbler: the extension for its records' bits, each bit once
@@ -39,9 +39,8 @@ from itertools import islice
 
 import numpy as np
 
-from umpc.crypto.mesh import Mesh
 from umpc.crypto.prg import FixedKeyHash, derive, digest
-from umpc.crypto.rounds import Message, Protocol
+from umpc.crypto.rounds import Mesh, Message, Protocol
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import IndexArray, WordArray
 from umpc.mpc.attempt import SharedAttempt

@@ -35,7 +35,7 @@ from umpc.mpc.transfers.message_shapes import (
     extend_shape,
     extension_bytes,
 )
-from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.messages import MAX_PAYLOAD
 from umpc.ustat.hypergraph import Cell, Hypergraph, Owners
 from umpc.ustat.kernel import Kernel
 

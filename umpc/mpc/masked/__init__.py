@@ -4,21 +4,13 @@
 |---|---|
 | `plan_items.py` | the items that a plan lists: wires, places, bits, terms |
 | `plan.py` | the computation of the owners of an edge, layer by layer |
-| `products.py` | the number and the order of a plan's products of masks |
-| `plan_builder.py` | a plan in the making, with every item numbered once |
 | `compiler.py` | from kernels' normal forms to the plan of each pattern of owners |
-| `literals.py` | a Boolean function in the literals that make it short |
 | `lookup_comparison.py` | comparison by shared tables of the mask |
-| `one_hot.py` | rows of tables as machine words |
 | `dcf.py` | keys of the distributed comparison function, for studies of few edges |
 | `dcf_tree.py` | the keys' tree in numpy |
 | `native.py` | the keys' tree compiled, where `umpc/native/` has it |
-| `masks.py` | masked wires and arithmetic on them |
 | `edge_layout.py` | edges of several chunks behind each other, and the bytes of each chunk |
 | `material.py` | the dealer's material for chunks, and what owners expand from seeds |
-| `dealing.py` | the dealer's computation for chunks |
-| `fields.py` | round 1: masked records |
-| `openings.py` | the messages of one opening |
 | `evaluation.py` | the owners' computation for chunks |
 | `chunk_inputs.py` | a party's inputs to a chunk |
 | `bit_shares.py` | a party's shares of the bits that a chunk opens |

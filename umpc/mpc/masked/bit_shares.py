@@ -2,10 +2,16 @@
 
 Paper: Sinh & Ramon 2025, protocol 3.1, step 2. Nothing here takes a round: `evaluation.py` masks
 and opens the shares. Masked places and opened bits are public to the edge's owners.
+
+*Openings.* The messages of one opening: a party's masked shares of a layer's bits and places.
+
+Several chunks of the same plan are opened together, and each chunk has a message of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -13,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.prg import FixedKeyHash
-from umpc.errors import LocalProtocolError
-from umpc.mpc.arrays import BitArray, PieceArray
+from umpc.crypto.ring import packed_size
+from umpc.crypto.rounds import Message
+from umpc.errors import EncodingError, LocalProtocolError
+from umpc.mpc.arrays import BitArray, PieceArray, WordArray
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
-from umpc.mpc.masked.dcf import evaluate
-from umpc.mpc.masked.masks import bit_of, linear_value, modulus, narrow_value
+from umpc.mpc.masked.dcf import above_and_at, evaluate, moved, piece_of
+from umpc.mpc.masked.edge_layout import EdgeLayout, bit_of, linear_value, modulus, narrow_value
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
-from umpc.mpc.masked.one_hot import above_and_at, moved, piece_of
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
     CoinBit,
@@ -179,3 +186,78 @@ def shares_of_products(dealt: DealtPart, seeded: SeededPart) -> Shares:
     if seeded.shares is None:
         raise LocalProtocolError("the last party's shares of a chunk must be dealt to it")
     return seeded.shares
+
+
+# --- openings -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LayerShares:
+    """A party's masked shares in one layer.
+
+    bits: for each bit (⌈n/8⌉,) uint8, eight edges to a byte. places: for each place (n,) uint64.
+    """
+
+    bits: dict[int, BitArray]
+    places: dict[int, WordArray]
+
+    def __repr__(self) -> str:
+        return "LayerShares(<redacted>)"
+
+
+def open_message(plan: Plan, layer: int, party: int, shares: LayerShares, count: int) -> Message:
+    """The message of one round of a single chunk."""
+    (message,) = open_messages(plan, layer, party, shares, EdgeLayout([count]))
+    return message
+
+
+def open_messages(
+    plan: Plan, layer: int, party: int, shares: LayerShares, layout: EdgeLayout
+) -> list[Message]:
+    """Each chunk's message of one round: bit after bit, then place after place."""
+    parts = [layout.cut_packed([*shares.bits.values()])]
+    for number, values in shares.places.items():
+        parts.append(layout.cut_words(values, plan.place_width(number)))
+    width = plan.open_width(layer, party)
+    return [
+        Message("open", b"".join(pieces), count, width, layer + 1)
+        for count, pieces in zip(layout.counts, zip(*parts, strict=True), strict=True)
+    ]
+
+
+def read_opens(
+    plan: Plan, layer: int, party: int, messages: Sequence[Message], layout: EdgeLayout
+) -> LayerShares:
+    """Another party's shares in all chunks, from its message of each. Raises: EncodingError."""
+    bits = plan.opened_bits(layer, party)
+    widths = [len(bits), *map(plan.place_width, plan.opened_places(layer, party))]
+    payloads = [message.payload for message in messages]
+    stops = [0] * len(payloads)
+    parts: list[list[bytes]] = []
+    for width in widths:
+        starts = stops
+        stops = [
+            start + packed_size(count, width)
+            for start, count in zip(starts, layout.counts, strict=True)
+        ]
+        cuts = zip(payloads, starts, stops, strict=True)
+        parts.append([payload[start:stop] for payload, start, stop in cuts])
+    for message, due in zip(messages, stops, strict=True):
+        if len(message.payload) != due:
+            raise EncodingError(
+                f"{message!r} must take {due} bytes, and it has {len(message.payload)}"
+            )
+    rows = layout.join_packed(parts[0], len(bits))
+    places = plan.opened_places(layer, party)
+    return LayerShares(
+        dict(zip(bits, rows, strict=True)),
+        {
+            number: layout.join_words(part, width)
+            for number, part, width in zip(places, parts[1:], widths[1:], strict=True)
+        },
+    )
+
+
+def read_open(plan: Plan, layer: int, party: int, message: Message, count: int) -> LayerShares:
+    """Another party's shares in a single chunk. Raises: EncodingError."""
+    return read_opens(plan, layer, party, [message], EdgeLayout([count]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import WordArray
-from umpc.mpc.masked.masks import PlaceValues
+from umpc.mpc.masked.edge_layout import PlaceValues
 from umpc.ustat.clear import Columns
 
 

@@ -29,9 +29,8 @@ import numpy as np
 from umpc.crypto.ring import Ring
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.masked.chunk_inputs import Coins
-from umpc.mpc.masked.lookup_comparison import combine
+from umpc.mpc.masked.lookup_comparison import PlanBuilder, combine
 from umpc.mpc.masked.plan import Plan
-from umpc.mpc.masked.plan_builder import PlanBuilder
 from umpc.mpc.masked.plan_items import (
     CoinBit,
     CoinPlace,

@@ -6,9 +6,8 @@ dealer still deals.
 
 from __future__ import annotations
 
-from umpc.crypto.mesh import Mesh
 from umpc.crypto.prg import derive
-from umpc.crypto.rounds import Protocol
+from umpc.crypto.rounds import Mesh, Protocol
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.transfers.coins_from_transfers import toss
 from umpc.mpc.transfers.committee_links import CommitteeLinks

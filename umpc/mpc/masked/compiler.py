@@ -6,6 +6,12 @@ compared by tables of their masks, which are shared among all owners (`lookup_co
 study of few edges, a wide number that two parties make goes to a comparison key of these two, which
 saves a round. A number that three or more parties make must not: two of them together could read
 its mask off their keys.
+
+*Literals.* A Boolean function in the literals that make it short: below, equal or above zero.
+
+The three bits of one comparison sum to 1 over GF(2). So any two of them span the third, and all
+three are known once two are opened. "All below or all above" over four comparisons takes 80
+conjunctions of below and equal, and two conjunctions of below and above.
 """
 
 from __future__ import annotations
@@ -13,15 +19,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from umpc.crypto.ring import Ring
 from umpc.errors import KernelError, LocalProtocolError
 from umpc.mpc.chunks import Pattern
 from umpc.mpc.masked import lookup_comparison as tables
-from umpc.mpc.masked.literals import conjunctions_of
-from umpc.mpc.masked.plan import MATERIAL_BYTES, Plan, Program
-from umpc.mpc.masked.plan_builder import PlanBuilder
+from umpc.mpc.masked.lookup_comparison import PlanBuilder
+from umpc.mpc.masked.plan import MATERIAL_BYTES, Plan, Program, expanded
 from umpc.mpc.masked.plan_items import (
     Compared,
     Comparison,
@@ -36,11 +41,20 @@ from umpc.mpc.masked.plan_items import (
     Wire,
     WordPlace,
 )
-from umpc.mpc.masked.products import expanded
+from umpc.ustat import logic
 from umpc.ustat import polynomial as poly
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.local import bound, relabel
-from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, LogicAtom, Monomial, Polynomial, build
+from umpc.ustat.normal_form import (
+    Atom,
+    BitAtom,
+    FieldAtom,
+    Function,
+    LogicAtom,
+    Monomial,
+    Polynomial,
+    build,
+)
 
 MAX_EXPANSIONS = 1 << 13
 """The most products of masks that the terms of a kernel expand into; every factor doubles them."""
@@ -337,3 +351,48 @@ def _plus(form: Linear, words: Sequence[ScaledPlace], factor: int) -> Linear:
 
 def _bits_term(bits: tuple[int, ...], form: Linear) -> Term:
     return Term(1, bits, (form,)) if form.terms else Term(form.constant, bits)
+
+
+# --- literals -------------------------------------------------------------------------------------
+
+FormLiteral: TypeAlias = tuple[Polynomial, str]
+"""(polynomial that is compared with zero, "less" | "equal" | "above")"""
+FormConjunction: TypeAlias = tuple[FormLiteral, ...]
+_Conjunctions: TypeAlias = frozenset[frozenset[FormLiteral]]
+
+
+def conjunctions_of(function: Function) -> tuple[tuple[FormConjunction, ...], bool]:
+    """(conjunctions, constant): their exclusive or is the function.
+
+    The choice of literals is greedy, form by form.
+    """
+    best: _Conjunctions = frozenset(
+        frozenset((bit.form, bit.kind) for bit in bits) for bits in function
+    )
+    for form in sorted(logic.forms(function), key=lambda form: form.order):
+        for kind in ("equal", "less"):
+            best = min(best, _without(best, form, kind), key=len)
+    constant = frozenset() in best
+    sorted_inside = (tuple(sorted(literals, key=_order)) for literals in best if literals)
+    ordered = sorted(sorted_inside, key=lambda literals: [_order(each) for each in literals])
+    return tuple(ordered), constant
+
+
+def _without(function: _Conjunctions, form: Polynomial, kind: str) -> _Conjunctions:
+    """The function with a literal replaced by 1 ⊕ the other two of its comparison."""
+    replaced = (form, kind)
+    others = [(form, other) for other in ("less", "equal", "above") if other != kind]
+    found: set[frozenset[FormLiteral]] = set()
+    for conjunction in function:
+        if replaced not in conjunction:
+            found ^= {conjunction}
+            continue
+        rest = conjunction - {replaced}
+        for part in (rest, *(rest | {other} for other in others)):
+            found ^= {part}
+    return frozenset(found)
+
+
+def _order(literal: FormLiteral) -> tuple[Any, ...]:
+    form, kind = literal
+    return (kind, form.order)

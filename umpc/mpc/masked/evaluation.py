@@ -1,6 +1,6 @@
 """The owners' computation for chunks of cells' edges.
 
-Paper: Sinh & Ramon 2025, protocol 3.1, step 2. Round 1 (`fields.py`) gave each owner the others'
+Paper: Sinh & Ramon 2025, protocol 3.1, step 2. Round 1 (`cells.py`) gave each owner the others'
 masked records, once per record. Then, for every chunk:
 
     open, layer by layer:  each sends its shares of the layer's bits and places under their masks
@@ -25,12 +25,10 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import RingArray, WordArray
-from umpc.mpc.masked.bit_shares import BitShares
+from umpc.mpc.masked.bit_shares import BitShares, LayerShares, open_messages, read_open, read_opens
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
-from umpc.mpc.masked.edge_layout import EdgeLayout
-from umpc.mpc.masked.masks import linear_value, modulus
+from umpc.mpc.masked.edge_layout import EdgeLayout, linear_value, modulus
 from umpc.mpc.masked.material import DealtPart, SeededPart
-from umpc.mpc.masked.openings import LayerShares, open_messages, read_open, read_opens
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
     CoinPlace,
@@ -208,9 +206,9 @@ class PartyChunk(BitShares):
     ) -> Iterator[tuple[RingArray, RingArray | None]]:
         """Pairs whose products add up to this party's share of the terms.
 
-        A pair is (public, share), or (public, None) for a summand that is public itself. With
-        b = m ⊕ s = m + (1 − 2m)s for every bit and X = X̂ − R for every linear form, a term is a sum
-        over subsets of its bits and factors: public coefficient × product of masks. The products of
+        A pair is (public, share), or (public, None) for a summand that is public itself. With b = m
+        ⊕ s = m + (1 − 2m)s for every bit and X = X̂ − R for every linear form, a term is a sum over
+        subsets of its bits and factors: public coefficient × product of masks. The products of
         masks are shared. For one and two factors this is Beaver 1991.
         """
         values: dict[Linear, RingArray] = {}

@@ -24,11 +24,9 @@ from umpc.crypto.ring import packed_size
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.chunks import ChunkPlan
-from umpc.mpc.masked.dcf import LEAF_BYTES, ComparisonKeys
+from umpc.mpc.masked.dcf import LEAF_BYTES, ComparisonKeys, Rows, row_type, row_words
 from umpc.mpc.masked.dcf_tree import levels
-from umpc.mpc.masked.edge_layout import Buffer, EdgeLayout
-from umpc.mpc.masked.masks import modulus
-from umpc.mpc.masked.one_hot import Rows, row_type, row_words
+from umpc.mpc.masked.edge_layout import Buffer, EdgeLayout, modulus
 from umpc.mpc.masked.plan import Plan
 
 LITTLE = 1 << 10
@@ -39,7 +37,7 @@ LITTLE = 1 << 10
 class Shares:
     """A party's shares of products of masks.
 
-    elements: (elements, n) of the ring. tables: for each table (words, n) words (`one_hot.py`).
+    elements: (elements, n) of the ring. tables: for each table (words, n) words (`dcf.py`).
     bits: (bit elements, ⌈n/8⌉) uint8, eight edges to a byte.
     """
 

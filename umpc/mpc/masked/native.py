@@ -1,7 +1,7 @@
 """The compiled sign gate (`umpc/native/`), where it can run.
 
 It gives the same bytes as `dcf_tree.py`, which is used without it. UMPC_NATIVE=0 in the environment
-turns it off (`umpc/native/choice.py`).
+turns it off (`umpc/native/library.py`).
 """
 
 from __future__ import annotations

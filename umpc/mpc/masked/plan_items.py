@@ -131,7 +131,7 @@ class Comparison:
 class LookupTable:
     """One-hot shares, among all parties, of bits [low, low + size) of the difference's mask.
 
-    `one_hot.py` has the rows, as machine words.
+    `dcf.py` has the rows, as machine words.
     """
 
     difference: Linear

@@ -9,20 +9,34 @@ task sends nothing. Only the node and the dealer send, each message once, after 
 |---|---|---|
 | `OwnerBatch` | a node | the rounds of one owner in a chunk, or in many small ones with one plan |
 | `DealTask` | the dealer | the material of all owners, of one chunk or of many small ones |
+
+*Dealing.* The dealer's computation for chunks: comparison keys, and shares of products of masks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from umpc.crypto.prg import FixedKeyHash
+from umpc.crypto.ring import packed_size
 from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import LocalProtocolError
+from umpc.mpc.arrays import BitArray, PieceArray, RingArray, WordArray
 from umpc.mpc.masked.chunk_inputs import ChunkInputs
-from umpc.mpc.masked.dealing import deal_chunks
-from umpc.mpc.masked.edge_layout import EdgeLayout
+from umpc.mpc.masked.dcf import ComparisonKeys, Rows, generate, one_hot
+from umpc.mpc.masked.edge_layout import (
+    EdgeLayout,
+    PlaceValues,
+    bit_of,
+    linear_value,
+    modulus,
+    narrow_value,
+)
 from umpc.mpc.masked.evaluation import (
     Names,
     PartyChunk,
@@ -30,9 +44,9 @@ from umpc.mpc.masked.evaluation import (
     evaluate_chunk,
     evaluate_together,
 )
-from umpc.mpc.masked.masks import PlaceValues
-from umpc.mpc.masked.material import DealtPart, SeededPart
+from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
 from umpc.mpc.masked.plan import Plan
+from umpc.mpc.masked.plan_items import Linear
 
 Heard: TypeAlias = tuple[tuple[Any, ...], ...]
 """For each round so far and each chunk the other owners' messages, in party order."""
@@ -168,3 +182,158 @@ class DealTask:
         parts = deal_chunks(self.plan, self.record_masks, self.seeds, layout, tree_hash)
         by_party = [part.encode_all(layout) for part in parts]
         return [list(payloads) for payloads in zip(*by_party, strict=True)]
+
+
+# --- dealing --------------------------------------------------------------------------------------
+
+DifferenceMasks: TypeAlias = Mapping[tuple[Linear, int], PieceArray]
+"""For each difference and its width the mask, of which the low bits are read: (n,) or ()."""
+
+
+def deal_chunks(
+    plan: Plan,
+    record_masks: PlaceValues,
+    seeds: Sequence[Sequence[bytes]],
+    layout: EdgeLayout,
+    tree_hash: FixedKeyHash,
+) -> list[DealtPart]:
+    """The material of all owners for several chunks, whose edges stand behind each other.
+
+    Args:
+        record_masks: for each place of a record (edges of all chunks,) uint64.
+        seeds: of each owner, in party order, its seed of each chunk.
+
+    Reveals: the dealer learns masks only; it sees nothing that is computed from data.
+    """
+    count = layout.total
+    parts = [
+        SeededPart.expand_all(plan, of_party, party, layout) for party, of_party in enumerate(seeds)
+    ]
+    masks = _all_masks(plan, record_masks, parts)
+    keys = _keys(plan, masks, parts, tree_hash)
+    differences = _difference_masks(plan, masks)
+    bit_masks = _bit_masks(plan, parts, differences, count)
+    shares = _last_shares(plan, bit_masks, differences, masks, parts, count)
+    return [
+        DealtPart(
+            {number: keys[number] for number in plan.holds_keys(party)},
+            shares if party == plan.parties - 1 else None,
+        )
+        for party in plan.everybody
+    ]
+
+
+def _all_masks(
+    plan: Plan, record_masks: PlaceValues, parts: Sequence[SeededPart]
+) -> dict[int, WordArray]:
+    """The mask of every place: an opened place has the sum of its contributors' masks."""
+    masks = dict(record_masks)
+    for part in parts:
+        for place, mask in part.place_masks.items():
+            if place in masks:
+                mask = (masks[place] + mask) & modulus(plan.place_width(place))
+            masks[place] = mask
+    return masks
+
+
+def _keys(
+    plan: Plan, masks: PlaceValues, parts: Sequence[SeededPart], tree_hash: FixedKeyHash
+) -> list[ComparisonKeys]:
+    """The keys of every comparison."""
+    keys: list[ComparisonKeys] = []
+    for number, gate in enumerate(plan.comparisons):
+        mask = linear_value(gate.difference.mask, masks) & modulus(gate.width)
+        roots = np.stack([parts[holder].roots[number] for holder in gate.holders])
+        keys.append(generate(gate.width, mask, roots, tree_hash))
+    return keys
+
+
+def _last_shares(
+    plan: Plan,
+    bit_masks: BitArray,
+    differences: DifferenceMasks,
+    masks: PlaceValues,
+    parts: Sequence[SeededPart],
+    count: int,
+) -> Shares:
+    """The last party's shares: the products of masks less all that the others expand."""
+    elements = _products(plan, bit_masks, masks, count)
+    tables = one_hot_rows(plan, differences, count)
+    bits = _bit_products(plan, bit_masks)
+    for part in parts[:-1]:
+        if part.shares is None:
+            raise LocalProtocolError("every party but the last expands its shares from its seed")
+        elements -= part.shares.elements
+        bits ^= part.shares.bits
+        for rows, known in zip(tables, part.shares.tables, strict=True):
+            rows ^= known
+    return Shares(elements, tuple(tables), bits)
+
+
+def _difference_masks(plan: Plan, masks: PlaceValues) -> DifferenceMasks:
+    """The masks of all differences of which tables or top bits are dealt."""
+    tops = (plan.top_bit(number) for number in range(len(plan.bits)))
+    read = {(top.difference, top.width) for top in tops if top is not None}
+    read |= {(table.difference, table.width) for table in plan.tables}
+    return {
+        (difference, width): narrow_value(difference.mask, width, masks)
+        for difference, width in read
+    }
+
+
+def _bit_masks(
+    plan: Plan, parts: Sequence[SeededPart], differences: DifferenceMasks, count: int
+) -> BitArray:
+    """The mask under which each bit is opened: (bits, ⌈count/8⌉) uint8, eight edges to a byte.
+
+    A sign is opened under msb(r) as well.
+    """
+    found = np.empty((len(plan.bits), packed_size(count, 1)), dtype=np.uint8)
+    for number, mask in enumerate(found):
+        known = [part.bit_masks[number] for part in parts if number in part.bit_masks]
+        top = plan.top_bit(number)
+        if top is not None:
+            bit = bit_of(differences[top.difference, top.width], top.width - 1)
+            bit = np.broadcast_to(bit, (count,))
+            known.append(np.packbits(bit, bitorder="little"))
+        mask[:] = reduce(np.bitwise_xor, known)
+    return found
+
+
+def _products(plan: Plan, bit_masks: BitArray, masks: PlaceValues, count: int) -> RingArray:
+    """Every element's product of masks: (elements, count) of the ring."""
+    kind = plan.ring.dtype
+    if not plan.elements:
+        return np.empty((0, count), dtype=kind)
+    packed = np.full((len(plan.elements), packed_size(count, 1)), 255, dtype=np.uint8)
+    for row, (bits, _) in zip(packed, plan.elements, strict=True):
+        if bits:
+            row[:] = reduce(np.bitwise_and, [bit_masks[bit] for bit in bits])
+    products = np.unpackbits(packed, axis=1, count=count, bitorder="little").astype(kind)
+    for row, (_, factors) in zip(products, plan.elements, strict=True):
+        for form in factors:
+            row *= linear_value(form, masks).astype(kind)
+    return products
+
+
+def _bit_products(plan: Plan, bit_masks: BitArray) -> BitArray:
+    """Every bit element's conjunction of masks: (bit elements, ⌈count/8⌉) uint8, packed.
+
+    An element without its last literal is an element, too, and comes before it.
+    """
+    products = np.empty((len(plan.bit_elements), bit_masks.shape[1]), dtype=np.uint8)
+    masks: dict[tuple[int, ...], BitArray] = {}
+    for row, element in enumerate(plan.bit_elements):
+        *_, last = element
+        if last not in masks:
+            masks[last] = reduce(np.bitwise_xor, [bit_masks[bit] for bit in last])
+        shorter = plan.bit_element_rows.get(element[:-1])
+        products[row] = masks[last] if shorter is None else products[shorter] & masks[last]
+    return products
+
+
+def one_hot_rows(plan: Plan, differences: DifferenceMasks, count: int) -> list[Rows]:
+    """For each table (words, count): the one-hot row of the mask's piece (`dcf.py`)."""
+    return [
+        one_hot(table, differences[table.difference, table.width], count) for table in plan.tables
+    ]

@@ -3,18 +3,12 @@
 | file | what it is |
 |---|---|
 | `message_shapes.py` | names, numbers and bytes of all messages, and nothing of their content |
-| `base_ot.py` | base transfers, from Diffie–Hellman on edwards25519 |
 | `channel_set_up.py` | the set-up of a channel of correlated transfers from 128 base transfers |
 | `correlated_ot.py` | the two ends of a channel of correlated transfers by the million |
-| `correlation_check.py` | the proof that a receiver chose one bit for each transfer |
-| `seed_trees.py` | trees of seeds of a channel, and the proof that they are trees |
 | `chained_set_up.py` | the set-up of a channel from another one, without base transfers |
 | `batch_columns.py` | the columns of a batch of transfers, and blocks from them |
-| `leaf_streams.py` | the streams of a channel's leaf seeds, many at once |
 | `ot_products.py` | chosen transfers, products, triples and conversions |
 | `ot_inner_products.py` | inner products of private vectors, several with one vector |
-| `toss_plan.py` | a committee's coins: shapes of all messages |
-| `checked_bits.py` | random bits that are numbers, checked by opening seven of eight |
 | `coins_from_transfers.py` | a committee's coins: one member's part |
 | `committee_links.py` | a member's channels to all others, for coins alone |
 """

@@ -23,7 +23,7 @@ Reveals, and gains of a party that lies:
 - Δ, the choices and all keys are fresh for each channel, and a hash stands between two channels. So
   no former channel follows from a later one. A later one follows from a former one only with the
   messages, and with secrets of both.
-- Both extensions are proved, as all are (`correlation_check.py`). A sender could else test bits of
+- Both extensions are proved, as all are (`correlated_ot.py`). A sender could else test bits of
   Δ', and with Δ' it would have both keys of all base transfers, so the receiver's choices in the
   new channel. A receiver that knew the last Δ would know Δ of all channels that follow.
 
@@ -37,7 +37,7 @@ import numpy as np
 from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, Stream, derive, digest
 from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.mpc.arrays import WordArray
-from umpc.mpc.transfers.channel_set_up import bits_of, receiver_channel, sender_channel
+from umpc.mpc.transfers.channel_set_up import bits_of, expanded, receiver_channel, sender_channel
 from umpc.mpc.transfers.correlated_ot import Blocks, CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.message_shapes import (
     BLOCK_BITS,
@@ -50,7 +50,6 @@ from umpc.mpc.transfers.message_shapes import (
     trees_bytes,
 )
 from umpc.mpc.transfers.ot_products import hash_blocks
-from umpc.mpc.transfers.seed_trees import expanded
 
 BASE_FOLD = 1
 """Fold of the extension in which both change places: it needs no trees, so no check of them."""

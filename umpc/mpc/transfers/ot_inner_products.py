@@ -19,7 +19,7 @@ pads of two vectors; every two further vectors have a hash under another key.
 Reveals, and why that is safe: the sender sees the extension, which is pseudorandom whatever x is.
 The chooser sees corrections, each under a pad of another choice than its own, which is pseudorandom
 to it. The shares are uniform to their holders: the sender's is minus the sum of its pads p₀, and
-the chooser's is what is missing. A chooser that tests bits of Δ is named (`correlation_check.py`).
+the chooser's is what is missing. A chooser that tests bits of Δ is named (`correlated_ot.py`).
 Otherwise semi-honest: a sender that deviates takes another y.
 
 A channel serves one call. `channel_for` makes one for each part of a long vector, so that parts may

@@ -22,8 +22,8 @@ Reveals, and why that is safe: the sender sees `ot_extend`, pseudorandom (`corre
 receiver sees corrections. Each is masked by H(i, q_i ⊕ (1 − r_i)·Δ), uniform to it because Δ has
 127 unknown bits. All results are shares that are uniform to their holder; and_bits opens x ⊕ a and
 y ⊕ b, uniform because the triple is. A receiver that tests bits of Δ is named
-(`correlation_check.py`). Otherwise semi-honest: a party that deviates can make results wrong, and a
-deviating sender takes any number, which nothing here checks (`checked_bits.py` does).
+(`correlated_ot.py`). Otherwise semi-honest: a party that deviates can make results wrong, and a
+deviating sender takes any number, which nothing here checks (`coins_from_transfers.py` does).
 
 More than two parties (Goldreich, Micali & Wigderson 1987). Let party k have shares x_k, y_k; then
 Σx_k·Σy_k = Σ x_k·y_k + Σ_{i<j} (x_i·y_j + x_j·y_i). Each pair i < j has one channel, from i to j,

@@ -3,6 +3,5 @@
 | file | what it is |
 |---|---|
 | `plan.py` | the public facts: which owners a gate concerns, rounds, chunks, messages |
-| `evaluation.py` | one owner's computation for a chunk |
 | `cells.py` | one node's part in all its cells |
 """

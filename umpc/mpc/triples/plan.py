@@ -52,7 +52,7 @@ from umpc.mpc.transfers.message_shapes import (
     multiples,
     open_message,
 )
-from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.messages import MAX_PAYLOAD
 from umpc.ustat.kernel import Kernel
 
 TRIPLES = "triples"

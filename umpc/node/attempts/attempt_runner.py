@@ -9,16 +9,19 @@
 | part of a run | file |
 |---|---|
 | what it needs of its process | `site.py` |
-| the preparation, where there are peers | `mesh_preparation.py` |
-| computation | `run_compute.py` |
-| links to the other nodes | `run_links.py` |
-| the dealer's material, or the nodes' own | `run_material.py` |
-| channels of transfers, taken and made | `run_channels.py` |
-| delivery to shufflers | `run_delivery.py` |
-| bytes and rounds, counted | `run_traffic.py` |
+| computation; the dealer's material, or the nodes' own | `run_material.py` |
+| links to the other nodes; channels of transfers, taken and made | `run_channels.py` |
+| bytes and rounds, counted | `run_channels.py` |
+| the preparation, where there are peers; delivery to shufflers | here |
 
 A side without a mesh talks to no other node. Its attempt then needs none of the above but its own
 steps.
+
+*Mesh preparation.* All that a node with peers does before the data: seed, links, transfers, noise,
+material.
+
+*Run delivery.* The delivery of one run to the study's shufflers: reached before the charge, sent
+after it.
 """
 
 from __future__ import annotations
@@ -26,30 +29,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from umpc.crypto.prg import digest
 from umpc.errors import LocalProtocolError
 from umpc.failpoints import failpoint
-from umpc.mpc.chunks import Chunk
-from umpc.node.attempts.guard import ViolationGuard
+from umpc.mpc.chunks import AFTER, AHEAD, Chunk
+from umpc.mpc.masked.material import dealt_bytes
+from umpc.mpc.triples.plan import TriplesPlan
+from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.material import MaterialReader
-from umpc.node.attempts.mesh_preparation import MeshPreparation, RunParts
 from umpc.node.attempts.prepared_attempts import PreparedAttempt
 from umpc.node.attempts.rounds import Rounds
-from umpc.node.attempts.run_channels import RunChannels
-from umpc.node.attempts.run_compute import RunCompute, is_small
-from umpc.node.attempts.run_delivery import RunDelivery
-from umpc.node.attempts.run_links import RunLinks
-from umpc.node.attempts.run_material import RunMaterial
-from umpc.node.attempts.run_traffic import RunTraffic
+from umpc.node.attempts.run_channels import RunChannels, RunLinks, RunTraffic
+from umpc.node.attempts.run_material import RunCompute, RunMaterial, ViolationGuard, is_small
 from umpc.node.attempts.running_chunks import evaluate_chunks
 from umpc.node.attempts.site import Site
 from umpc.node.attempts.spool import Spool
 from umpc.protocols.base.node import MeshSide, NodeSide, WorksAhead
+from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
-from umpc.transport.patience import time_limit
+from umpc.study.sizes import Member
+from umpc.transport.patience import time_limit, together
 
 
 class AttemptRunner:
@@ -247,3 +250,162 @@ def _goes_on(steps: Iterator[None]) -> bool:
     for _ in steps:
         return True
     return False
+
+
+# --- mesh preparation -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunParts:
+    """The parts of a run that its preparation uses."""
+
+    compute: RunCompute
+    links: RunLinks
+    material: RunMaterial
+    traffic: RunTraffic
+    channels: RunChannels
+
+
+class MeshPreparation:
+    """The preparation of one attempt.
+
+    Args:
+        rounds: of the attempt, over the run's links.
+        openings, signatures: every node's, as the dealer is told them.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        parts: RunParts,
+        rounds: Rounds,
+        openings: tuple[bytes, ...],
+        signatures: tuple[bytes, ...],
+    ):
+        self._site = site
+        self._parts = parts
+        self._rounds = rounds
+        self._openings = openings
+        self._signatures = signatures
+        self._chunks: list[Chunk] = []
+
+    async def ready(self, *, ahead: bool) -> list[Chunk]:
+        """Do all of it. Returns: the chunks that are left for the data.
+
+        Args: ahead: all material is fetched or made, for a later run.
+        """
+        mesh, parts, rounds = self._rounds.session, self._parts, self._rounds
+        attempt = mesh.attempt
+        self._chunks = await parts.compute.briefly(lambda: list(attempt.chunks_of(mesh.index)))
+        if mesh.tosses_early:
+            # The coins come from a seed of the node's own, so they need not wait for the dealer.
+            await together([self._take_seed(mesh, ahead), self._meet(mesh)])
+        elif attempt.needs_dealer:
+            await together([self._take_seed(mesh, ahead), self._connect(mesh)])
+            await self._set_up(mesh)
+        else:
+            await self._take_seed(mesh, ahead)
+            await self._meet(mesh)
+        rounds.material = parts.material.reader
+        await self._draw_noise()
+        if ahead and attempt.makes_ahead:
+            await self._make_ahead(mesh)
+        else:
+            await parts.material.ready(len(self._chunks), rounds.tell)
+        return self._chunks
+
+    async def _take_seed(self, mesh: MeshSide, ahead: bool) -> None:
+        attempt, chunks, material = mesh.attempt, self._chunks, self._parts.material
+        if ahead and attempt.needs_dealer:
+            await material.open_spool(self._site, mesh, chunks, dealt_bytes)
+        seed = await material.open(self._site, attempt, self._openings, self._signatures, chunks)
+        await self._parts.compute.briefly(mesh.receive_seed, seed)
+
+    async def _meet(self, mesh: MeshSide) -> None:
+        """Connect to all peers, set up transfers, and toss the committee's coins over them."""
+        by_points = self._parts.channels.by_points(self._site, mesh)
+        await together([self._connect(mesh), self._rounds.begin_set_up(*by_points)])
+        await self._set_up(mesh)
+
+    async def _connect(self, mesh: MeshSide) -> None:
+        parts, attempt = self._parts, mesh.attempt
+        channels = parts.channels.of_use(self._site, mesh)
+        await parts.links.connect(self._site, mesh, attempt.study, attempt.id, channels)
+
+    async def _set_up(self, mesh: MeshSide) -> None:
+        """The rounds over the links that need no data. They need the node's seed."""
+        self._parts.channels.count_set_up(mesh)
+        await self._rounds.set_up(*mesh.peers)
+        failpoint("after-set-up")
+        await self._rounds.toss()
+
+    async def _draw_noise(self) -> None:
+        """The committee's coins from the dealer's material, before any data are touched."""
+        noise = [chunk for chunk in self._chunks if chunk.noise]
+        self._chunks = self._chunks[len(noise) :]
+        await evaluate_chunks(self._rounds, noise)
+        self._parts.traffic.count_as_prepared()
+
+    async def _make_ahead(self, mesh: MeshSide) -> None:
+        """The rounds of all chunks that need no data. The run then does the others only."""
+        spool = await self._parts.material.open_spool(
+            self._site, mesh, self._chunks, TriplesPlan.triples_bytes
+        )
+        await self._rounds.make_ahead([replace(each, part=AHEAD) for each in self._chunks], spool)
+        self._chunks = [replace(each, part=AFTER) for each in self._chunks]
+        self._parts.traffic.count_as_prepared()
+
+
+# --- run delivery ---------------------------------------------------------------------------------
+
+
+class RunDelivery:
+    """The streams of one run to shufflers, in studies that have any."""
+
+    def __init__(self, compute: RunCompute):
+        self._compute = compute
+        self._streams: ShufflerStreams | None = None
+
+    async def reach(
+        self,
+        site: Site,
+        study: Study,
+        attempt: bytes,
+        members: Sequence[Member],
+        openings: Sequence[bytes],
+        signatures: Sequence[bytes],
+    ) -> None:
+        """Streams to all shufflers, each of which has then derived the attempt and waits."""
+        self._streams = ShufflerStreams(study, attempt, members, openings, signatures)
+        await site.open_delivery(self._streams)
+
+    async def reach_again(self, site: Site, study: Study, kept: m.Delivery) -> None:
+        """Streams as of `reach`, for a message that an earlier run kept."""
+        facts = kept.attempt, kept.members, kept.openings, kept.signatures
+        await self.reach(site, study, *facts)
+
+    def check(self) -> None:
+        """Check that the shufflers take what goes to them. Raises: PeerLost where one is gone."""
+        self._reached().check()
+
+    async def send(self, site: Site, study: Study, kept: m.Delivery) -> tuple[m.StepBytes, ...]:
+        """The kept message to all shufflers, until each has its part."""
+        streams = self._reached()
+        node = study.index_of(site.name)
+        places = range(len(study.shufflers))
+        frames = await self._compute.in_thread(
+            lambda: [
+                list(protocol_of(study).delivered(place, node, study, kept)) for place in places
+            ]
+        )
+        return await streams.send(frames)
+
+    def _reached(self) -> ShufflerStreams:
+        if self._streams is None:
+            raise LocalProtocolError("the shufflers were not reached before the charge")
+        return self._streams
+
+    def close(self) -> None:
+        """Hang up; the channels close in the background."""
+        if self._streams:
+            self._streams.close()

@@ -7,7 +7,7 @@ The order that matters (docs/protocol.md): reserve before the table is read; hol
 share, on disk, before the node says *ready*; charge, on disk, before the first byte of the noisy
 share leaves; where the protocol asks, store the one answer before it leaves. A failure before
 *ready* gives the reservation back. From then on the attempt is held, and a later run finishes it
-(`held_run.py`), unless the coordinator says that nobody has charged. Nothing is given back after
+(`study_run.py`), unless the coordinator says that nobody has charged. Nothing is given back after
 the charge.
 
 A study that is prepared ahead ends before the data, and its reservation waits with it
@@ -25,20 +25,18 @@ from umpc.dp.events import Event
 from umpc.errors import CertificateError, PreparationLost, UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner
-from umpc.node.attempts.coordinator_stream import PATIENCE_SECONDS, CoordinatorStream
+from umpc.node.attempts.coordinator_stream import PATIENCE_SECONDS, CoordinatorStream, Questions
 from umpc.node.attempts.prepared_attempts import PreparedAttempt
-from umpc.node.attempts.questions import Questions
-from umpc.node.attempts.release import Ending
+from umpc.node.attempts.release import Ending, add_up
 from umpc.node.attempts.site import Site
-from umpc.node.attempts.total import add_up
-from umpc.node.budget.budget_limits import exact_delta
+from umpc.node.budget.budget_account import exact_delta
 from umpc.node.table.given_up import read_apart, waited_for
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.transport.structured_concurrency import cancelled, task_group
+from umpc.transport.patience import cancelled, task_group
 
 log = logging.getLogger("umpc.node")
 

@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from umpc.failpoints import failpoint
-from umpc.proto import frame_codec, member_codec, pieces
+from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
-from umpc.study.frames import Frame
-from umpc.study.messages import StepBytes
+from umpc.study.messages import Frame, StepBytes
 from umpc.study.parts import Participant
 from umpc.study.sizes import Member
 from umpc.transport.authority import Identity
+from umpc.transport.patience import together
 from umpc.transport.services import shuffler_stub
 from umpc.transport.stream import RpcStream, as_received
-from umpc.transport.structured_concurrency import together
 
 REPLIES_AHEAD = 1
 """Replies that may wait unread: a shuffler that goes away is noticed at once."""
@@ -43,7 +42,7 @@ class ShufflerStream:
         """
         await self._stream.connect(identity, "shuffler", self._address, self._seconds)
         self._stream.begin(shuffler_stub(self._stream.channel).Deliver())
-        for piece in pieces.cut(begin):
+        for piece in frame_codec.cut(begin):
             await self._stream.write(pb.ShuffleRequest(begin=piece))
         await self._reply("prepare", delivered=False)
         self._stream.step = "release"
@@ -94,7 +93,7 @@ class ShufflerStreams:
         openings: Sequence[bytes],
         signatures: Sequence[bytes],
     ):
-        self._begin = member_codec.deal_request(study.encode(), members, openings, signatures)
+        self._begin = codec.deal_request(study.encode(), members, openings, signatures)
         self._streams = [
             ShufflerStream(each, attempt, study.seconds_per_step) for each in study.shufflers
         ]

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from umpc.errors import MpcError, UmpcError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.proto import frame_codec, member_codec, pieces
+from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 from umpc.study.parts import Participant
 from umpc.study.sizes import Member
 from umpc.transport.authority import Identity
@@ -68,7 +68,7 @@ def request_of(
 
     Args: signatures: every node's, of all members.
     """
-    return member_codec.deal_request(study.encode(), members, openings, signatures)
+    return codec.deal_request(study.encode(), members, openings, signatures)
 
 
 class DealerCall:
@@ -85,7 +85,7 @@ class DealerCall:
     async def ask(self) -> None:
         """Ask for the material, over a line that is connected."""
         self.stream.begin(dealer_stub(self.stream.channel).Deal())
-        for piece in pieces.cut(self._request):
+        for piece in frame_codec.cut(self._request):
             await self.stream.write(piece)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Channels of transfers that wait in a node for the next study with a peer, each used once.
 
-`making_channels.py` makes them after a study. The node that dials offers one in its next greeting,
+`run_channels.py` makes them after a study. The node that dials offers one in its next greeting,
 and the other one answers whether it has it, too. Otherwise they set up a channel by curve points.
 
 | rule | reason |

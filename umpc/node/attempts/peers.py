@@ -18,7 +18,7 @@ from umpc.errors import EncodingError, MpcError, RemoteProtocolError, UmpcError
 from umpc.node.attempts.next_channels import KeptChannel
 from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study.frames import Frame, Key
+from umpc.study.messages import Frame, Key
 from umpc.transport.status import lost
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.stream_reader import StreamReader

@@ -4,27 +4,36 @@
     release(held)     release: ε and δ are charged on disk before the first byte leaves
 
 Both steps work on the bytes on disk. So it makes no difference whether the run that held a share
-releases it, or a later run of the same study (`held_run.py`).
+releases it, or a later run of the same study (`study_run.py`).
+
+*Total.* The total of all nodes' masked vectors, at one node: its own up, the total down, then
+signatures.
+
+All of it is part of *evaluate*, in protocols whose side has an aggregation
+(`umpc/protocols/base/aggregation.py`). A node holds one frame at a time besides what its side
+keeps: gRPC's flow control holds a faster sender back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner
-from umpc.node.attempts.coordinator_stream import CoordinatorStream
-from umpc.node.attempts.questions import kept_rest
+from umpc.node.attempts.coordinator_stream import CoordinatorStream, kept_rest
 from umpc.node.attempts.site import Site
-from umpc.node.audit.study_rows import about
+from umpc.node.audit.trail import about
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.proto import codec
+from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
+from umpc.study.messages import Frame
 
 log = logging.getLogger("umpc.node")
 
@@ -111,3 +120,37 @@ def announced(kept: m.Released | m.Delivery, study: Study, node: str) -> m.Relea
     own = survivors[node]
     missing = tuple(each.name for each in study.whole.nodes if each.name not in survivors)
     return m.Released(kept.attempt, b"", own.records, own.first_class, missing=missing)
+
+
+# --- total ----------------------------------------------------------------------------------------
+
+
+async def add_up(
+    stream: CoordinatorStream, runner: AttemptRunner, aggregation: NodeAggregation
+) -> None:
+    """Send this node's masked vector, and take the total that all nodes have signed.
+
+    Raises: RemoteProtocolError, StepTimeout naming the coordinator.
+    """
+    compute = runner.compute.briefly
+    frames = aggregation.masked()
+    while (frame := await compute(_next, frames)) is not None:
+        await stream.send(m.Part(frame))
+        runner.traffic.count_with_coordinator(frame)
+        failpoint("during-histogram")
+    failpoint("after-histogram")
+    is_complete = False
+    while not is_complete:
+        part = await stream.expect(m.Part)
+        runner.traffic.count_with_coordinator(part.frame)
+        is_complete = await compute(aggregation.take, part.frame)
+        failpoint("during-total")
+    await stream.send(m.TotalSigned(await compute(aggregation.sign)))
+    failpoint("after-total")
+    confirmed = await stream.expect(m.TotalConfirmed)
+    await compute(aggregation.confirm, confirmed.signatures)
+
+
+def _next(frames: Iterator[Frame]) -> Frame | None:
+    """Return the next frame; None after the last one."""
+    return next(frames, None)

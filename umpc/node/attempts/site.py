@@ -14,7 +14,7 @@ from umpc.node.attempts.next_channels import NextChannels
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.prepared_attempts import PreparedAttempts
 from umpc.node.attempts.spool import Spool
-from umpc.node.audit.study_rows import Record, nothing
+from umpc.node.audit.trail import Record, nothing
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import Records
 from umpc.study.document import Study

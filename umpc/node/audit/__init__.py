@@ -5,5 +5,4 @@
 | `entry.py` | one row: its facts, its line, and its seal |
 | `trail.py` | rows are appended, also by two processes at once, and after a crash |
 | `reading.py` | rows are read and verified, one at a time, and compared with the ledger |
-| `study_rows.py` | the rows of one study, and the ledger's charges that lack a row |
 """

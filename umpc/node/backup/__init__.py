@@ -5,6 +5,5 @@
 | `archive.py` | the one file of a backup: its members, its manifest and its seal |
 | `copies.py` | a database or a trail is copied while its node writes |
 | `making.py` | a backup is made, also beside a running node |
-| `evidence.py` | what the surviving anchor and trail say about charges after a backup |
 | `restoring.py` | a backup is put back, and what is lost counts as charged |
 """

@@ -1,39 +1,56 @@
 """A backup is put back at a site. A charge that may have come after it counts as charged.
 
 *The rule.* Nothing needs to be charged only if the surviving anchor stands at the backup's last
-row (`evidence.py`). In any other case the administrator states what was charged since, at least
+row. In any other case the administrator states what was charged since, at least
 what the audit trail shows, or that all that was left counts as spent. This becomes one row of the
 chain, before the ledger is at its place. From this row on no question of an older study is
 answered, and a paid course is paid anew, because the lost ledger may have done either.
 
 *Order.* The node starts with no state in between. It refuses a key without a ledger, and a ledger
 that its anchor does not know. The ledger is moved to its place last but for the anchor.
+
+*Evidence.* The proof of charges after a backup that the surviving anchor and audit trail give.
+
+The anchor moves after each row and before anything of that row leaves. An anchor that stands at the
+backup's last row therefore proves that nothing of a later row left. Nothing else proves this. The
+trail proves charges and never their absence, because its end may be lost.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import tempfile
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from umpc.dp.composition import BASIC
-from umpc.errors import LedgerError
+from umpc.errors import AuditError, LedgerError
 from umpc.node.approvals import ACCEPTED, PENDING, approvals_beside
-from umpc.node.audit.entry import AuditMark, AuditRow
+from umpc.node.audit.entry import AuditMark, AuditRow, key_of
+from umpc.node.audit.reading import damaged, rows, verify
 from umpc.node.audit.trail import AuditTrail, trail_beside
-from umpc.node.backup import archive, evidence
-from umpc.node.backup.copies import put_durably
+from umpc.node.backup import archive
+from umpc.node.backup.archive import Manifest
+from umpc.node.backup.copies import copy_lines, put_durably
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget import ledgerfile as file
 from umpc.node.budget.anchor import Mark, read_anchor, read_key, write_anchor
-from umpc.node.budget.budget_account import RESTORE, RESTORE_ALL, BudgetCost, exact_text, sealed
-from umpc.node.budget.budget_limits import check_delta
+from umpc.node.budget.budget_account import (
+    RESTORE,
+    RESTORE_ALL,
+    BudgetCost,
+    check_delta,
+    exact_text,
+    sealed,
+)
 from umpc.node.budget.held_attempts import FORGET_ALL
 from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses, utc_text
+from umpc.node.budget.ledger_reading import Content
 from umpc.node.config import SitePlaces, load_places
 from umpc.node.field_sets import field_sets_beside
 
@@ -57,7 +74,7 @@ class Restored:
     ledger: Path
     head: Mark
     cost: BudgetCost
-    known: evidence.Evidence
+    known: Evidence
     written: tuple[Path, ...]
     absent: tuple[Path, ...]
     """Secret files that the node needs, and that nobody has put back yet."""
@@ -89,7 +106,7 @@ class Restoration:
 
         Args: statement: None if the anchor proves that nothing was charged since.
         """
-        evidence.refuse_present(self.place, self.manifest)
+        refuse_present(self.place, self.manifest)
         key = self._key()
         archive.check_seal(self.path, self.manifest, self._seal, key)
         content = self._verified(key)
@@ -97,7 +114,7 @@ class Restoration:
         cost, kind = self._cost(content, known, statement)
         head = self._add_row(key, content, cost, kind) if kind else content.head
         said = f"{kind or 'nothing was lost'}; backup of {self.manifest.made}, {known}"
-        note = evidence.note_of(self._last_row, said)
+        note = note_of(self._last_row, said)
         epsilon, delta = str(cost.epsilon), str(cost.delta or 0)
         self._write(head, AuditRow("restore", epsilon=epsilon, delta=delta, note=note))
         needed = [self.site.identity / name for name in (*archive.PUBLIC[:2], archive.KEY)]
@@ -138,14 +155,14 @@ class Restoration:
             raise archive.damaged(self.path, "its ledger is not at the row of its manifest")
         return content
 
-    def _evidence(self, key: bytes, content: reading.Content) -> evidence.Evidence:
+    def _evidence(self, key: bytes, content: reading.Content) -> Evidence:
         mark = read_anchor(self.place.anchor)
-        is_at_backup, ahead = evidence.anchor_after(mark, content, self.place)
+        is_at_backup, ahead = anchor_after(mark, content, self.place)
         found = trail_beside(self.place.ledger)
-        survived = evidence.surviving_trail(found, self.folder / "survived", key, self.manifest)
+        survived = surviving_trail(found, self.folder / "survived", key, self.manifest)
         trail = survived or self.folder / archive.TRAIL
-        charges = evidence.charges_after(trail, key, content, self._last_row)
-        return evidence.Evidence(is_at_backup, ahead, *charges)
+        charges = charges_after(trail, key, content, self._last_row)
+        return Evidence(is_at_backup, ahead, *charges)
 
     @property
     def _last_row(self) -> int:
@@ -153,7 +170,7 @@ class Restoration:
         return AuditMark.parse(self.manifest.trail).seq if self.manifest.trail else 0
 
     def _cost(
-        self, content: reading.Content, known: evidence.Evidence, statement: Statement | None
+        self, content: reading.Content, known: Evidence, statement: Statement | None
     ) -> tuple[BudgetCost, str]:
         """Return what counts as charged, and the kind of its row; no row where nothing is lost.
 
@@ -214,7 +231,7 @@ class Restoration:
         """
         with system_refuses(self.place), ExitStack() as held:
             held.callback(os.close, locked(self.place.ledger))  # no node starts in between
-            evidence.refuse_present(self.place, self.manifest)
+            refuse_present(self.place, self.manifest)
             self.site.identity.mkdir(mode=0o700, exist_ok=True)
             for name in (*archive.PUBLIC, archive.KEY):
                 self._put(name, self.site.identity / name)
@@ -254,3 +271,175 @@ def restore(path: Path, config: Path, statement: Statement | None = None) -> Res
         raise LedgerError(f"{config}: a file in an existing folder was expected. Make the folder")
     with tempfile.TemporaryDirectory(dir=parent, prefix=".umpc-restore-") as drafts:
         return Restoration(Path(path).resolve(), config, Path(drafts)).run(statement)
+
+
+# --- evidence -------------------------------------------------------------------------------------
+
+Amounts: TypeAlias = tuple[Fraction, Fraction]
+"""A sum of ε, and one of δ."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The known facts of the rows that the backup lacks.
+
+    is_at_backup: the anchor stands at the backup's last row. ahead: rows that the anchor saw after
+    it. epsilon, delta: sums of the `studies` charges that the trail shows and the backup lacks.
+    """
+
+    is_at_backup: bool
+    ahead: int
+    studies: int
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing was charged after the backup. A trail with charges refutes the anchor."""
+        return self.is_at_backup and not self.studies
+
+    def __str__(self) -> str:
+        if self.is_at_backup:
+            anchor = "the anchor stands at the backup's last row"
+        elif self.ahead:
+            anchor = f"the anchor saw {self.ahead} rows after the backup"
+        else:
+            anchor = "no anchor tells of the time after the backup"
+        trail = (
+            f"the audit trail shows {self.studies} charges of epsilon {self.epsilon} and delta "
+            f"{self.delta} that the backup lacks"
+            if self.studies
+            else "the audit trail shows no charge that the backup lacks"
+        )
+        return f"{anchor}, and {trail}"
+
+
+def anchor_after(mark: Mark | None, content: Content, place: Place) -> tuple[bool, int]:
+    """Return whether the anchor is at the backup's last row, and how many rows it is ahead.
+
+    Raises: LedgerError if it is the anchor of another history.
+    """
+    if mark is None:
+        return False, 0
+    last = content.head.seq
+    if mark.seq <= last and content.hashes[mark.seq] != mark.hash:
+        raise place.astray(
+            f"saw another row {mark.seq} than the backup's: one of the two belongs to another "
+            "ledger. Take the right backup; or move the anchor away, if it is the wrong one"
+        )
+    return mark == content.head, max(0, mark.seq - last)
+
+
+def charges_after(
+    trail: Path, key: bytes, content: Content, known: int
+) -> tuple[int, Fraction, Fraction]:
+    """Return the number, ε and δ of the charges that a trail shows and the ledger lacks.
+
+    Args:
+        trail: whole lines; verified here. An absent file shows none.
+        known: the number of the trail's last row that is in the backup.
+    Raises: AuditError.
+    """
+    verify(trail, key_of(key))
+    lost: set[str] = set()
+    sums = _ProvenSums()
+    for row in rows(trail):
+        if row["event"] == "charge" and _is_lost(row["study"], lost, content):
+            lost.add(row["study"])
+            sums.add(row["seq"], _amounts(trail, row))
+        if row["event"] == "restore" and row["seq"] > known:
+            # Its ledger did not know these studies, so it charged them again when they were asked.
+            lost.clear()
+            sums.raise_to(row["seq"], base_of(row["note"]), _amounts(trail, row))
+    return sums.number, *sums.now
+
+
+class _ProvenSums:
+    """The ε and δ that a trail shows, row by row. number: of the rows that show some."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._after: list[tuple[int, Amounts]] = [(0, (Fraction(0), Fraction(0)))]
+
+    @property
+    def now(self) -> Amounts:
+        return self._after[-1][1]
+
+    def add(self, seq: int, amounts: Amounts) -> None:
+        """Count a charge."""
+        self._set(seq, (self.now[0] + amounts[0], self.now[1] + amounts[1]))
+
+    def raise_to(self, seq: int, base: int | None, amounts: Amounts) -> None:
+        """Count what a restore counted as charged since its backup, which stood at row `base`.
+
+        This may be more than the trail shows since then. Where a former version did not note the
+        row, it is added to everything before.
+        """
+        if not any(amounts):
+            return
+        before = self.now if base is None else self._at(base)
+        most = (max(self.now[n], before[n] + amounts[n]) for n in (0, 1))
+        self._set(seq, (next(most), next(most)))
+
+    def _at(self, base: int) -> Amounts:
+        return next(amounts for seq, amounts in reversed(self._after) if seq <= base)
+
+    def _set(self, seq: int, amounts: Amounts) -> None:
+        self.number += 1
+        self._after.append((seq, amounts))
+
+
+def note_of(base: int, text: str) -> str:
+    """Return the note of a restore's row. Args: base: the trail's last row in the backup."""
+    return f"after row {base}: {text}"
+
+
+def base_of(note: str) -> int | None:
+    """Return the row that a note names, or None for one of a former version."""
+    found = re.match(r"after row (\d{1,18}): ", note)
+    return int(found[1]) if found else None
+
+
+def _is_lost(study: str, lost: set[str], content: Content) -> bool:
+    return study not in lost and bytes.fromhex(study) not in content.account.charged
+
+
+def _amounts(trail: Path, row: dict[str, Any]) -> tuple[Fraction, Fraction]:
+    try:
+        return Fraction(row["epsilon"]), Fraction(row["delta"])
+    except ValueError:
+        raise damaged(trail, f"row {row['seq']} has no epsilon or delta") from None
+
+
+def surviving_trail(found: Path, draft: Path, key: bytes, manifest: Manifest) -> Path | None:
+    """Return a verified copy of the trail at its place, or None if there is none.
+
+    Raises: AuditError if it is damaged, or does not go on from the backup's own.
+    """
+    if not found.exists():
+        return None
+    copy_lines(found, draft)
+    expected = AuditMark.parse(manifest.trail) if manifest.trail else None
+    try:
+        verify(draft, key_of(key), expected)
+    except AuditError as error:
+        raise AuditError(
+            f"audit trail {found}: a trail that goes on from the backup's row "
+            f"{expected.seq if expected else 0} was expected at its place. Keep the file for "
+            "inquiry and move it away, if the backup is the right one",
+            detail=error.message,
+        ) from None
+    return draft
+
+
+def refuse_present(place: Place, manifest: Manifest) -> None:
+    """Check that no ledger, and no part of one, is at the place. Raises: LedgerError."""
+    beside = [Path(f"{place.ledger}{end}") for end in ("", "-wal", "-journal")]
+    present = next((path for path in beside if path.exists() and path.stat().st_size), None)
+    if present:
+        raise LedgerError(
+            f"ledger {place.ledger}: no file was expected at its place before a restore, and "
+            f"{present} is there. If it verifies, with `umpc budget verify`, keep it: it is newer "
+            f"than the backup of {manifest.made}. Otherwise stop the node and move it away, and "
+            "leave its anchor and its audit trail where they are"
+        )

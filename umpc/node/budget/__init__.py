@@ -3,17 +3,14 @@
 | file | what it is |
 |---|---|
 | `ledger.py` | the ledger: reserve, hold, charge, answer |
-| `ledger_queries.py` | the questions to it: balances, releases, answers, cohorts |
 | `ledger_store.py` | the ledger's file while a process holds it: opened, written, recovered |
 | `held_attempts.py` | finished attempts that wait for their charge |
 | `charge_events.py` | the mechanisms of studies on disk, for compositions closer than basic |
 | `prepared_costs.py` | what studies prepared ahead reserve, in a file for the site's commands |
 | `cohort_records.py` | the fingerprints of studies' records on disk, for the administrator |
 | `budget_account.py` | the ledger's rows: the balances they add up to, and their keyed hashes |
-| `budget_limits.py` | the ε and δ that a ledger accepts, and its refusal |
 | `ledger_place.py` | a ledger's paths, its lock and its database connection |
 | `ledger_reading.py` | the ledger's file is read, also beside a running node |
-| `ledger_upgrade.py` | a ledger of an older package gets the tables of this one, after a copy |
 | `ledgerfile.py` | the ledger's file is created and appended to |
 | `anchor.py` | the ledger's key, and the anchor that detects an older copy |
 """

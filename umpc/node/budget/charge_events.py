@@ -1,7 +1,7 @@
 """The mechanisms of studies, on disk beside the ledger's rows: what each release did.
 
 A charge's row has its ε and δ. The table `events` adds the mechanism and its parameters
-(`umpc/dp/event_text.py`), which closer compositions need. It is written with the held attempt,
+(`umpc/dp/events.py`), which closer compositions need. It is written with the held attempt,
 before anything leaves. Its entry belongs to one attempt, and has a seal, an HMAC with the ledger's
 key.
 
@@ -16,8 +16,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 
-from umpc.dp.event_text import decode_events
-from umpc.dp.events import Event
+from umpc.dp.events import Event, decode_events
 from umpc.node.budget.held_attempts import entries_of, is_sealed
 
 log = logging.getLogger("umpc.node")

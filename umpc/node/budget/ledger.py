@@ -56,15 +56,20 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from umpc.dp.event_text import encode_events
-from umpc.dp.events import Event
+from umpc.dp.events import Event, encode_events
 from umpc.errors import AlreadyReleased, AlreadyRunning, LedgerError
 from umpc.node.budget import charge_events, cohort_records
 from umpc.node.budget import held_attempts as holds
-from umpc.node.budget.budget_account import ATTEMPT_BYTES, BudgetCost, course_in
-from umpc.node.budget.budget_limits import check_delta, check_epsilon, insufficient
+from umpc.node.budget.budget_account import (
+    ATTEMPT_BYTES,
+    BudgetCost,
+    check_delta,
+    check_epsilon,
+    course_in,
+    insufficient,
+)
 from umpc.node.budget.held_attempts import KEPT, MOST_HELD, HeldAttempt
-from umpc.node.budget.ledger_queries import (
+from umpc.node.budget.ledger_store import (
     QUESTION_BYTES,
     LedgerQueries,
     StoredAnswer,

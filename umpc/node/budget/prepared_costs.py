@@ -19,7 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from umpc.dp.event_text import decode_events, encode_events
+from umpc.dp.events import decode_events, encode_events
 from umpc.errors import EncodingError
 from umpc.node.budget.budget_account import Account, BudgetCost
 

@@ -11,16 +11,12 @@
 | `given_up.py` | readings that nobody waits for any more, which end |
 | `conversions.py` | the one table of conversions: a value as a number, a text, or missing |
 | `plain_text.py` | a CSV file's text: encoding, compression, and line ends |
-| `header.py` | the names of a table's columns |
 | `columns.py` | the columns of a file or of a query, as expressions in SQL |
-| `number_format.py` | the texts that are numbers, with decimal comma and thousands separators |
-| `arrow_stream.py` | a query's rows, batch by batch, as numpy arrays |
 | `batch.py` | the study's fields of some rows, as every reader returns them |
 | `reading.py` | the query that reads the study's fields with DuckDB |
 | `survey.py` | a table's columns, rows and types, for its own administrator |
 | `spelling.py` | how a column's words would be numbers: a guess for its own administrator |
 | `units.py` | values as integers in units of the resolution, and the values that do not fit |
-| `people.py` | records of the same person |
 | `fingerprint.py` | whether two studies asked about the same data |
 | `resolution.py` | the resolution that holds every value of a column |
 """

@@ -16,9 +16,11 @@ import numpy as np
 
 from umpc.errors import DataError, UnknownField
 from umpc.node.table.conversions import (
+    PLAIN,
     Column,
     ColumnValues,
     Fetched,
+    NumberFormat,
     mapped_sql,
     normal_sql,
     trimmed_sql,
@@ -26,10 +28,8 @@ from umpc.node.table.conversions import (
 )
 from umpc.node.table.database import read_query
 from umpc.node.table.duckdb_file import read_duckdb
-from umpc.node.table.header import csv_header, place_of
-from umpc.node.table.number_format import PLAIN, NumberFormat
 from umpc.node.table.object_store import fetched
-from umpc.node.table.plain_text import TextPipe
+from umpc.node.table.plain_text import TextPipe, csv_header, place_of
 from umpc.node.table.source import TableSite, TableSource, check_file
 from umpc.node.table.sql_source import DUCKDB
 

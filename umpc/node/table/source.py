@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError, installing
-from umpc.node.table.number_format import PLAIN, NumberFormat
+from umpc.node.table.conversions import PLAIN, NumberFormat
 from umpc.node.table.object_source import ObjectSource
 from umpc.node.table.sql_source import FILES, SqlSource
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from umpc.node.table.columns import Table, open_table, staged_query
-from umpc.node.table.conversions import Column
-from umpc.node.table.number_format import PLAIN, NumberFormat, quoted
+from umpc.node.table.conversions import PLAIN, Column, NumberFormat, quoted
 from umpc.node.table.reading import USES_ALL, word_lists
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.spelling import FORMATS, WITH_UNIT, Spelling

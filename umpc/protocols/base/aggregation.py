@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 
 
 class NodeAggregation(Protocol):

@@ -31,13 +31,12 @@ from umpc.errors import (
 from umpc.protocols.base.aggregation import CoordinatorAggregation
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
+from umpc.study.cost import Measured
 from umpc.study.document import Study
-from umpc.study.frames import Frame
-from umpc.study.measured import Measured
-from umpc.study.members import check_member, check_signatures
+from umpc.study.members import attempt_statement, check_member, check_signatures, members_statement
+from umpc.study.messages import Frame
 from umpc.study.report import Report
 from umpc.study.sizes import ClassCounts, Member
-from umpc.study.statements import attempt_statement, members_statement
 
 Finished = m.Released | m.Held
 """A node's answer to a proposal whose attempt it has finished: it has charged, or it holds it."""

@@ -24,9 +24,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
-from umpc.crypto.mesh import Mesh
 from umpc.crypto.prg import FixedKeyHash
-from umpc.crypto.rounds import Message
+from umpc.crypto.rounds import Mesh, Message
 from umpc.crypto.rounds import Protocol as Rounds
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
@@ -37,8 +36,8 @@ from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
+from umpc.study.members import attempt_statement
 from umpc.study.sizes import Member
-from umpc.study.statements import attempt_statement
 
 
 class MeshSide(Protocol):

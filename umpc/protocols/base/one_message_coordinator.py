@@ -14,12 +14,10 @@ from umpc.protocols.base.coordinator import CoordinatorSide, counts_of
 from umpc.protocols.base.one_message import MessageEstimate, OneMessage, check_size
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
-from umpc.study.cost import NO_COST, Cost
+from umpc.study.cost import NO_COST, Cost, Measured
 from umpc.study.document import Study
 from umpc.study.interval import Limits
-from umpc.study.making_report import report_of
-from umpc.study.measured import Measured
-from umpc.study.possible import impossible, within
+from umpc.study.making_report import impossible, report_of, within
 from umpc.study.report import Report, SumReport
 from umpc.study.sizes import ClassCounts, Member, Sizes
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from umpc.protocols.base.trust import DEALER, SHUFFLERS, Trust
-from umpc.study.grades import HONEST
 from umpc.study.report import Report
+from umpc.study.settings import HONEST
 
 if TYPE_CHECKING:
     from umpc.study.document import Study

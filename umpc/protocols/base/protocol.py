@@ -45,9 +45,8 @@ from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.course import Course
 from umpc.study.document import Study
-from umpc.study.frames import Frame
-from umpc.study.grades import HONEST
-from umpc.study.settings import Settings, name_of, read_settings
+from umpc.study.messages import Frame
+from umpc.study.settings import HONEST, Settings, name_of, read_settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
 from umpc.ustat.sampling import BALANCED, TWO_SAMPLE

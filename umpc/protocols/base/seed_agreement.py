@@ -21,9 +21,8 @@ from umpc.crypto.zero_shares import KeyAgreement
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.study.attempt import check_openings, commit
 from umpc.study.document import Study
-from umpc.study.members import check_members, check_signatures, sign_member
+from umpc.study.members import check_members, check_signatures, members_statement, sign_member
 from umpc.study.sizes import Member
-from umpc.study.statements import members_statement
 from umpc.ustat.clear import Columns
 
 Entropy = Callable[[int], bytes]

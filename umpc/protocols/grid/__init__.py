@@ -11,7 +11,6 @@
 | `masks.py` | the masks from their seeds, and the frames of a vector |
 | `dealing.py` | the dealer's part |
 | `node.py` | the node's side |
-| `node_table.py` | a node's table: masked once, then its share from the total |
 | `total.py` | the total, and who signed it |
 | `coordinator.py` | the coordinator's side |
 | `cost.py` | rounds and bytes |

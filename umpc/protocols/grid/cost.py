@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from umpc.mpc.cost import predict
+from umpc.mpc.backends import predict
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.operators import DyadicGrid, Grid
 from umpc.protocols.grid.total import HISTOGRAM, TOTAL
 from umpc.protocols.grid.without_dealer import DealerlessAttempt
 from umpc.study.cost import Cost, sent_by_round
-from umpc.study.frames import frame_of
+from umpc.study.messages import frame_of
 
 OPERATION_SECONDS = 5e-9
 """Seconds of one ring operation on a cell, with what moves the cell.

@@ -36,7 +36,7 @@ from umpc.mpc.transfers.ot_inner_products import (
 from umpc.protocols.grid.operators import DyadicGrid, Grid
 from umpc.protocols.grid.operators.limits import require_cells
 from umpc.study.document import Study
-from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.messages import MAX_PAYLOAD
 from umpc.study.sizes import Member
 from umpc.ustat.local import bound
 from umpc.ustat.normal_form import Polynomial

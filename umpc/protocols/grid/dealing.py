@@ -21,7 +21,7 @@ from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.masked_form import masked_forms, working_kind
 from umpc.protocols.grid.masks import mask_stream, vector_stream
-from umpc.study.frames import Frame
+from umpc.study.messages import Frame
 
 
 class GridDealing:

@@ -17,7 +17,7 @@ from umpc.crypto.prg import Stream, derive
 from umpc.crypto.ring import Elements, Ring, Word
 from umpc.errors import EncodingError
 from umpc.protocols.arrays import Words
-from umpc.study.frames import MAX_PAYLOAD, Frame, frame_bytes
+from umpc.study.messages import MAX_PAYLOAD, Frame, frame_bytes
 
 FRAME_BYTES = MAX_PAYLOAD // 2
 """Bytes of a full frame: one is packed while another one is on its way."""

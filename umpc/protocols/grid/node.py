@@ -5,28 +5,47 @@
 | prepare | the dealer's seed of the mask, and shares of what follows from all masks |
 | evaluate | the own records counted by cell; the masked table up, the total down, signatures |
 | release | the share of 2·S (6·S over triples), and the noise as often, under zero shares |
+
+*Node table.* A node's table in one attempt: masked and sent once; then the node's share, from the
+total.
+
+Node u's share of a doubled sum over pairs is −⟨a_u, 2·A·Ĥ⟩ + c_u − Σ f(r, r) over its own records
+r, where c_u is its share of aᵀAa (`masked_form.py`). The study's first node adds the public part
+ĤᵀAĤ. Over triples it is the same with the gradient at Ĥ, and with ⟨Ĥ, g_u⟩ besides.
+
+*Reveals*: the masked table is uniform to everybody who lacks its seed. Shares leave the node under
+noise and zero shares only.
+
+Memory: the own table, one 64-bit word for each cell. Later the total and A·Ĥ, each one ring
+element for each cell (64 bits over triples), and those of an operator; a mask of one frame. The
+last node also keeps its shares of vectors, where these are dealt.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from umpc.crypto.prg import FixedKeyHash
+from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.crypto.ring import Elements
 from umpc.crypto.rounds import Protocol
-from umpc.errors import EncodingError, LocalProtocolError
+from umpc.crypto.signing import Credentials
+from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.material import dealt_bytes
+from umpc.protocols.arrays import Words
 from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_attempt
-from umpc.protocols.grid.masked_form import masked_forms
-from umpc.protocols.grid.node_table import NodeTable
+from umpc.protocols.grid.masked_form import MaskedForm, masked_forms, working_kind
+from umpc.protocols.grid.masks import inner, mask_stream, vector_stream
+from umpc.protocols.grid.total import HISTOGRAM, STEP, TOTAL, check_signed, total_statement
 from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.study.messages import Frame
 
 
 class GridNode(UMpcNode):
@@ -106,3 +125,162 @@ def _as_they_are(shares: Elements) -> Protocol[Elements]:
     """A protocol without rounds."""
     yield from ()
     return shares
+
+
+# --- node table -----------------------------------------------------------------------------------
+
+
+class NodeTable:
+    """One node's part of one attempt.
+
+    Args:
+        seed: the dealer's, of this node's mask. It is forgotten when the share is made.
+        own, keys: what the node signs with, and all nodes' public keys.
+    """
+
+    def __init__(
+        self,
+        attempt: GridAttempt,
+        node: int,
+        seed: bytes,
+        own: Credentials,
+        keys: Sequence[bytes],
+    ):
+        self.attempt = attempt
+        self.node = node
+        self._seed = seed
+        self._own = own
+        self._keys = keys
+        self._table: Words | None = None
+        self._own_parts: list[int] = []
+        self._is_masked = False
+        self._total: Elements | None = None
+        self._came = 0
+        self._hash = hashlib.sha256()
+        self._shares: list[int] | None = None
+        self._numbers: list[int] = []
+        self._vectors: dict[int, Elements] = {}
+
+    def __repr__(self) -> str:
+        return f"NodeTable({self._own.name}, <redacted>)"
+
+    def put(self, table: Words, own: list[int]) -> None:
+        """The node's own records: (cells,) uint64, and the part of each sum that is linear."""
+        if self._is_masked:
+            raise LocalProtocolError("the mask was used before; it serves one table")
+        self._table = table
+        self._own_parts = own
+
+    def deal(self, numbers: list[int]) -> None:
+        """The node's shares of the dealt numbers, one for each sum."""
+        self._numbers = numbers
+
+    def deal_vector(self, number: int, start: int, values: Elements) -> None:
+        """A part of the node's share of a sum's dealt vector, from cell `start` on."""
+        cells = self.attempt.layout.cells
+        vector = self._vectors.setdefault(number, np.empty(cells, dtype=values.dtype))
+        vector[start : start + len(values)] = values
+
+    def masked(self) -> Iterator[Frame]:
+        """Round 1: the table under its mask, frame by frame, once."""
+        if self._is_masked or self._table is None:
+            raise LocalProtocolError("a table is masked once, after its records were counted")
+        self._is_masked = True
+        layout = self.attempt.layout
+        table = self._table
+        self._table = None
+        stream = mask_stream(self._seed, self.attempt.id)
+        for start, stop in layout.ranges:
+            mask: Elements = stream.words(stop - start, layout.ring.dtype)
+            masked = table[start:stop].astype(layout.ring.dtype)
+            masked += mask
+            yield layout.frame(HISTOGRAM, start, masked)
+
+    def take(self, frame: Frame) -> bool:
+        """The next frame of the total. Returns: whether it was the last one.
+
+        Raises: RemoteProtocolError naming the coordinator.
+        """
+        if not self._is_masked:
+            raise LocalProtocolError("the total comes after this node's own table has left")
+        layout = self.attempt.layout
+        try:
+            start, values = layout.read(TOTAL, self._came, frame)
+        except EncodingError as error:
+            coordinator = self.attempt.study.coordinator
+            raise RemoteProtocolError(
+                f"{coordinator}: {error.message}", culprit=coordinator, step=STEP
+            ) from error
+        if self._total is None:
+            kind = working_kind(layout.ring, self.attempt.study.degree)
+            self._total = np.empty(layout.cells, dtype=kind)
+        self._total[start : start + len(values)] = values
+        self._hash.update(frame.payload)
+        self._came += 1
+        return self._came == layout.frames
+
+    @property
+    def _statement(self) -> bytes:
+        if self._came != self.attempt.layout.frames:
+            raise LocalProtocolError("the total is not complete")
+        return total_statement(self.attempt.id, self._hash.digest())
+
+    def sign(self) -> bytes:
+        """The node's signature of the total."""
+        return self._own.sign(self._statement)
+
+    def confirm(self, signatures: Sequence[bytes]) -> None:
+        """Make the node's share of each sum, once all nodes have signed this total.
+
+        Raises: RemoteProtocolError naming the coordinator.
+        """
+        relay = self.attempt.study.coordinator
+        check_signed(self._statement, self.attempt.members, self._keys, signatures, relay)
+        total = self._total
+        if total is None:
+            raise LocalProtocolError("shares are made once, from the total")
+        of_total = [
+            self._share(total, place, form)
+            for place, form in enumerate(masked_forms(self.attempt.grid))
+        ]
+        parts = zip(self._numbers, self._own_parts, of_total, strict=True)
+        self._shares = [number + own + part for number, own, part in parts]
+        self._total = None
+        self._vectors.clear()
+        self._seed = b""
+
+    def _share(self, total: Elements, place: int, form: MaskedForm) -> int:
+        """The part of a node's share that depends on the total."""
+        image = form.image(total)
+        share = -form.times * self._with_mask(image)
+        if place < self.attempt.vectors:
+            share += self._with_vector(place, total)
+        if self.node == 0:
+            share += form.public(total, image)
+        return share
+
+    def _with_mask(self, image: Elements) -> int:
+        """⟨a_u, image⟩ modulo 2^w."""
+        return self._with_stream(mask_stream(self._seed, self.attempt.id), image)
+
+    def _with_vector(self, place: int, total: Elements) -> int:
+        """⟨g_u, Ĥ⟩ modulo 2^w: the node's share of a sum's vector is dealt, or a stream."""
+        if place in self._vectors:
+            return inner(self._vectors[place].astype(total.dtype), total)
+        return self._with_stream(vector_stream(self._seed, self.attempt.id, place), total)
+
+    def _with_stream(self, stream: Stream, image: Elements) -> int:
+        """⟨stream, image⟩ modulo 2^w, with the stream's elements made piece by piece."""
+        layout = self.attempt.layout
+        found = 0
+        for start, stop in layout.ranges:
+            mask: Elements = stream.words(stop - start, layout.ring.dtype)
+            found += inner(mask.astype(image.dtype, copy=False), image[start:stop])
+        return found
+
+    @property
+    def shares(self) -> list[int]:
+        """The node's share of each multiplied sum, without noise, as any integer."""
+        if self._shares is None:
+            raise LocalProtocolError("the total was not confirmed; there are no shares")
+        return self._shares

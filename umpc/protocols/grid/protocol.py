@@ -29,8 +29,7 @@ from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
-from umpc.study.grades import HONEST
-from umpc.study.settings import Settings
+from umpc.study.settings import HONEST, Settings
 from umpc.study.sizes import ClassCounts, Member
 from umpc.ustat.clear import Columns
 

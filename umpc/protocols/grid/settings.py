@@ -9,10 +9,9 @@ import msgspec
 from umpc.errors import StudyError
 from umpc.protocols.u_mpc.settings import COMMITTEE_NOISES, NOISES, check_noise
 from umpc.study.document import Study
-from umpc.study.grades import HONEST
 from umpc.study.parts import FieldBins, Participant
 from umpc.study.rules import check_choice
-from umpc.study.settings import Settings, describe
+from umpc.study.settings import HONEST, Settings, describe
 
 BACKEND = "grid"
 BACKENDS = (BACKEND,)

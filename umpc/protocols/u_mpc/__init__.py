@@ -5,11 +5,8 @@
 | `protocol.py` | `UMpc`, the protocol object |
 | `settings.py` | the settings of a study, their usual values and rules |
 | `noise_binding.py` | the noise of each sum, and the attempt in a ring that holds both |
-| `drawn_committee.py` | the noise that a drawn committee would add, where it is not the usual one |
 | `edge_budget.py` | the usual number of edges |
-| `preparing_node.py` | a node's side until it is prepared: E, noise, channels, coins |
 | `node.py` | a node's side from then on: edges in cells, and the noisy share |
 | `coordinator.py` | the coordinator's side: it adds up the noisy shares |
-| `sums.py` | the released sums and their errors |
 | `theory.py` | the predicted error, and how many edges an error needs |
 """

@@ -12,7 +12,7 @@ from fractions import Fraction
 from umpc.crypto.ring import RINGS, Ring
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.cost import predict
+from umpc.mpc.backends import predict
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.u_mpc.noise_binding import (
     check_edges,
@@ -21,13 +21,11 @@ from umpc.protocols.u_mpc.noise_binding import (
     ring_for,
     shared_attempt,
 )
-from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
+from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.study import messages as m
-from umpc.study.cost import Cost
+from umpc.study.cost import Cost, Measured
 from umpc.study.interval import Limits
-from umpc.study.making_report import report_of
-from umpc.study.measured import Measured
-from umpc.study.possible import check_sums
+from umpc.study.making_report import check_sums, report_of
 from umpc.study.report import Report, SumReport
 from umpc.study.sizes import Member, Sizes
 

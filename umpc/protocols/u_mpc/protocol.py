@@ -1,10 +1,19 @@
-"""U-MPC: the protocol object."""
+"""U-MPC: the protocol object.
+
+*Drawn committee.* The noise that a drawn committee would add, where the usual noise is every node's
+own.
+
+Beyond USUAL_COMMITTEE nodes each node adds noise by default, of which that of any honest ones
+suffices: N/(N − t) times the variance of one draw. A committee draws once under shares, at a price
+in bytes that a study's author may want to pay.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +23,7 @@ from umpc.dp.composition import concentrated_rho
 from umpc.dp.events import ConcentratedEvent, Event
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.cost import predict
+from umpc.mpc.backends import predict
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import PromiseTerms
@@ -22,7 +31,6 @@ from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import DEALER, NOBODY, Trust
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
-from umpc.protocols.u_mpc.drawn_committee import gain_of_committee, with_committee
 from umpc.protocols.u_mpc.edge_budget import usual_edges
 from umpc.protocols.u_mpc.noise_binding import (
     delta_of_sums,
@@ -32,18 +40,19 @@ from umpc.protocols.u_mpc.noise_binding import (
     shared_attempt,
 )
 from umpc.protocols.u_mpc.settings import (
+    MOST_EPSILON_IN_MPC,
+    USUAL_COMMITTEE,
+    Law,
     UMpcSettings,
     check_settings,
     usual_settings,
     without_dealer,
 )
-from umpc.protocols.u_mpc.sums import Law
 from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
-from umpc.study.grades import ADVERSARIES, HONEST
-from umpc.study.settings import Settings
+from umpc.study.settings import ADVERSARIES, HONEST, Settings
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat.sampling import SAMPLINGS
 
@@ -247,3 +256,27 @@ def shared(attempt: Attempt) -> SharedAttempt:
     if not isinstance(attempt, SharedAttempt):
         raise LocalProtocolError("an attempt over shared edges was expected")
     return attempt
+
+
+# --- drawn committee ------------------------------------------------------------------------------
+
+
+def with_committee(study: Study) -> Study | None:
+    """The study with noise that a committee draws, where that is not usual; else None."""
+    if study.noise != "distributed" or len(study.nodes) <= USUAL_COMMITTEE:
+        return None
+    if study.adversary != HONEST or study.exact_epsilon > MOST_EPSILON_IN_MPC:
+        return None
+    return study.replaced(noise="in_mpc")
+
+
+def gain_of_committee(noise: str, nodes: int, max_colluding: int) -> str:
+    """How much less noise a committee would add, in words; empty where that is the usual one."""
+    honest = nodes - max_colluding
+    if noise != "distributed" or nodes <= USUAL_COMMITTEE or honest >= nodes:
+        return ""
+    times = sqrt(nodes / honest)
+    return (
+        f'noise = "in_mpc" has 1/{times:.3g} of this noise\'s standard deviation; '
+        f"`umpc plan` says at how many bytes"
+    )

@@ -10,7 +10,7 @@ from math import ceil, sqrt
 from umpc.errors import StudyError
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
-from umpc.protocols.u_mpc.sums import Law
+from umpc.protocols.u_mpc.settings import Law
 from umpc.study.sizes import Sizes, most_sampled
 from umpc.ustat.estimators import estimate
 

@@ -10,9 +10,9 @@ from umpc.crypto.ring import Ring
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.noise_binding import ring_for
-from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
+from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.protocols.vector.noise_binding import noise_of_vector, vector_attempt
-from umpc.study.possible import check_sums
+from umpc.study.making_report import check_sums
 from umpc.study.report import SumReport
 from umpc.study.sizes import Member, Sizes
 

@@ -16,7 +16,7 @@ from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.protocol import LOUD, UMpc
-from umpc.protocols.u_mpc.sums import Law
+from umpc.protocols.u_mpc.settings import Law
 from umpc.protocols.vector.coordinator import VectorCoordinator
 from umpc.protocols.vector.node import VectorNode
 from umpc.protocols.vector.noise_binding import noise_of_vector, vector_attempt
@@ -29,8 +29,7 @@ from umpc.protocols.vector.settings import (
 from umpc.study.attempt import Attempt
 from umpc.study.course import Course
 from umpc.study.document import Study
-from umpc.study.grades import HONEST
-from umpc.study.settings import Settings, read_settings
+from umpc.study.settings import HONEST, Settings, read_settings
 from umpc.study.sizes import Member, Sizes
 
 NOISE_IN_WORDS = {

@@ -15,14 +15,10 @@ have the methods of gRPC's calls, so the sessions above are the same as over dir
 | `session.py` | a session with the one call that it carries |
 | `connection.py` | this process's connection to a hub, which it dials again when it breaks |
 | `link.py` | the sessions of this process at one hub, and their turns to send |
-| `arrivals.py` | what comes from a hub, and the session that takes it |
-| `link_errors.py` | the errors of sessions that were redirected or refused |
 | `routes.py` | the hubs at which this process is, and the way to another process |
 | `batches.py` | several frames in one message |
-| `calls.py` | the client's end of one call |
 | `channel.py` | a channel with its calls, for the generated stubs |
 | `asking.py` | the question who is connected |
-| `context.py` | the server's end of one call |
 | `serving.py` | a server for the generated servicers |
 
 The hub itself is `umpc.hub`.

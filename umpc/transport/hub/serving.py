@@ -3,6 +3,8 @@
 `ServerBehindHub` takes a generated servicer as a gRPC server does, and `RoleGuard` lets only the
 allowed roles call each method. A caller is known by the certificate with which it signed its
 session, so the hub's word about it counts for nothing.
+
+*Context.* The server's end of one call through a hub, with the methods of gRPC's context.
 """
 
 from __future__ import annotations
@@ -11,17 +13,19 @@ import asyncio
 import inspect
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from ssl import DER_cert_to_PEM_cert
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from umpc.errors import PeerUnavailable, RemoteProtocolError
+from umpc.errors import PeerUnavailable, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_STREAMS
 from umpc.transport.credentials import credentials_of
 from umpc.transport.heartbeat import Calls
+from umpc.transport.hub import numbering as n
 from umpc.transport.hub.address import HubAddress
-from umpc.transport.hub.context import HubContext
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.routes import register, unregister
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties, answer
@@ -29,7 +33,11 @@ from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
 from umpc.transport.role_guard import Allowed, RoleGuard
 from umpc.transport.services import EOF
+from umpc.transport.status import LocalFailure
 from umpc.transport.tls import grpc
+
+if TYPE_CHECKING:
+    Handlers = grpc.GenericRpcHandler[Any, Any]
 
 log = logging.getLogger("umpc.hub")
 
@@ -40,8 +48,6 @@ WAIT_SECONDS = 25.0
 counts as alive at the hub for less than this."""
 LATER_SECONDS = 0.5
 """Seconds between the failure of a session, which its reader sees, and the end of its handler."""
-if TYPE_CHECKING:
-    Handlers = grpc.GenericRpcHandler[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -227,3 +233,86 @@ async def _answer(handler: Any, context: HubContext) -> None:
             await context.write(reply)
     finally:
         await replies.aclose()
+
+
+# --- context --------------------------------------------------------------------------------------
+
+Metadata = Sequence[tuple[str, str]]
+
+
+class HubContext:
+    """The server's end of one call, with the methods of `services.Context`."""
+
+    def __init__(self, session: Session):
+        self._session = session
+        self._has_ended = self._has_left = False
+        self.decode: Callable[[bytes], Any] = _same
+        self.encode: Callable[[Any], bytes] = _same
+
+    async def read(self) -> Any:
+        """Return the next request, or EOF after the last one. Raises: AioRpcError."""
+        if self._has_ended:
+            return EOF
+        try:
+            message = await self._session.read()
+        except UmpcError as error:
+            raise LocalFailure(error) from error
+        return EOF if message is None else self.decode(message)
+
+    async def requests(self) -> AsyncIterator[Any]:
+        """Yield all requests."""
+        while (request := await self.read()) is not EOF:
+            yield request
+
+    async def write(self, message: Any, /) -> None:
+        """Write one reply. Raises: BaseError if the call has ended."""
+        if self._has_ended:
+            raise grpc.aio.BaseError("the call has ended")
+        try:
+            await self._session.write(self.encode(message))
+        except (UmpcError, EOFError) as error:
+            raise grpc.aio.BaseError(str(error)) from error
+
+    async def abort(
+        self, code: grpc.StatusCode, details: str = "", metadata: Metadata = (), /
+    ) -> NoReturn:
+        """End the call with a status."""
+        self.end(code, details, metadata)
+        raise grpc.aio.AbortError(details)
+
+    def end(self, code: grpc.StatusCode, details: str, metadata: Metadata = ()) -> None:
+        """Send the status of the call, unless it has one."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        if self._session.was_cancelled:
+            return  # the caller has left, and reads no status
+        words = [pb.HubWord(key=key, text=text) for key, text in metadata]
+        end = pb.HubEnd(code=code.value[0], details=details, words=words)
+        with suppress(UmpcError):
+            self._session.send(n.END, end.SerializeToString())
+
+    def leave(self) -> None:
+        """Let the session go, once. A call without a status was cancelled."""
+        if not self._has_left:
+            self._has_left = True
+            self.end(grpc.StatusCode.CANCELLED, "")
+            self._session.close()
+
+    def peer(self) -> str:
+        """Return the caller's place, where gRPC has its address."""
+        return f"hub:{self._session.parties.hub}/{self._session.other}"
+
+    @property
+    def certificate(self) -> bytes:
+        """The caller's certificate in DER, which the handshake of its session has checked."""
+        return self._session.certificate
+
+    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
+        """Return the caller's certificate where gRPC has it."""
+        pem = DER_cert_to_PEM_cert(self._session.certificate)
+        return {"x509_pem_cert": [pem.encode()]}
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -2,7 +2,7 @@
 
 The caller begins the call, both ends read and write its messages, and it ends by a status of the
 called side or by a word of the caller. `sealed_end.py` seals and sends the records, and gives those
-that come to `_handle`; `calls.py` and `serving.py` read and write the call.
+that come to `_handle`; `channel.py` and `serving.py` read and write the call.
 """
 
 from __future__ import annotations

@@ -15,15 +15,11 @@ Two columns of any width have `compile_dyadic(kernels, resolution)` with the sam
 |---|---|
 | `compiler.py` | kernels to a grid; what is refused |
 | `splitting.py` | a kernel's polynomial as terms of single records' factors and shared bits |
-| `substitution.py` | fields in terms of the axes' numbers |
 | `axis.py` | a number that one record makes, and its places |
 | `layout.py` | the table: axes, features, and the tabulation of records |
 | `intervals.py` | a comparison as an interval of places |
 | `leg.py` | an operator along one axis, in linear time |
-| `factoring.py` | sums of products with few products |
 | `matrix.py` | A·v as products of legs |
-| `symmetry.py` | the proof that A is symmetric |
-| `paths.py` | a kernel of three records as terms with one record in the middle |
 | `triples.py` | a sum over triples as a form of the table |
 | `dense.py` | a small table's matrix entry by entry, for kernels that do not factor |
 | `dyadic.py` | sign products of two wide columns at a resolution |

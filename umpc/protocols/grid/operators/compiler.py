@@ -3,14 +3,30 @@
 A kernel's normal form is a sum of products. A factor of one record is a weight. A bit that compares
 two records links one axis of each. So every product is weights · Π over axes of an operator along
 one axis, which takes linear time (`leg.py`). The table's axes are what the bits compare.
+
+*Substitution.* A change of variables: fields in terms of the axes' numbers.
+
+A loss over s = x + 2·y is compared by s alone, and its values are written with x and y. In terms of
+s, x cancels, and the table needs no more than the axis of s.
+
+*Symmetry.* A pair kernel's matrix, symmetric as a matrix.
+
+A kernel is symmetric as a function of two records. Its matrix must be symmetric too where no record
+can be, because a mask is any vector: at numbers that an axis skips, and over features that depend
+on each other. ⟨v, A·w⟩ = ⟨w, A·v⟩ is tested for products v and w of one fixed vector for each axis,
+which takes the sum of the axes' sizes and not their product. The two sides are polynomials in the
+vectors' entries modulo 2^64, so different ones agree at a few points with negligible probability.
+Where the test fails, the mean of the matrix and its transpose is taken, if it has integer entries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
+
+import numpy as np
 
 from umpc.errors import KernelError, LocalProtocolError
 from umpc.protocols.arrays import Integers, Words
@@ -21,15 +37,14 @@ from umpc.protocols.grid.operators.form import Form, OwnPart, PairForm
 from umpc.protocols.grid.operators.intervals import DoesNotFactor, link_of
 from umpc.protocols.grid.operators.layout import Layout, lay_out
 from umpc.protocols.grid.operators.limits import MAX_CELLS, require_cells
+from umpc.protocols.grid.operators.matrix import Matrix, TableEntry
 from umpc.protocols.grid.operators.splitting import ProductTerm, terms_of, written_out
-from umpc.protocols.grid.operators.substitution import best_axes_first, pivots, substituted
-from umpc.protocols.grid.operators.symmetry import symmetric_matrix
 from umpc.protocols.grid.operators.triples import TripleForm, TripleTerms, triple_form
 from umpc.ustat import polynomial as poly
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.local import relabel
-from umpc.ustat.normal_form import BitAtom, FieldAtom, Polynomial
+from umpc.ustat.normal_form import BitAtom, FieldAtom, Monomial, Polynomial
 from umpc.ustat.schema import Schema
 
 
@@ -250,3 +265,132 @@ def _compared(bits: Iterable[BitAtom], schema: Schema) -> list[Axis]:
         found.setdefault(link.first)
         found.setdefault(link.second)
     return [axis_of(form, schema) for form in found]
+
+
+# --- substitution ---------------------------------------------------------------------------------
+
+
+def pivots(axis: Axis) -> Iterator[str]:
+    """The fields that are integer combinations of a linear axis's number and its other fields."""
+    for monomial, _ in axis.form.terms:
+        ((factor, power), *others) = monomial
+        if others or power > 1 or not isinstance(factor, FieldAtom):
+            return
+    if len(axis.form.terms) > 1:
+        for ((factor, _),), coefficient in axis.form.terms:
+            if abs(coefficient) == 1 and isinstance(factor, FieldAtom):
+                yield factor.name
+
+
+def substituted(polynomial: Polynomial, axis: Axis, pivot: str) -> Polynomial:
+    """The polynomial with a field replaced, where it stands outside of comparisons.
+
+    Raises: KernelError where it grows too large.
+    """
+    total = poly.constant(0)
+    for monomial, coefficient in polynomial.terms:
+        product = poly.constant(coefficient)
+        for factor, power in monomial:
+            is_pivot = isinstance(factor, FieldAtom) and factor.name == pivot
+            part = poly.atom(factor)
+            if is_pivot:
+                part = _solved(axis, pivot, min(factor.records))
+            for _ in range(power):
+                product = poly.multiply(product, part)
+        total = poly.add(total, product)
+    return total
+
+
+def _solved(axis: Axis, pivot: str, record: int) -> Polynomial:
+    """The field by the axis's number: ±(number − the other fields)."""
+    parts = [poly.atom(FieldAtom(record, axis.name))]
+    sign = Fraction(1)
+    for ((factor, _),), coefficient in axis.form.terms:
+        if isinstance(factor, FieldAtom) and factor.name == pivot:
+            sign = coefficient
+        elif isinstance(factor, FieldAtom):
+            parts.append(poly.atom(FieldAtom(record, factor.name)).scaled(-coefficient))
+    return poly.add(*parts).scaled(sign)
+
+
+def best_axes_first(axes: Sequence[Axis]) -> list[Axis]:
+    """The axes of several fields, the widest first."""
+    several = [axis for axis in axes if any(pivots(axis))]
+    return sorted(several, key=lambda axis: -axis.size)
+
+
+# --- symmetry -------------------------------------------------------------------------------------
+
+TESTS = 2
+"""Pairs of vectors that are tried."""
+
+
+def symmetric_matrix(layout: Layout, terms: Sequence[ProductTerm]) -> Matrix:
+    """A symmetric matrix with the terms' value on all pairs of records.
+
+    Raises: DoesNotFactor where none with integer entries is found.
+    """
+    matrix = Matrix(layout, [_entry(term) for term in terms])
+    if is_symmetric(matrix):
+        return matrix
+    matrix = Matrix(layout, _mean_with_transpose(terms))
+    if not is_symmetric(matrix):
+        raise DoesNotFactor
+    return matrix
+
+
+def is_symmetric(matrix: Matrix) -> bool:
+    """Whether the matrix equals its transpose, tested as above."""
+    for test in range(TESTS):
+        left, right = (
+            [_mixed(size, 1 + 64 * (2 * test + side) + k) for k, size in enumerate(_sizes(matrix))]
+            for side in (0, 1)
+        )
+        if matrix.inner(left, right) != matrix.inner(right, left):
+            return False
+    return True
+
+
+def _entry(term: ProductTerm) -> TableEntry:
+    first, second = term.local
+    return TableEntry(term.coefficient, first, second, term.bits)
+
+
+def _sizes(matrix: Matrix) -> tuple[int, ...]:
+    return matrix.layout.shape
+
+
+def _mixed(count: int, number: int) -> Words:
+    """(count,) uint64: fixed numbers without structure.
+
+    *Paper* Steele, Lea & Flood 2014, SplitMix64. These are no secrets.
+    """
+    start = np.uint64(number << 40)
+    z = (np.arange(count, dtype=np.uint64) + start) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _mean_with_transpose(terms: Iterable[ProductTerm]) -> list[TableEntry]:
+    """The entries of (A + Aᵀ)/2. Raises: DoesNotFactor where one is no integer."""
+    doubled: dict[tuple[Monomial, Monomial, frozenset[BitAtom]], int] = {}
+    for term in terms:
+        first, second = term.local
+        swapped = ((c, (second, first, bits)) for c, bits in _swapped(term.bits))
+        for coefficient, place in ((1, (first, second, term.bits)), *swapped):
+            doubled[place] = doubled.get(place, 0) + term.coefficient * coefficient
+    if any(coefficient % 2 for coefficient in doubled.values()):
+        raise DoesNotFactor
+    return [TableEntry(c // 2, *place) for place, c in doubled.items() if c]
+
+
+def _swapped(bits: Iterable[BitAtom]) -> list[tuple[int, frozenset[BitAtom]]]:
+    """A product of bits with its two records exchanged, as a sum of products of bits."""
+    product = poly.constant(1)
+    for bit in bits:
+        product = poly.multiply(product, relabel(poly.atom(bit), {0: 1, 1: 0}))
+    return [
+        (int(coefficient), frozenset(f for f, _ in monomial if isinstance(f, BitAtom)))
+        for monomial, coefficient in product.terms
+    ]
