@@ -54,11 +54,14 @@ PACKAGES = (
     "proto",
     "cli",
     "umpc_papers",
+    "spec",
 )
-"""Packages with a page of the reference each: those of umpc, and that of the papers' protocols."""
+"""Packages with a page of the reference each: those of umpc, and those `BESIDE` it."""
 
-SHOWN = {"proto": "umpc.proto.codec", "umpc_papers": "umpc_papers"}
-"""The module that a page shows: of `proto` another one, as generated code has no docstrings."""
+BESIDE = ("umpc_papers", "spec")
+
+SHOWN = {"proto": "umpc.proto.codec"}
+"""The module that a package's page shows in its place: generated code has no docstrings."""
 
 LINK = re.compile(r"(?P<open>\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 
@@ -140,7 +143,7 @@ def _cell(cell: dict[str, Any]) -> Iterator[str]:
 
 def _package(name: str) -> str:
     """The name by which a package of `PACKAGES` is imported."""
-    return name if name == "umpc_papers" else f"umpc.{name}"
+    return name if name in BESIDE else f"umpc.{name}"
 
 
 def _first_line(name: str) -> str:
@@ -188,8 +191,8 @@ def _page_of(file: str) -> str | None:
     if file.startswith("bench/pictures/"):
         return file
     parts = file.split("/")
-    if parts[0] == "umpc_papers":
-        return "api/umpc_papers.md"
+    if parts[0] in BESIDE:
+        return f"api/{parts[0]}.md"
     if parts[0] == "umpc":
         return f"api/{parts[1]}.md" if parts[1:] and parts[1] in PACKAGES else "api/index.md"
     return None

@@ -12,13 +12,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("bench", "deploy", "docs", "native")
+OURS = ("umpc.", "umpc_papers.")
 
 
 def missing_names(program: str) -> list[str]:
-    """Every name that the text of a program imports from umpc and that is not there."""
+    """Every name that the text of a program imports from our packages and that is not there."""
     missing = []
     for node in ast.walk(ast.parse(program)):
-        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("umpc."):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(OURS):
             continue
         module = import_module(node.module)
         for alias in node.names:

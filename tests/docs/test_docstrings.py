@@ -12,7 +12,7 @@ import pytest
 import umpc
 
 ROOT = Path(umpc.__file__).parents[1]
-FOLDERS = ("umpc", "bench", "spec", "tests", "native", "docs")
+FOLDERS = ("umpc", "umpc_papers", "bench", "spec", "tests", "native", "docs")
 SENTENCE = re.compile(r"(?<=[.:?!])\s+|\n\s*\n")
 RIDDLE = re.compile(r"(?:What|The same|As|Of|So many)\b")
 POSSIBLE = re.compile(rf"""(?:["']|[.:?!]\s|\n\s*\n)\s*{RIDDLE.pattern}""")
