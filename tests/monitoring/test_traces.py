@@ -14,7 +14,6 @@ from umpc.monitoring.traces import STEPS, Tracing
 from umpc.transport.authority import Authority, load_identity
 
 HASH = bytes(range(32))
-"""The files that begin a step of a study."""
 NODE = Path(umpc.__file__).parent / "node"
 
 
