@@ -10,6 +10,7 @@ from functools import cached_property
 from umpc.crypto.ring import Ring
 from umpc.errors import RangeError
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.garbled.kernel_to_circuit import PairNoise
 from umpc.mpc.garbled.plan import GarbledProgram, garbled_program
 from umpc.protocols.u_mpc.noise_binding import check_edges, ring_for
 from umpc.study.document import Study
@@ -21,7 +22,7 @@ from umpc_papers.bell_2pc.pair_mechanisms import (
     PairResponse,
     epsilon_of_pair,
 )
-from umpc_papers.bell_2pc.pair_noise import AddedCoins, PairNoise, Shift
+from umpc_papers.bell_2pc.pair_noise import AddedCoins, Shift
 from umpc_papers.bell_2pc.settings import GROUPS, group_of
 
 PairLaw = PairLaplace | PairResponse | GroupLaplace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 from umpc.errors import StudyError
 from umpc.planning.reference_table import ReferenceTable
@@ -36,7 +36,7 @@ class Bins:
             raise StudyError(f"field {self.field.name!r}: the last cut lies above the upper bound")
 
     @classmethod
-    def equal(cls, field: FieldSchema, bins: int) -> Bins:
+    def equal(cls, field: FieldSchema, bins: int) -> Self:
         """Bins of equal width, up to rounding."""
         low = field.lower_units
         span = field.upper_units - low + 1
