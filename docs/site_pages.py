@@ -54,11 +54,10 @@ PACKAGES = (
     "proto",
     "cli",
     "umpc_papers",
-    "spec",
 )
-"""Packages with a page of the reference each: those of umpc, and those `BESIDE` it."""
+"""Packages with a page of the reference each: those of umpc, and the one `BESIDE` it."""
 
-BESIDE = ("umpc_papers", "spec")
+BESIDE = "umpc_papers"
 
 SHOWN = {"proto": "umpc.proto.codec"}
 """The module that a package's page shows in its place: generated code has no docstrings."""
@@ -143,7 +142,7 @@ def _cell(cell: dict[str, Any]) -> Iterator[str]:
 
 def _package(name: str) -> str:
     """The name by which a package of `PACKAGES` is imported."""
-    return name if name in BESIDE else f"umpc.{name}"
+    return name if name == BESIDE else f"umpc.{name}"
 
 
 def _first_line(name: str) -> str:
@@ -191,8 +190,10 @@ def _page_of(file: str) -> str | None:
     if file.startswith("bench/pictures/"):
         return file
     parts = file.split("/")
-    if parts[0] in BESIDE:
-        return f"api/{parts[0]}.md"
+    if parts[0] == BESIDE:
+        return f"api/{BESIDE}.md"
+    if parts[0] == "spec":
+        return "api/index.md"
     if parts[0] == "umpc":
         return f"api/{parts[1]}.md" if parts[1:] and parts[1] in PACKAGES else "api/index.md"
     return None

@@ -82,10 +82,10 @@ def packed_size(count: int, width: int) -> int:
     return (count * width + 7) // 8
 
 
-def pack(values: NDArray[np.integer[Any]], width: int) -> bytes:
+def pack(values: NDArray[np.integer[Any] | np.bool_], width: int) -> bytes:
     """The low `width` bits of each value, one after the other, lowest bit first.
 
-    Args: values: (n,) from 0 on, of a type that has at least `width` bits.
+    Args: values: (n,) of a type that has at least `width` bits.
     """
     # two common cases need no bits to be moved one by one
     if width == values.dtype.itemsize * 8:
