@@ -20,13 +20,8 @@ from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender, receiv
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
 from umpc.mpc.transfers.message_shapes import BLOCK_BITS, FOLDS, extension_bytes, multiple_bits
 from umpc.mpc.transfers.ot_products import (
-    product_bits,
     receive_multiples,
-    receive_products,
-    receive_triples,
     send_multiples,
-    send_products,
-    send_triples,
 )
 
 TRANSFERS = 1 << 20
@@ -128,18 +123,7 @@ def product_table() -> None:
         random_bits(TRANSFERS),
         np.frombuffer(os.urandom(8 * TRANSFERS), dtype=np.uint64),
     )
-    few = 1 << 13
     rows = [
-        rate_row(
-            "bit triples",
-            TRANSFERS,
-            lambda: [
-                send_triples(ends[0], TRANSFERS),
-                receive_triples(ends[1], TRANSFERS, os.urandom(32), "sender"),
-            ],
-            2,
-            0,
-        ),
         rate_row(
             "number × bit, 64 bits",
             TRANSFERS,
@@ -151,19 +135,6 @@ def product_table() -> None:
             multiple_bits(64),
         ),
     ]
-    for width in (32, 40, 64):
-        rows.append(
-            rate_row(
-                f"number × number, {width} bits",
-                few,
-                lambda width=width: [
-                    send_products(ends[0], numbers[:few], width),
-                    receive_products(ends[1], numbers[-few:], width, "sender"),
-                ],
-                width,
-                product_bits(width),
-            )
-        )
     columns = (
         "made of transfers",
         "sender, k/s",

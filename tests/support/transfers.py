@@ -24,6 +24,7 @@ from umpc.mpc.transfers.correlated_ot import (
     fresh_delta,
 )
 from umpc.mpc.transfers.message_shapes import BLOCK_BITS, CHECK_BYTES, row_bytes
+from umpc.mpc.transfers.ot_products import BitTriples
 from umpc.testing import lying
 
 Change = Callable[[Message], Message]
@@ -223,3 +224,9 @@ def refusal(sides: list[Protocol], culprit: str, step: str) -> RemoteProtocolErr
         run_in_memory(sides)
     assert (caught.value.culprit, caught.value.step) == (culprit, step)
     return caught.value
+
+
+def triples(count: int, label: str) -> tuple[BitTriples, BitTriples]:
+    """XOR shares of random a, b and of c = a ∧ b, as an honest dealer would deal them."""
+    a, b, x, y, z = (bits_of(f"{label} {name}", count) for name in "abxyz")
+    return BitTriples(x, y, z), BitTriples(a ^ x, b ^ y, (a & b) ^ z)

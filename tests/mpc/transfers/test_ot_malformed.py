@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests.support.garbled import without_points
-from tests.support.mpc_studies import seed_of
 from tests.support.transfers import (
     WRONG_SHAPES,
     altered,
@@ -22,6 +21,7 @@ from tests.support.transfers import (
     open_channel,
     refusal,
     set_up,
+    triples,
 )
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError, RemoteProtocolError
@@ -34,22 +34,15 @@ from umpc.mpc.transfers.message_shapes import (
     trees_bytes,
 )
 from umpc.mpc.transfers.ot_products import (
-    PRODUCTS,
     and_bits,
     receive_multiples,
-    receive_products,
-    receive_triples,
     send_multiples,
-    send_products,
-    send_triples,
 )
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 
 S, R = open_channel("malformed")
-TRIPLES, _ = run_in_memory(
-    [send_triples(S, 20), receive_triples(R, 20, seed_of("triples"), "alice")]
-)
+TRIPLES = triples(20, "malformed")
 
 
 def test_a_batch_is_used_once():
@@ -145,33 +138,28 @@ def test_trees_of_another_shape_are_refused(name):
     refusal(both, "alice", TREES)
 
 
-def runs():
+def run():
     x, b = numbers_of("x", 5), bits_of("b", 5)
-    return {
-        MULTIPLES: [send_multiples(S, x, 20), receive_multiples(R, b, 20, "alice")],
-        PRODUCTS: [send_products(S, x, 20), receive_products(R, x, 20, "alice")],
-    }
+    return [send_multiples(S, x, 20), receive_multiples(R, b, 20, "alice")]
 
 
 @pytest.mark.parametrize("name", WRONG_SHAPES)
-@pytest.mark.parametrize("step", [MULTIPLES, PRODUCTS])
-def test_a_correction_of_another_shape_is_refused(step, name):
-    sending, receiving = runs()[step]
-    refusal([altered(sending, step, WRONG_SHAPES[name]), receiving], "alice", step)
+def test_a_correction_of_another_shape_is_refused(name):
+    sending, receiving = run()
+    refusal([altered(sending, MULTIPLES, WRONG_SHAPES[name]), receiving], "alice", MULTIPLES)
 
 
-@pytest.mark.parametrize("step", [MULTIPLES, PRODUCTS])
-def test_a_damaged_correction_is_noticed_or_spoils_one_result(step):
-    x, b = numbers_of("x", 5), bits_of("b", 5)
-    due = {MULTIPLES: x * b, PRODUCTS: x * x}[step]
+def test_a_damaged_correction_is_noticed_or_spoils_one_result():
+    due = numbers_of("x", 5) * bits_of("b", 5)
 
     def spoils_one(change) -> bool:
-        sending, receiving = runs()[step]
-        sent, received = run_in_memory([altered(sending, step, change), receiving])[0]
+        sending, receiving = run()
+        sent, received = run_in_memory([altered(sending, MULTIPLES, change), receiving])[0]
         result = received if sent is None else sent + received
         return np.count_nonzero((result ^ due) & np.uint64(2**20 - 1)) <= 1
 
-    assert count_outcomes(25, spoils_one, "alice", step) == due_outcomes(25, flips="harmless")
+    outcomes = count_outcomes(25, spoils_one, "alice", MULTIPLES)
+    assert outcomes == due_outcomes(25, flips="harmless")
 
 
 @pytest.mark.parametrize("name", WRONG_SHAPES)
@@ -201,7 +189,7 @@ def test_other_widths_are_refused(width):
     with pytest.raises(LocalProtocolError):
         next(send_multiples(S, numbers_of("x", 2), width))
     with pytest.raises(LocalProtocolError):
-        next(receive_products(R, numbers_of("x", 2), width, "alice"))
+        next(receive_multiples(R, bits_of("x", 2), width, "alice"))
 
 
 def test_as_many_triples_as_bits():

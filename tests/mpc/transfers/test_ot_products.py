@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from tests.support.mpc_studies import ALPHA, homogeneity, seed_of, uniformity
-from tests.support.transfers import bits_of, numbers_of, open_channel
+from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
+from tests.support.transfers import bits_of, numbers_of, open_channel, triples
 from umpc.crypto.prg import derive
 from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.transfers import ot_products
@@ -15,16 +15,10 @@ from umpc.mpc.transfers.correlated_ot import Blocks
 from umpc.mpc.transfers.message_shapes import EXTEND, MULTIPLES, extension_bytes, multiple_bits
 from umpc.mpc.transfers.ot_products import (
     KEY_BLOCKS,
-    PRODUCTS,
     and_bits,
     hash_blocks,
-    product_bits,
     receive_multiples,
-    receive_products,
-    receive_triples,
     send_multiples,
-    send_products,
-    send_triples,
 )
 
 WIDTHS = (1, 7, 8, 9, 31, 32, 33, 40, 63, 64)
@@ -50,30 +44,10 @@ def multiply(x: np.ndarray, b: np.ndarray, width: int, ends=None) -> np.ndarray:
     return both(send_multiples(ends[0], x, width), receive_multiples(ends[1], b, width, "alice"))
 
 
-def product(x: np.ndarray, y: np.ndarray, width: int, ends=None) -> np.ndarray:
-    ends = ends or (S, R)
-    return both(send_products(ends[0], x, width), receive_products(ends[1], y, width, "alice"))
-
-
 def corners(width: int) -> np.ndarray:
     top = (1 << width) - 1
     fixed = np.array([0, 1 & top, top, top >> 1, 1 << (width - 1)], dtype=np.uint64)
     return np.concatenate([fixed, low(numbers_of(f"width {width}", 27), width)])
-
-
-@pytest.mark.parametrize("width", range(1, 6))
-def test_every_product_of_small_numbers(width):
-    every = np.arange(1 << width, dtype=np.uint64)
-    x, y = np.repeat(every, 1 << width), np.tile(every, 1 << width)
-    assert np.array_equal(low(np.sum(product(x, y, width), axis=0), width), low(x * y, width))
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_products_of_all_widths_with_corners(width):
-    x, y = np.repeat(corners(width), 32), np.tile(corners(width), 32)
-    shares = product(x, y, width)
-    assert all(np.array_equal(share, low(share, width)) for share in shares)
-    assert np.array_equal(low(shares[0] + shares[1], width), low(x * y, width))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -83,48 +57,32 @@ def test_number_times_bit(width):
     assert np.array_equal(low(shares[0] + shares[1], width), x * b)
 
 
-def triples(count: int, label: str = "triples", ends=None):
-    ends = ends or (S, R)
-    return both(
-        send_triples(ends[0], count), receive_triples(ends[1], count, seed_of(label), "alice")
-    )
-
-
-def test_triples_are_random_products_and_so_are_their_shares():
-    mine, theirs = triples(1 << 14)
-    a, b, c = mine.a ^ theirs.a, mine.b ^ theirs.b, mine.c ^ theirs.c
-    assert np.array_equal(c, a & b)
-    for side in (mine, theirs):
-        assert uniformity(side.a + 2 * side.b + 4 * side.c, 8) > ALPHA
-    assert uniformity(a + 2 * b + 4 * mine.a + 8 * mine.b + 16 * mine.c, 32) > ALPHA
-    assert "redacted" in repr(mine)
-
-
 def test_and_of_all_shared_bits():
     every = np.arange(16, dtype=np.uint8).repeat(50)
     x0, x1, y0, y1 = (every >> place & 1 for place in range(4))
-    mine, theirs = triples(len(every))
+    mine, theirs = triples(len(every), "and")
     shares = both(and_bits(True, x0, y0, mine, "bob"), and_bits(False, x1, y1, theirs, "alice"))
     assert np.array_equal(shares[0] ^ shares[1], (x0 ^ x1) & (y0 ^ y1))
 
 
 def test_an_empty_row():
     none, no_bits = np.empty(0, np.uint64), np.empty(0, np.uint8)
-    assert [len(share) for share in product(none, none, 64)] == [0, 0]
     assert [len(share) for share in multiply(none, no_bits, 64)] == [0, 0]
 
 
 # More than two parties: what the module's docstring says of them
 
 
-def test_three_parties_multiply_shared_numbers_by_pairs(channels):
-    x, y = numbers_of("x", 90).reshape(3, 30), numbers_of("y", 90).reshape(3, 30)
-    shares = [x[k] * y[k] for k in range(3)]
+def test_three_parties_multiply_shared_bits_by_pairs(channels):
+    x, y = bits_of("x", 90).reshape(3, 30), bits_of("y", 90).reshape(3, 30)
+    shares = [(x[k] & y[k]).astype(np.uint64) for k in range(3)]
     for (i, j), ends in channels.items():
-        halves = product(np.concatenate([x[i], y[i]]), np.concatenate([y[j], x[j]]), 64, ends)
+        numbers = np.concatenate([x[i], y[i]]).astype(np.uint64)
+        halves = multiply(numbers, np.concatenate([y[j], x[j]]), 1, ends)
         for party, half in zip((i, j), halves, strict=True):
-            shares[party] = shares[party] + half[:30] + half[30:]
-    assert np.array_equal(sum(shares), x.sum(axis=0) * y.sum(axis=0))
+            shares[party] = shares[party] ^ half[:30] ^ half[30:]
+    both_bits = np.bitwise_xor.reduce(x) & np.bitwise_xor.reduce(y)
+    assert np.array_equal(np.bitwise_xor.reduce(shares), both_bits)
 
 
 def test_three_parties_convert_a_shared_bit(channels):
@@ -191,12 +149,9 @@ def test_no_transfer_is_hashed_twice(monkeypatch):
     monkeypatch.setattr(ot_products, "hash_blocks", watched)
     ends = open_channel("once")
     for _ in range(2):
-        product(numbers_of("x", 5), numbers_of("y", 5), 20, ends)
         multiply(numbers_of("x", 5), bits_of("b", 5), 20, ends)
-        triples(5, ends=ends)
-    assert sorted(seen) == sorted(
-        3 * [*range(2 * (100 + 5 + 10))]
-    )  # once by the receiver, both labels by the sender
+    # once by the receiver, both labels by the sender
+    assert sorted(seen) == sorted(3 * [*range(2 * 5)])
 
 
 # Secrecy
@@ -238,10 +193,10 @@ def test_the_test_of_secrecy_notices_a_missing_hash(choice, monkeypatch):
 
 
 def test_all_shares_are_uniform_to_their_holders():
-    x, y, b = np.full(4096, 3, np.uint64), np.full(4096, 5, np.uint64), np.ones(4096, np.uint8)
-    for shares in (product(x, y, 16), multiply(x, b, 16)):
-        assert all(uniformity(low(share, 8), 256) > ALPHA for share in shares)
-        assert all(uniformity(share >> np.uint64(8), 256) > ALPHA for share in shares)
+    x, b = np.full(4096, 3, np.uint64), np.ones(4096, np.uint8)
+    shares = multiply(x, b, 16)
+    assert all(uniformity(low(share, 8), 256) > ALPHA for share in shares)
+    assert all(uniformity(share >> np.uint64(8), 256) > ALPHA for share in shares)
 
 
 # Cost
@@ -250,30 +205,13 @@ def test_all_shares_are_uniform_to_their_holders():
 @pytest.mark.parametrize("width", WIDTHS)
 def test_bytes_are_as_predicted(width):
     x, b, count = numbers_of("x", 24), bits_of("b", 24), 24
-    for step, bits, transfers, sides in (
-        (
-            MULTIPLES,
-            multiple_bits(width),
-            1,
-            [send_multiples(S, x, width), receive_multiples(R, b, width, "alice")],
-        ),
-        (
-            PRODUCTS,
-            product_bits(width),
-            width,
-            [send_products(S, x, width), receive_products(R, x, width, "alice")],
-        ),
-    ):
-        sent = run_in_memory(sides)[1]
-        assert [(s.party, s.round, s.message.step) for s in sent] == [(1, 1, EXTEND), (0, 2, step)]
-        assert [len(s.message.payload) for s in sent] == [
-            extension_bytes(count * transfers),
-            count * bits // 8,
-        ]
-
-
-def test_triples_take_one_message_of_two_transfers_each():
-    sent = run_in_memory(
-        [send_triples(S, 64), receive_triples(R, 64, seed_of("triples"), "alice")]
-    )[1]
-    assert [(s.party, len(s.message.payload)) for s in sent] == [(1, extension_bytes(128))]
+    sides = [send_multiples(S, x, width), receive_multiples(R, b, width, "alice")]
+    sent = run_in_memory(sides)[1]
+    assert [(s.party, s.round, s.message.step) for s in sent] == [
+        (1, 1, EXTEND),
+        (0, 2, MULTIPLES),
+    ]
+    assert [len(s.message.payload) for s in sent] == [
+        extension_bytes(count),
+        count * multiple_bits(width) // 8,
+    ]

@@ -3,14 +3,11 @@
 | sender's call | receiver's call | they get |
 |---|---|---|
 | send_multiples(x) | receive_multiples(b) | additive shares of x·b, number × bit |
-| send_products(x) | receive_products(y) | additive shares of x·y mod 2^w |
-| send_triples | receive_triples | XOR shares of random a, b and of c = a ∧ b |
 | and_bits | and_bits | XOR shares of x ∧ y, for shared bits x, y and a triple |
 
 All are generators over the two ends of a channel of `correlated_ot.py`, and take a row of n at
-once. Each takes two rounds: the receiver's `ot_extend`, then the sender's corrections. Triples take
-the first alone, and and_bits has one round in which both open. Bits that a correction carries
-beyond its width are ignored.
+once. Multiples take two rounds: the receiver's `ot_extend`, then the sender's corrections. and_bits
+has one round in which both open. Bits that a correction carries beyond its width are ignored.
 
 Papers: products as in Gilboa, CRYPTO '99, section 4.1; and_bits as in Beaver 1991. The hash that
 breaks the correlation is TMMO, π(π(x) ⊕ i) ⊕ π(x), with π fixed-key AES-128 (Guo et al. 2020,
@@ -30,14 +27,12 @@ More than two parties (Goldreich, Micali & Wigderson 1987). Let party k have sha
 and does both of its terms in one call, i with the row [x_i, y_i] and j with [y_j, x_j]. Everyone
 adds its own product and its shares of the terms. Triples go alike (`coins_from_transfers.py`):
 everyone draws a_k, b_k, and pairs get shares of a_i·b_j and a_j·b_i by send_multiples of width 1.
-(send_triples saves its message by letting the transfers draw the sender's a and b, which only one
-pair can do.) To convert b₀ ⊕ … ⊕ b_k, begin with s = b₀. Share s and next bit b make
+To convert b₀ ⊕ … ⊕ b_k, begin with s = b₀. Share s and next bit b make
 s + b − 2·s·b, with one send_multiples(s_i) to b's owner from each party before. A number
 x = x₀ + x₁ times a bit b = b₀ ⊕ b₁: x₀·b = x₀·b₀ + (1 − 2·b₀)·x₀·b₁, a number of party 0 times a
 bit of party 1, and x₁·b alike over a channel in the other direction.
 
-Cost of one: extension_bytes, plus the bytes of `*_bits` below; a product takes w transfers. Rows of
-2^14 products of 64 bits take 20 MB at the sender.
+Cost of one: extension_bytes, plus the bytes of `*_bits`.
 """
 
 from __future__ import annotations
@@ -47,7 +42,7 @@ from dataclasses import dataclass
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, Stream, derive
+from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, derive
 from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
@@ -61,7 +56,6 @@ from umpc.mpc.transfers.message_shapes import (
     open_message,
 )
 
-PRODUCTS = "ot_products"
 PART = 1 << 16
 """Blocks hashed together."""
 KEY_BLOCKS = 1 << 20
@@ -121,74 +115,6 @@ def receive_corrected(
     return _low(pads + (_numbers_of(payload, width) & _spread(choices)), width)
 
 
-def send_products(channel: CorrelatedSender, numbers: WordArray, width: int) -> Protocol[WordArray]:
-    """This party's share of x·y mod 2^width: (n,) uint64. numbers: (n,) uint64, x.
-
-    Paper: Gilboa '99: Σ 2^j·(x·y_j). Only the width − j low bits of x·y_j count: departure, they
-    alone are sent (in bytes).
-    """
-    numbers = _row(numbers, width)
-    count = len(numbers)
-    blocks = yield from _extended(channel, count * width)
-    parts = []
-    share = np.zeros(count, dtype=np.uint64)
-    for bit in range(width):
-        # Gilboa: one transfer for bit j of y, between −s_j and x − s_j
-        pads = _both_pads(channel, _slice(blocks, bit, count), width - bit)
-        parts.append(_bytes_of(_low(pads[0] - pads[1] + numbers, width - bit), width - bit))
-        share -= pads[0] << np.uint64(bit)
-    reply = yield from _say(Message(PRODUCTS, b"".join(parts), count, product_bits(width)))
-    check_reply(reply, silence(PRODUCTS), channel.peer)
-    return _low(share, width)
-
-
-def receive_products(
-    channel: CorrelatedReceiver, numbers: WordArray, width: int, peer: str
-) -> Protocol[WordArray]:
-    """This party's share of x·y mod 2^width: (n,) uint64. numbers: (n,) uint64, y."""
-    numbers = _row(numbers, width)
-    count = len(numbers)
-    # Gilboa: the receiver chooses by the bits of y
-    places = np.arange(width, dtype=np.uint64)[:, None]
-    choices = ((numbers >> places) & np.uint64(1)).astype(np.uint8)
-    blocks, message = channel.extend(choices.reshape(-1))
-    check_reply((yield from _say(message)), silence(EXTEND), peer)
-    payload = yield from _hear(PRODUCTS, count, product_bits(width), peer)
-    share = np.zeros(count, dtype=np.uint64)
-    place = 0
-    for bit in range(width):
-        size = count * number_bytes(width - bit)
-        correction = _numbers_of(payload[place : place + size], width - bit)
-        pads = pads_of(_slice(blocks, bit, count), channel.session, width - bit)
-        share += (pads + (correction & _spread(choices[bit]))) << np.uint64(bit)
-        place += size
-    return _low(share, width)
-
-
-def send_triples(channel: CorrelatedSender, count: int) -> Protocol[BitTriples]:
-    """Shares of `count` triples.
-
-    The transfers draw this party's a and b: two random ones a triple, no correction.
-    """
-    pads = yield from sender_pads(channel, 2 * count, 1)
-    mine = pads.astype(np.uint8).reshape(2, 2, count)  # value for choice 0, 1; a, b
-    a, b = mine[0] ^ mine[1]
-    return BitTriples(a, b, (a & b) ^ mine[0, 0] ^ mine[0, 1])
-
-
-def receive_triples(
-    channel: CorrelatedReceiver, count: int, seed: bytes, peer: str
-) -> Protocol[BitTriples]:
-    """The receiver's side of send_triples.
-
-    seed: 32 uniform bytes for this call alone, from which its a and b are expanded.
-    """
-    b, a = (Stream(derive(seed, "ot triples", name)).bits(count) for name in "ba")
-    pads = yield from receiver_pads(channel, np.concatenate([b, a]), 1, peer)
-    theirs = pads.astype(np.uint8).reshape(2, count)
-    return BitTriples(a, b, (a & b) ^ theirs[0] ^ theirs[1])
-
-
 def and_bits(
     leads: bool, x: BitArray, y: BitArray, triples: BitTriples, *peers: str
 ) -> Protocol[BitArray]:
@@ -216,11 +142,6 @@ def open_bits(shares: BitArray, *peers: str) -> Protocol[BitArray]:
         theirs = np.frombuffer(reply.payload, dtype=np.uint8)
         opened ^= np.unpackbits(theirs, count=len(opened), bitorder="little")
     return opened
-
-
-def product_bits(width: int) -> int:
-    """Bits of correction a product."""
-    return 8 * sum(number_bytes(width - bit) for bit in range(width))
 
 
 def hash_blocks(blocks: Blocks, session: bytes) -> WordArray:
@@ -294,10 +215,6 @@ def _hear(step: str, count: int, width: int, peer: str) -> Protocol[bytes]:
     reply = yield from _say(silence(step))
     check_reply(reply, Message(step, bytes(count * width // 8), count, width), peer)
     return reply.payload
-
-
-def _slice(blocks: Blocks, row: int, count: int) -> Blocks:
-    return Blocks(blocks.start + row * count, blocks.blocks[row * count : (row + 1) * count])
 
 
 def _spread(bits: BitArray) -> WordArray:
