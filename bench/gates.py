@@ -22,9 +22,8 @@ from bench.limits import aes_blocks_per_second
 from bench.table import show
 from umpc.cli.memory import tune_memory
 from umpc.crypto.prg import FixedKeyHash
-from umpc.mpc.masked import native
-from umpc.mpc.masked.dcf import key_bytes
-from umpc.mpc.masked.dcf_tree import evaluate_in_numpy, generate_in_numpy, levels
+from umpc.mpc.masked import dcf
+from umpc.mpc.masked.dcf import evaluate_in_numpy, generate_in_numpy, key_bytes, levels
 from umpc.mpc.masked.plan import MATERIAL_BYTES
 
 GATES = 1 << 16
@@ -109,7 +108,7 @@ def ways() -> Iterator[Way]:
         partial(evaluate_in_numpy, tree_hash=tree_hash),
         partial(generate_in_numpy, tree_hash=tree_hash),
     )
-    if (kernel := native.KERNEL) is not None:
+    if (kernel := dcf.KERNEL) is not None:
         for kind in kernel.kinds():
             yield Way(
                 kind,

@@ -39,7 +39,7 @@ from bench.table import show
 from bench.timed_sessions import Session, drawing, read_once, small_study
 from umpc.crypto.prg import Stream
 from umpc.dp.calibration import DistributedLaplace
-from umpc.dp.gaussian import DiscreteGaussian
+from umpc.dp.distributed_gaussian import DiscreteGaussian
 from umpc.dp.polya import sample_polyas
 from umpc.dp.random_bits import RandomBits
 from umpc.dp.skellam import SkellamShare

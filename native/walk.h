@@ -1,7 +1,7 @@
 /* The sign gate's tree, level by level, for blocks of LANES gates in a register. Included once for
  * each instruction set.
  *
- * umpc/mpc/masked/dcf.py says what a key is, and umpc/mpc/masked/dcf_tree.py computes the same in
+ * umpc/mpc/masked/dcf.py says what a key is, and umpc/mpc/masked/dcf.py computes the same in
  * numpy. Between levels a gate's state is one block. The seed is in the upper 125 bits. The control
  * bit is in bit 0, whichever child it came from. The sum of value bits is in bit 1. Gates go
  * through a level in tiles, so that corrections are read and written in long runs.

@@ -12,9 +12,8 @@ import umpc
 from tests.support.vector import vector_study
 from umpc.errors import VersionMismatch
 from umpc.protocol_version import PROTOCOL
-from umpc.protocols.registry import decode_study, protocol_of
+from umpc.protocols.registry import decode_document, decode_study, protocol_of
 from umpc.protocols.u_mpc.settings import UMpcSettings
-from umpc.study.decoding import decode_document
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
 

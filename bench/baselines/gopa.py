@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from umpc.dp.checks import check_delta, check_epsilon, is_exact, is_integer
 from umpc.dp.composition import gaussian_curve, least_scale, renyi_epsilon, satisfies
-from umpc.dp.gaussian import sample_discrete_gaussian
+from umpc.dp.distributed_gaussian import sample_discrete_gaussian
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 from umpc_papers.central.laplace import grid_sensitivity, on_grid

@@ -1,8 +1,8 @@
 """The former draws of Poisson and discrete Gaussian variables: rejection that ends when it can.
 
-The laws and the trials are those of `umpc.dp.poisson` and `umpc.dp.gaussian`. The time follows the
-value, because a trial's coins do, and because the odds of a value met before are remembered.
-`python -m bench.timing` shows what a clock learns from that.
+The laws and the trials are those of `umpc.dp.poisson` and `umpc.dp.distributed_gaussian`. The time
+follows the value, because a trial's coins do, and because the odds of a value met before are
+remembered. `python -m bench.timing` shows what a clock learns from that.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def reject_skellam(variance: Fraction, bits: RandomBits) -> int:
 
 
 def reject_gaussian(parameter: Fraction, bits: RandomBits) -> int:
-    """One exact draw of the discrete Gaussian; the arguments of `umpc.dp.gaussian`."""
+    """One exact draw of the discrete Gaussian; the arguments of `umpc.dp.distributed_gaussian`."""
     n, d = Fraction(parameter).as_integer_ratio()
     t = math.isqrt(n // d) + 1
     for _ in range(2 * MOST_TRIES):

@@ -30,7 +30,7 @@ from bench.baselines.coins import (
 )
 from umpc.dp.checks import check_delta, check_epsilon, check_sensitivity, is_integer
 from umpc.dp.composition import gaussian_curve, least_scale, satisfies
-from umpc.dp.gaussian import DiscreteGaussian
+from umpc.dp.distributed_gaussian import DiscreteGaussian
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError, StudyError
 from umpc_papers.central.laplace import check_exact, grid_sensitivity, on_grid

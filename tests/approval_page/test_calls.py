@@ -17,9 +17,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from umpc.approval_page.calls import FORM, HEADERS, MOST_BODY, ApprovalPage, PageCall
+from umpc.approval_page.calls import FORM, HEADERS, MOST_BODY, STYLE, ApprovalPage, PageCall, render
 from umpc.approval_page.contents import BudgetShares, PageContents, PastEvent, WaitingStudy
-from umpc.approval_page.html import STYLE, render
 from umpc.approval_page.server import LOOPBACK, served_page
 from umpc.errors import AddressInUse, ApprovalError
 

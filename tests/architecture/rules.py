@@ -44,7 +44,7 @@ MAY_IMPORT = {
         "umpc.native.garbled",
         *BELOW_STUDY,
     ),
-    "umpc/mpc/masked/native.py": ("umpc.native",),
+    "umpc/mpc/masked/dcf.py": ("umpc.native",),
     "umpc/native/": ("numpy", "umpc.native", "umpc.errors"),
     "umpc/planning/reference_table.py": ("numpy", *BELOW_STUDY),
     "umpc/protocols/": (
@@ -184,7 +184,7 @@ MAY_IMPORT = {
 
 PAPERS = ("bell_2pc", "central", "ghazi_rounds", "ghazi_shuffle", "gopa", "hajek_grid", "local")
 SHELLS = (
-    "umpc/monitoring/grpc_health.py",
+    "umpc/monitoring/endpoint.py",
     "umpc/node/server.py",
     "umpc/node/attempts/delivery.py",
     "umpc/node/attempts/links.py",

@@ -16,9 +16,9 @@ from bench.baselines.inversion import invert_polya
 from bench.baselines.rejection import reject_gaussian, reject_poisson
 from tests.support.statistical import SeededBits
 from tests.support.steps import steps_of
-from umpc.dp import gaussian, poisson, trials
+from umpc.dp import distributed_gaussian, poisson, trials
 from umpc.dp.calibration import DistributedLaplace
-from umpc.dp.gaussian import DiscreteGaussian, sample_discrete_gaussian
+from umpc.dp.distributed_gaussian import DiscreteGaussian, sample_discrete_gaussian
 from umpc.dp.geometric import discrete_laplaces
 from umpc.dp.poisson import sample_poisson
 from umpc.dp.polya import polya_law, sample_polyas
@@ -108,7 +108,7 @@ def stops_early(propose, odds, sharper_odds, count, bits):
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [(poisson, "poisson 1e6"), (gaussian, "gaussian 1e8")], ids=str
+    ("module", "name"), [(poisson, "poisson 1e6"), (distributed_gaussian, "gaussian 1e8")], ids=str
 )
 def test_mutant_trials_that_stop_early_are_caught(module, name, monkeypatch):
     monkeypatch.setattr(module, "first_accepted", stops_early)

@@ -13,7 +13,7 @@ from scipy import stats
 
 from tests.support.statistical import N_MANY, SeededBits, accept_only
 from umpc.dp import fixed_coins, geometric, poisson, polya, random_bits, trials
-from umpc.dp.gaussian import sample_discrete_gaussian
+from umpc.dp.distributed_gaussian import sample_discrete_gaussian
 from umpc.dp.geometric import (
     digits_needed,
     discrete_laplaces,

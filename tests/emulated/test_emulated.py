@@ -16,7 +16,7 @@ from tests.emulated.garbled_machine import garbled_program
 from tests.emulated.machines import BY_LANES, EMULATED, has_avx512, has_right_vaes, program
 from tests.native.garbled_cases import every_case
 from tests.native.test_gate import HASH, KEY, differences, inputs
-from umpc.mpc.masked.dcf_tree import generate_in_numpy
+from umpc.mpc.masked.dcf import generate_in_numpy
 from umpc.native import garbled
 from umpc.native.library import KINDS
 

@@ -24,7 +24,7 @@ from umpc.errors import (
     PolicyRefused,
     error_classes,
 )
-from umpc.monitoring import endpoint, grpc_health
+from umpc.monitoring import endpoint
 from umpc.monitoring.endpoint import first_fault, monitored
 from umpc.monitoring.metrics import Metrics
 from umpc.protocol_version import PROTOCOL
@@ -175,8 +175,8 @@ def test_the_health_service_answers_members_until_the_end(folder):
 
     async def ask() -> list[str]:
         identity = load_identity(folder / "north")
-        server = make_server(identity, grpc_health.ALLOWED)
-        health = grpc_health.Health(server)
+        server = make_server(identity, endpoint.ALLOWED)
+        health = endpoint.Health(server)
         address = await bind(server, identity, "127.0.0.1:0")
         await server.start()
         channel = await connect(load_identity(folder / "c"), "north", "node", address, 20)

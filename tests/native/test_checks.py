@@ -80,6 +80,6 @@ def test_a_generation_with_wrong_roots_is_refused(roots):
 
 
 def test_levels_are_those_of_the_numpy_path():
-    from umpc.mpc.masked.dcf_tree import levels
+    from umpc.mpc.masked.dcf import levels
 
     assert all(library.levels(width) == levels(width) for width in range(2, 65))

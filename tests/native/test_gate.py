@@ -16,7 +16,7 @@ import pytest
 
 from tests.native.oracle import evaluated_alone
 from umpc.crypto.prg import FixedKeyHash, Stream, derive
-from umpc.mpc.masked.dcf_tree import evaluate_in_numpy, generate_in_numpy, levels
+from umpc.mpc.masked.dcf import evaluate_in_numpy, generate_in_numpy, levels
 from umpc.native import library
 
 SEED = bytes(range(32))

@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 import pytest
 
 import umpc
-from umpc.approval_page.html import PARTS
-from umpc.approval_page.html import STYLE as APPROVAL_STYLE
+from umpc.approval_page.calls import PARTS
+from umpc.approval_page.calls import STYLE as APPROVAL_STYLE
 from umpc.cli.show import print_report
-from umpc.reporting.markdown import markdown
 from umpc.reporting.page import COLORS, page
 from umpc.reporting.page import STYLE as PAGE_STYLE
 from umpc.reporting.picture import ticks
+from umpc.reporting.rows import markdown
 from umpc.reporting.words import promises, rounded
 
 

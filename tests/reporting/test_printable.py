@@ -11,8 +11,8 @@ from tests.reporting.test_page import TABLES
 from tests.support.studies import Entropy, make_study
 from umpc.cli import study as study_command
 from umpc.cli.show import print_report
-from umpc.reporting.markdown import markdown
 from umpc.reporting.page import page
+from umpc.reporting.rows import markdown
 from umpc.reporting.words import printable
 from umpc.simulation import simulate
 from umpc.study.parts import FieldText

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.studies import STUDY, changed
 from umpc.errors import EncodingError, StudyError, UmpcError
-from umpc.protocols.registry import PROTOCOLS, decode_study
-from umpc.study.decoding import MAX_BYTES
+from umpc.protocols.registry import MAX_BYTES, PROTOCOLS, decode_study
 from umpc.study.document import Study
 from umpc.study.parts import (
     MAX_NUMBER,

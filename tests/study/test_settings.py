@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.studies import STUDY
 from umpc.errors import EncodingError, LocalProtocolError, StudyError
-from umpc.study.decoding import decode_document
+from umpc.protocols.registry import decode_document
 from umpc.study.parts import Participant
 from umpc.study.settings import (
     Settings,

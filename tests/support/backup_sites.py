@@ -11,7 +11,7 @@ from tests.support.ledgers import D, pay
 from umpc import errors as e
 from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.trail import AuditTrail
-from umpc.node.backup.making import back_up
+from umpc.node.backup.archive import back_up
 from umpc.node.backup.restoring import Statement, restore
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.ledger_place import Place

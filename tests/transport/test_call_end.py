@@ -1,4 +1,4 @@
-"""umpc.transport.call_end: the peer's status counts, whenever gRPC sets one of its own."""
+"""umpc.transport.status: the peer's status counts, whenever gRPC sets one of its own."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pytest
 
 from tests.transport.talk import Bytes, run
 from umpc.errors import DataError, PeerLost
-from umpc.transport import call_end
-from umpc.transport.call_end import OF_CORE, CallEnd
-from umpc.transport.status import CULPRIT, blame_of, error_of, status_of
+from umpc.transport import status as status_module
+from umpc.transport.status import CULPRIT, OF_CORE, CallEnd, blame_of, error_of, status_of
 from umpc.transport.tls import grpc
 
 CORE = (grpc.StatusCode.INTERNAL, OF_CORE)
@@ -100,7 +99,7 @@ def test_a_peer_that_ended_the_call_well_has_no_failure():
 
 
 def test_without_a_status_of_the_peer_grpcs_own_counts(monkeypatch):
-    monkeypatch.setattr(call_end, "REASON_SECONDS", 0.02)
+    monkeypatch.setattr(status_module, "REASON_SECONDS", 0.02)
     assert isinstance(asyncio.run(read_failing(CORE)), PeerLost)
 
 
@@ -109,7 +108,7 @@ def test_a_status_that_grpc_did_not_make_waits_for_nothing(monkeypatch, status):
     def wait(seconds: float) -> None:
         raise AssertionError("it waits")
 
-    monkeypatch.setattr(call_end.asyncio, "sleep", wait)
+    monkeypatch.setattr(status_module.asyncio, "sleep", wait)
     assert not isinstance(asyncio.run(read_failing(status)), AssertionError)
 
 

@@ -41,7 +41,10 @@ def describe_question(study: Study) -> Iterator[Line]:
         yield "kernel", kernel.text
         yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
         change = edge_change(kernel, study.adversary)
-        yield "  Δf", f"{change} per edge when one record is replaced; gets epsilon {epsilon}"
+        yield (
+            "  changes by",
+            f"{change} per edge when one record is replaced; gets epsilon {epsilon}",
+        )
     if told := _counted_as_zero(study):
         yield "averages", told
     yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"

@@ -19,9 +19,9 @@ from umpc.inference.report_inference import (
     ReportInterval,
 )
 from umpc.reporting.json_document import document
-from umpc.reporting.markdown import markdown
 from umpc.reporting.page import body_of, page
 from umpc.reporting.picture import IntervalPicture, picture
+from umpc.reporting.rows import markdown
 from umpc.reporting.words import names_of_parts, rounded
 from umpc.study.report import Report
 from umpc.text_file import write_text

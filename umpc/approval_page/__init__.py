@@ -6,7 +6,6 @@ budget show` and `umpc audit show` print, and never a value of the table.
 | file | what it is |
 |---|---|
 | `contents.py` | what the page shows |
-| `html.py` | the page's HTML |
 | `calls.py` | who may read the page and decide: token, host, origin |
 | `server.py` | the server on the loopback address |
 """

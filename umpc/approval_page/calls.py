@@ -11,6 +11,11 @@
 
 A page may not learn the token from a link either: this page has no link to elsewhere, and sends its
 address to no other origin.
+
+*Html.* The HTML of the approvals' page. Every text of it is escaped, because coordinators write
+some.
+
+*Style.* The style of the approvals' page: light and dark, wide and narrow.
 """
 
 from __future__ import annotations
@@ -20,15 +25,170 @@ import hmac
 import secrets
 import threading
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from http import HTTPStatus
 from urllib.parse import parse_qs
 
-from umpc.approval_page.contents import PageContents
-from umpc.approval_page.html import MOST_REASON, STYLE, render
+from umpc.approval_page.contents import BudgetShares, PageContents, PastEvent, WaitingStudy
 from umpc.errors import UmpcError
-from umpc.reporting.page import document, escape
+from umpc.reporting.page import BASE, document, escape
+
+MOST_REASON = 200
+WIDTH = 1000
+PARTS = ("spent", "reserved", "left")
+
+
+def render(contents: PageContents, notice: str = "") -> str:
+    """Return the page. Args: notice: one line about the last decision, or ""."""
+    return document(
+        f"Node {contents.site}: studies that wait",
+        STYLE,
+        [
+            f"<h1>Node {escape(contents.site)}</h1>",
+            '<p class="quiet">Only this machine can open this page. <a href="./">Read it '
+            "again</a></p>",
+            *([f'<p role="status">{escape(notice)}</p>'] if notice else []),
+            *(f'<p class="warn">{escape(fault)}</p>' for fault in contents.faults),
+            *_waiting(contents),
+            *_budget(contents.budgets),
+            *_history(contents.history),
+        ],
+    )
+
+
+def _waiting(contents: PageContents) -> Iterator[str]:
+    number = len(contents.waiting) + contents.more
+    yield f"<h2>Studies that wait: {number}</h2>"
+    if not number:
+        yield "<p>No study waits for a decision.</p>"
+        return
+    yield (
+        '<p class="quiet">Text in quotes is the coordinator\'s own. The node has checked '
+        "everything else.</p>"
+    )
+    for study in contents.waiting:
+        yield _study(study)
+    if contents.more:
+        yield f"<p>{contents.more} more studies wait: decide on these first.</p>"
+
+
+def _study(study: WaitingStudy) -> str:
+    hidden = f'<input type="hidden" name="hash" value="{escape(study.hash)}">'
+    form = f'<form method="post" action="decide">{hidden}'
+    accept = f'{form}<button class="accept" name="decision" value="accept">Accept</button></form>'
+    refuse = (
+        f"<details><summary>Refuse…</summary>{form}<label>Reason, which the coordinator reads"
+        f'<input name="reason" required maxlength="{MOST_REASON}" autocomplete="off"></label>'
+        '<button class="refuse" name="decision" value="reject">Refuse</button></form></details>'
+    )
+    fault = f'<p class="warn">{escape(study.fault)}</p>' if study.fault else ""
+    shown = f"<h3>{escape(study.name)}</h3>{fault}<dl>{_facts(study.facts)}</dl>"
+    return f"<article>{shown}{'' if study.fault else accept}{refuse}</article>"
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> str:
+    lines = []
+    for heading, text in facts:
+        if heading == "WARNING":
+            lines.append(f'<dd class="warn">{escape(text)}</dd>')
+        else:
+            lines.append(f"<dt>{escape(heading.strip())}</dt><dd>{escape(text)}</dd>")
+    return "".join(lines)
+
+
+def _budget(budgets: Iterable[BudgetShares]) -> Iterator[str]:
+    yield "<h2>Budget of this site's data</h2>"
+    for shares in budgets:
+        yield f"<h3>{escape(shares.name)}: {_amount(shares.total)} in all</h3>"
+        if shares.total:
+            yield picture(shares)
+        amounts = (f"{part} {_amount(getattr(shares, part))}" for part in PARTS)
+        yield f"<p>{', '.join(amounts)}</p>"
+
+
+def picture(shares: BudgetShares) -> str:
+    """Return a bar of the parts of a budget above 0, as SVG. A part above 0 is always seen."""
+    drawn, x = [], 0.0
+    for part in PARTS:
+        amount: Fraction = getattr(shares, part)
+        width = float(WIDTH * amount / shares.total)
+        place = f'x="{x:.2f}" y="0" width="{max(width, 3.0):.2f}" height="20"'
+        about = f"{part} {_amount(amount)}"
+        if amount > 0:
+            drawn.append(f'<rect class="{part}" {place}><title>{escape(about)}</title></rect>')
+        x += width
+    label = f"{shares.name}: {_amount(shares.spent)} of {_amount(shares.total)} spent"
+    view = f'viewBox="0 0 {WIDTH} 20" preserveAspectRatio="none"'
+    return f'<svg {view} role="img" aria-label="{escape(label)}">{"".join(drawn)}</svg>'
+
+
+def _amount(value: Fraction) -> str:
+    """Return an amount as it was written, or rounded if its fraction is long."""
+    exact = str(value)
+    return exact if len(exact) <= 12 else f"about {float(value):.6g}"
+
+
+def _history(history: Iterable[PastEvent]) -> Iterator[str]:
+    yield "<h2>History</h2>"
+    yield (
+        '<p class="quiet">The last rows of the audit trail. <code>umpc audit verify</code> '
+        "verifies them.</p>"
+    )
+    rows = [
+        f"<li><strong>{escape(each.event)}</strong> {escape(each.at)}"
+        f'<br>{escape(each.about)}<br><span class="quiet">{escape(each.note)}</span></li>'
+        for each in history
+    ]
+    yield (
+        f'<ul class="history">{"".join(rows)}</ul>' if rows else "<p>Nothing has happened yet.</p>"
+    )
+
+
+# --- style ----------------------------------------------------------------------------------------
+
+OWN = """
+:root {
+  --card: #f5f7f9; --spent: #a23b3b; --reserved: #b57d14; --left: #3b7a57;
+  --warn: #8f1d1d; --warned: #fdeaea; --yes: #23613f; --no: #8f1d1d; --on: #fff;
+}
+@media (prefers-color-scheme: dark) { :root {
+  --card: #1c232b; --spent: #e07b73; --reserved: #e0b860; --left: #6fbf92;
+  --warn: #ffb4ab; --warned: #3b1a1a; --yes: #8fd6ae; --no: #ffb4ab; --on: #10151a;
+} }
+h3 { font-size: 1.1rem; margin: 0 0 .5rem; overflow-wrap: anywhere; }
+a { color: inherit; }
+article { background: var(--card); border: 1px solid var(--line); border-radius: .5rem;
+  padding: 1rem; margin: 0 0 1rem; }
+dl { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: .2rem 1rem; margin: 0 0 1rem; }
+dt { color: var(--quiet); }
+dd { margin: 0; overflow-wrap: anywhere; }
+.warn { color: var(--warn); background: var(--warned); padding: .4rem .6rem; border-radius: .3rem;
+  font-weight: 600; overflow-wrap: anywhere; }
+dl .warn { grid-column: 1 / -1; }
+form { margin: .5rem 0; }
+button, input { font: inherit; padding: .5rem 1rem; border-radius: .4rem; box-sizing: border-box; }
+button { border: 0; color: var(--on); cursor: pointer; font-weight: 600; }
+.accept { background: var(--yes); }
+.refuse { background: var(--no); }
+label { display: block; }
+input { width: 100%; margin: .3rem 0; border: 1px solid var(--quiet); color: var(--ink);
+  background: var(--paper); }
+summary { cursor: pointer; padding: .3rem 0; }
+svg { width: 100%; height: 1.6rem; display: block; border-radius: .3rem; }
+svg rect { stroke: var(--paper); stroke-width: 2px; vector-effect: non-scaling-stroke; }
+.spent { fill: var(--spent); } .reserved { fill: var(--reserved); } .left { fill: var(--left); }
+ul { list-style: none; padding: 0; margin: .3rem 0; }
+li { overflow-wrap: anywhere; }
+.history li { border-bottom: 1px solid var(--line); padding: .4rem 0; }
+@media (max-width: 600px) {
+  dl { display: block; }
+  dd { margin: 0 0 .5rem; }
+  form > button { width: 100%; }
+}
+"""
+STYLE = BASE + OWN
 
 TOKEN_BYTES = 32
 MOST_BODY = 4096

@@ -40,7 +40,7 @@ def backup(config: Path, dataset: str | None, target: Path, keys: bool) -> None:
     \b
     umpc node backup --config node.toml --to /mnt/other/north-2026-03-01.tar
     """
-    from umpc.node.backup.making import back_up
+    from umpc.node.backup.archive import back_up
     from umpc.node.config import load_node_config
 
     loaded = load_node_config(config, dataset, reads_table=False)

@@ -23,7 +23,7 @@ from umpc.errors import UmpcError
 from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
-    from umpc.monitoring.grpc_health import Health
+    from umpc.monitoring.endpoint import Health
     from umpc.transport.authority import Identity
     from umpc.transport.hub.address import HubAddress
     from umpc.transport.role_guard import Allowed
@@ -268,8 +268,8 @@ async def open_server(service: Service, finished: Finished) -> tuple[Server, Hea
 
     Raises: AddressInUse, ConfigError, CertificateError.
     """
-    from umpc.monitoring.grpc_health import ALLOWED as HEALTH
-    from umpc.monitoring.grpc_health import Health
+    from umpc.monitoring.endpoint import ALLOWED as HEALTH
+    from umpc.monitoring.endpoint import Health
     from umpc.transport.channels import bind, make_server
     from umpc.transport.hub.serving import ServerBehindHub
 

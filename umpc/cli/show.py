@@ -87,7 +87,7 @@ def print_report(
         _print_table(report, known)
     what = "what is printed above"
     if text:
-        from umpc.reporting.markdown import markdown
+        from umpc.reporting.rows import markdown
 
         write_text(text, markdown(report), what, ConfigError)
     if page:

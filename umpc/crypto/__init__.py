@@ -2,7 +2,6 @@
 
 | file | what it is |
 |---|---|
-| `digests.py` | SHA-256 of several byte strings |
 | `prg.py` | seeds, the key streams made from them, and the fixed-key hash of GGM trees |
 | `ring.py` | arithmetic in Z_{2^w}, and the packing of ring elements and bits |
 | `rounds.py` | protocols as generators that broadcast one message a round; the in-memory driver |

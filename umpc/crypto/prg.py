@@ -15,7 +15,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
-from umpc.crypto.digests import digest as digest
+from umpc.crypto.signing import digest as digest
 
 SEED_BYTES = 32
 BLOCK_BYTES = 16

@@ -2,10 +2,14 @@
 
 Protocol code gets `Credentials`, or `Verify` where it only checks others. Both are calls that a
 shell, a test or `MemoryAuthority` makes, so protocol code reads no file, no list and no clock.
+
+*Digests.* Digests of several byte strings. It needs no numpy, so a process that only signs loads
+none.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -16,7 +20,6 @@ from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from umpc.crypto.digests import digest
 from umpc.errors import CertificateError, LocalProtocolError
 
 SIGNATURE_BYTES = 64
@@ -183,3 +186,14 @@ class MemoryAuthority:
         if certificate not in self._holders:
             raise CertificateError("a certificate of another authority came")
         return self._holders[certificate]
+
+
+# --- digests --------------------------------------------------------------------------------------
+
+
+def digest(*parts: bytes) -> bytes:
+    """SHA-256 of the parts, each preceded by its length."""
+    state = hashlib.sha256()
+    for part in parts:
+        state.update(len(part).to_bytes(8, "little") + part)
+    return state.digest()

@@ -9,7 +9,6 @@
 | `poisson.py` | `sample_poisson`: an exact draw at any rational mean up to 2^128 |
 | `committee.py` | noise from independent coins, which a committee computes under shares |
 | `binomial.py` | `least_coins`: how many shared fair coins make a sum (epsilon, delta)-DP |
-| `gaussian.py` | the discrete Gaussian: an exact draw, its law, its calibration |
 | `events.py` | releases as data: pure, approximate, Laplace, Gaussian, Skellam and others |
 | `composition.py` | `Composition`: what releases cost together, chosen one after another |
 | `geometric.py` | geometric and discrete Laplace draws: one coin for each binary digit |

@@ -8,5 +8,4 @@ table, no number of records, and no name of a study, a field or a coordinator.
 | `metrics.py` | the metrics: studies by outcome, budget, approvals, certificate |
 | `traces.py` | spans of studies, attempts and steps, for OpenTelemetry |
 | `endpoint.py` | the local port with `/metrics` and `/healthz` |
-| `grpc_health.py` | the standard health service of gRPC, on the process's own port |
 """

@@ -3,6 +3,11 @@
 It listens on this machine only, and answers callers that name this machine: a page of the web whose
 name points here reads nothing. Each call has a few seconds in all, and few are served at once, so
 slow callers take little. A failure of this port ends no study.
+
+*Grpc health.* The standard health service of gRPC, on a process's own port.
+
+Only processes with a certificate of the same authority may ask, as for every other call. It answers
+SERVING from the start to the beginning of the end.
 """
 
 from __future__ import annotations
@@ -20,7 +25,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from umpc.errors import AddressInUse, ConfigError, UmpcError
+from umpc.transport.certificates import ROLES
 from umpc.transport.diagnose import split_address
+from umpc.transport.tls import grpc
 
 CALL_SECONDS = 5
 """Longest time of a whole call."""
@@ -179,3 +186,24 @@ def first_fault(*checks: Callable[[], object]) -> Callable[[], str]:
         return ""
 
     return fault
+
+
+# --- grpc health ----------------------------------------------------------------------------------
+
+ALLOWED = {"/grpc.health.v1.Health/Check": frozenset(ROLES)}
+
+
+class Health:
+    """The service of one server. Args: server: one that has not started."""
+
+    def __init__(self, server: grpc.aio.Server):
+        # Here, because `tls` must be the first to import gRPC.
+        from grpc_health.v1 import health_pb2_grpc
+        from grpc_health.v1._async import HealthServicer
+
+        self._servicer: Any = HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._servicer, server)
+
+    async def ending(self) -> None:
+        """Answer NOT_SERVING from now on, until the server stops."""
+        await self._servicer.enter_graceful_shutdown()

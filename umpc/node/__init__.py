@@ -3,7 +3,6 @@
 | file | what it is |
 |---|---|
 | `server.py` | the gRPC server: access control, and the end of a study with its stream |
-| `run_watch.py` | the observer of one study, for traces |
 | `attempts/` | one study at this node: its steps, links, material and rounds |
 | `budget/` | the privacy budget on disk |
 | `backup/` | the site's files in one archive, and back: no charge is forgotten |
@@ -12,13 +11,11 @@
 | `table/` | a table's file: its text, its columns, its numbers |
 | `config.py` | the site's configuration file |
 | `config_section.py` | one table of that file, checked value by value |
-| `table_section.py` | its keys for the table: a file, a query, or objects of a store |
 | `dataset_files.py` | the tables of several data sets, which may not be shared |
 | `datasets.py` | the data sets of a node, and the one that a study is about |
 | `template.py` | an example of the configuration, with every key |
 | `field_sets.py` | the sets of fields that coordinators have asked about |
 | `policy.py` | the administrator's rules |
-| `contact.py` | the processes of a study that this node reaches |
 | `audit/` | the audit trail: who asked what, who decided, what was charged and left |
 | `approvals.py` | studies that wait for a person's decision |
 """

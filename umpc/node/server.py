@@ -3,7 +3,7 @@
 | call | by | purpose |
 |---|---|---|
 | Hello | coordinator, node, dealer | the node's name, role and version |
-| Contact | coordinator | which processes of a study the node reaches (`contact.py`) |
+| Contact | coordinator | which processes of a study the node reaches (`node/attempts/links.py`) |
 | Study | coordinator | one study; the stream's end is the study's end |
 | Peer | node | rounds with a node that comes earlier in the study |
 
@@ -38,7 +38,8 @@ from umpc.errors import (
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.node.approvals import Approvals
-from umpc.node.attempts.links import Links
+from umpc.node.attempts.coordinator_stream import RunWatch, Unwatched
+from umpc.node.attempts.links import ContactCheck, Links
 from umpc.node.attempts.material import (
     DealerCall,
     DealerLine,
@@ -50,10 +51,8 @@ from umpc.node.attempts.site import Site
 from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import DatasetChoice, StudyRun
 from umpc.node.audit import trail
-from umpc.node.contact import ContactCheck
 from umpc.node.datasets import Dataset, Datasets
 from umpc.node.policy import Policy
-from umpc.node.run_watch import RunWatch, Unwatched
 from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL

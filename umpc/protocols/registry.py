@@ -13,6 +13,8 @@ that serves studies loads all that it may run before it is ready, so that no stu
 
 Protocols of umpc's own wheel are always there. Those of other packages are code that somebody
 installed: a node runs one of them only if its node.toml names it.
+
+*Decoding.* A study from the bytes that came: in canonical form, of this protocol, or refused.
 """
 
 from __future__ import annotations
@@ -24,12 +26,14 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from pkgutil import walk_packages
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
-from umpc.errors import StudyError
+import msgspec
+
+from umpc.errors import EncodingError, LocalProtocolError, StudyError, VersionMismatch
+from umpc.protocol_version import PROTOCOL
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.study.attempt import Attempt, check_missing, fewest_survivors
-from umpc.study.decoding import decode_document
 from umpc.study.document import Study
 from umpc.study.rules import (
     check_common,
@@ -39,7 +43,7 @@ from umpc.study.rules import (
     check_several,
     check_variance,
 )
-from umpc.study.settings import ADVERSARIES, keys_of
+from umpc.study.settings import ADVERSARIES, Settings, keys_of
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat.schema import check_words
 
@@ -260,3 +264,45 @@ def attempt_of(study: Study, members: Sequence[Member], openings: Sequence[bytes
 def delta_of(sizes: Sizes) -> Fraction:
     """δ of a study's release."""
     return protocol_of(sizes.study).delta(sizes)
+
+
+# --- decoding -------------------------------------------------------------------------------------
+
+MAX_BYTES = 1 << 20
+
+
+def decode_document(data: bytes, kinds: Sequence[type[Settings]], *, stored: bool = False) -> Study:
+    """A study from its canonical bytes, of one of these protocols; its rules are not checked yet.
+
+    Args: stored: a site stored the bytes, perhaps under a former version of the protocol.
+    Raises: EncodingError where the bytes are not a study, or not canonical; VersionMismatch.
+    """
+    if len(data) > MAX_BYTES:
+        raise EncodingError(f"a study has at most {MAX_BYTES} bytes, got {len(data)}")
+    union: Any = Union[tuple(kinds)]  # noqa: UP007  # made at run time
+
+    def settings(expected: type, value: Any) -> Any:
+        if expected is not Settings:
+            raise LocalProtocolError(f"a study holds no {expected.__name__}")
+        return msgspec.convert(value, type=union)
+
+    try:
+        version = msgspec.json.decode(data, type=_Version).version
+        if version != PROTOCOL and not stored:
+            raise VersionMismatch(
+                f"the study is for protocol {version}, this process speaks protocol {PROTOCOL}; "
+                "install versions of umpc with the same protocol"
+            )
+        study = msgspec.json.decode(data, type=Study, dec_hook=settings)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise EncodingError(f"the study's bytes do not decode: {error}") from error
+    if study.encode() != data:
+        raise EncodingError(
+            "the study's bytes are not in canonical form; install the same version of umpc "
+            "everywhere"
+        )
+    return study.replaced(version=PROTOCOL) if stored else study
+
+
+class _Version(msgspec.Struct):
+    version: str

@@ -4,7 +4,6 @@
 |---|---|
 | `page.py` | a report as one HTML file |
 | `picture.py` | the estimate with its intervals, as an SVG picture |
-| `markdown.py` | a report as Markdown |
 | `json_document.py` | a report as a JSON document of a versioned schema, with its inference |
 | `rows.py` | a report as rows and blocks, from which terminal, page and Markdown are written |
 | `words.py` | the sentences in these rows |

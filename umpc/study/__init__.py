@@ -3,7 +3,6 @@
 | file | what it holds |
 |---|---|
 | `document.py` | `Study`: its keys, its identity, and what follows from the document |
-| `decoding.py` | a study from the bytes that came, or their refusal |
 | `settings.py` | `Settings`: the base of all protocols' settings |
 | `parts.py` | participants, fields, bins, and exact numbers as text |
 | `several.py` | several statistics and strata in one study, and their parts of ε |

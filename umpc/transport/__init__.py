@@ -16,14 +16,12 @@ Certificates hold the name and the role of a process.
 | `role_guard.py` | the roles that may call each method |
 | `listening.py` | the check that an address of this machine is free |
 | `dialling.py` | a channel to another process, directly or through a hub |
-| `proxy.py` | the HTTP proxy of a site's network, through which a hub is dialled |
 | `diagnose.py` | a look at a peer: its certificate, and why it cannot be reached, in one sentence |
 | `services.py` | the generated stubs and servicers, with types |
 | `heartbeat.py` | the heartbeat of a connection: each end notices when the other one stops |
 | `patience.py` | time limits that count only time in which this process ran |
 | `status.py` | errors as gRPC statuses, and back |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
-| `call_end.py` | the client's end of a gRPC call, which keeps the peer's own status |
 | `stream_reader.py` | the messages of a stream as they come, and why it ended |
 | `greeting.py` | a short call: who is there, and which version it runs |
 | `hub/` | calls through a hub, for processes that only dial out |

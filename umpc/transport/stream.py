@@ -36,7 +36,6 @@ from umpc.errors import (
     StepTimeout,
     UmpcError,
 )
-from umpc.transport.call_end import REASON_SECONDS, CallEnd
 from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.dialling import connect
 from umpc.transport.heartbeat import beat_to
@@ -44,7 +43,7 @@ from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.identity import Identity
 from umpc.transport.patience import time_limit
 from umpc.transport.services import Call, Channel, Context, grpc
-from umpc.transport.status import error_of, lost
+from umpc.transport.status import REASON_SECONDS, CallEnd, error_of, lost
 from umpc.transport.stream_reader import StreamReader
 
 Request = TypeVar("Request")

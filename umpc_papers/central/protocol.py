@@ -12,7 +12,7 @@ from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.one_message_protocol import TRIAL_RECORDS, OneMessageProtocol
 from umpc.protocols.base.promise import PromiseTerms, to_the_protected
 from umpc.protocols.base.protocol import ExactKind, Line, Trial, Variant
-from umpc.protocols.base.trust import CURATOR, Trust
+from umpc.protocols.base.trust import Trust
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.settings import Settings
@@ -81,7 +81,7 @@ class CentralProtocol(OneMessageProtocol):
         )
 
     def trusted(self, terms: PromiseTerms) -> Trust:
-        return CURATOR
+        return Trust("curator", "a curator")
 
     def noise_withstands(self, study: Study) -> str:
         return "added by the trusted coordinator"

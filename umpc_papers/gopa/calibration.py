@@ -45,7 +45,7 @@ from functools import lru_cache
 
 from umpc.dp.checks import check_delta, check_epsilon, check_nodes, check_sensitivity, is_integer
 from umpc.dp.composition import gaussian_curve, least_scale, renyi_epsilon, satisfies
-from umpc.dp.gaussian import DiscreteGaussian
+from umpc.dp.distributed_gaussian import DiscreteGaussian
 from umpc.errors import StudyError
 
 RATIO = 1 << 16

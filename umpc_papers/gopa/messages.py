@@ -16,7 +16,7 @@ from math import inf, nextafter
 import numpy as np
 
 from umpc.dp.calibration import NORMAL_SHAPE
-from umpc.dp.gaussian import DiscreteGaussian
+from umpc.dp.distributed_gaussian import DiscreteGaussian
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, LocalProtocolError, RangeError, StudyError
 from umpc.protocols.base.one_message import OneMessage

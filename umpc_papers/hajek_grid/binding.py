@@ -24,8 +24,8 @@ from umpc.protocols.grid.coarse import cut_points
 from umpc.protocols.grid.cost import cost_of
 from umpc.protocols.grid.cross_terms import check_transfers
 from umpc.protocols.grid.operators import Grid
+from umpc.protocols.grid.operators.compiler import DenseForm, dense_layout
 from umpc.protocols.grid.operators.cuts import Cuts
-from umpc.protocols.grid.operators.dense import DenseForm, dense_layout
 from umpc.protocols.grid.operators.limits import require_cells
 from umpc.protocols.grid.without_dealer import DealerlessAttempt
 from umpc.study.cost import Cost

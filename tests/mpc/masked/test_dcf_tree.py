@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import FixedKeyHash, Stream
-from umpc.mpc.masked.dcf_tree import evaluate_in_numpy, generate_in_numpy
+from umpc.mpc.masked.dcf import evaluate_in_numpy, generate_in_numpy
 
 HASH = FixedKeyHash(seed_of("tree"))
 

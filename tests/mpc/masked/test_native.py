@@ -6,9 +6,8 @@ import numpy as np
 
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import FixedKeyHash, Stream
-from umpc.mpc.masked import native
-from umpc.mpc.masked.dcf import evaluate, generate
-from umpc.mpc.masked.dcf_tree import evaluate_in_numpy, generate_in_numpy
+from umpc.mpc.masked import dcf
+from umpc.mpc.masked.dcf import evaluate, evaluate_in_numpy, generate, generate_in_numpy
 
 HASH = FixedKeyHash(seed_of("tree"))
 
@@ -34,7 +33,7 @@ class Recorder:
 
 def shares(kernel, monkeypatch) -> list[np.ndarray]:
     """Keys and both parties' shares, from arrays that are not contiguous."""
-    monkeypatch.setattr(native, "KERNEL", kernel)
+    monkeypatch.setattr(dcf, "KERNEL", kernel)
     mask = Stream(seed_of("mask")).words(600)[::2] & np.uint64(1023)
     roots = Stream(seed_of("roots")).words(2 * 600 * 2).reshape(2, 600, 2)[:, ::2]
     keys = generate(10, mask, roots, HASH)
@@ -54,7 +53,7 @@ def test_a_kernel_is_asked_and_its_answer_is_the_same(monkeypatch):
 
 
 def test_the_gate_is_used_where_one_is_chosen(monkeypatch):
-    monkeypatch.setattr(native.native, "CHOSEN", "AES-NI")
-    assert native.find() is native.native
-    monkeypatch.setattr(native.native, "CHOSEN", None)
-    assert native.find() is None
+    monkeypatch.setattr(dcf.native, "CHOSEN", "AES-NI")
+    assert dcf.find() is dcf.native
+    monkeypatch.setattr(dcf.native, "CHOSEN", None)
+    assert dcf.find() is None

@@ -1,4 +1,5 @@
-"""umpc.node.attempts.release: the own vector up, the total down, and nothing before all signed."""
+"""umpc.node.attempts.attempt_steps: the own vector up, the total down, and nothing before all
+signed."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ import pytest
 from tests.support.grid import grid_study
 from umpc.errors import RemoteProtocolError
 from umpc.node.attempts.attempt_runner import AttemptRunner
+from umpc.node.attempts.attempt_steps import add_up
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
-from umpc.node.attempts.release import add_up
 from umpc.study import messages as m
 from umpc.study.messages import Frame
 

@@ -7,8 +7,6 @@
 | `compiler.py` | from kernels' normal forms to the plan of each pattern of owners |
 | `lookup_comparison.py` | comparison by shared tables of the mask |
 | `dcf.py` | keys of the distributed comparison function, for studies of few edges |
-| `dcf_tree.py` | the keys' tree in numpy |
-| `native.py` | the keys' tree compiled, where `umpc/native/` has it |
 | `edge_layout.py` | edges of several chunks behind each other, and the bytes of each chunk |
 | `material.py` | the dealer's material for chunks, and what owners expand from seeds |
 | `evaluation.py` | the owners' computation for chunks |

@@ -36,7 +36,7 @@ A block is 128 bits: a seed in the upper 125, and three low bits.
 
 So a correction word needs no bits beside its block. A key is w−6 blocks and a 12-byte leaf, and it
 is the same for both parties; their roots come from seeds of their own. Each key serves one mask
-and one use. This file has the keys. `dcf_tree.py` walks the tree in numpy. The compiled
+and one use. This file has the keys. `dcf.py` walks the tree in numpy. The compiled
 gate of `umpc/native/` walks it where it was built, with the same bytes as result.
 
 The half-tree (Guo et al., eprint 2022/1431) would take two AES blocks of the dealer where this
@@ -54,21 +54,34 @@ A row of 2^b bits has a 1 at the place of the piece's value. A share of it is th
 what others hold. All that is read is linear over GF(2), so it is read off shares: the bit at a
 public place, and the parity of all bits above a public place. A table of n edges is (words, n): the
 words that hold places 0..63, 64..127 and so on, of 8 to 64 bits each.
+
+*Dcf tree.* The sign gate's tree in numpy, level by level: the reference of the compiled one.
+
+`dcf.py` says what a key and a block are, and how they relate to Gen< and Eval< of Boyle et al.
+2021. The comments below name the steps of these two algorithms. Keys are for studies of few edges,
+so the code follows `spec/dcf.py` step by step. All arrays are little-endian, like the machines that
+this runs on.
+
+*Native.* The compiled sign gate (`umpc/native/`), where it can run.
+
+It gives the same bytes as `dcf.py`, which is used without it. UMPC_NATIVE=0 in the environment
+turns it off (`umpc/native/library.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from umpc import native as compiled
 from umpc.crypto.prg import FixedKeyHash
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import BitArray, PieceArray, WordArray
-from umpc.mpc.masked import native
-from umpc.mpc.masked.dcf_tree import evaluate_in_numpy, generate_in_numpy, levels
 from umpc.mpc.masked.plan_items import LookupTable
 
 LEAF_BYTES = 12
@@ -121,10 +134,10 @@ def generate(
         mask: (n,) uint64, r mod 2^w.
         roots: (2, n, 2) uint64, uniform: the root seed s^(0) of either party.
     """
-    if native.KERNEL is not None:
+    if KERNEL is not None:
         mask = np.ascontiguousarray(mask)
         roots = np.ascontiguousarray(roots)
-        return ComparisonKeys(width, *native.KERNEL.generate(tree_hash.key, width, mask, roots))
+        return ComparisonKeys(width, *KERNEL.generate(tree_hash.key, width, mask, roots))
     return ComparisonKeys(width, *generate_in_numpy(width, mask, roots, tree_hash))
 
 
@@ -142,9 +155,9 @@ def evaluate(
         first one; msb(r) is still to be added.
     """
     arrays = (keys.corrections, keys.leaves, masked, roots)
-    if native.KERNEL is not None:
+    if KERNEL is not None:
         contiguous = map(np.ascontiguousarray, arrays)
-        less, equal = native.KERNEL.evaluate(tree_hash.key, party, keys.width, *contiguous)
+        less, equal = KERNEL.evaluate(tree_hash.key, party, keys.width, *contiguous)
     else:
         less, equal = evaluate_in_numpy(party, keys.width, *arrays, tree_hash)
     if party == 0:
@@ -294,3 +307,134 @@ def folded_parity(words: NDArray[np.unsignedinteger[Any]]) -> BitArray:
 def _all_if(condition: NDArray[np.bool_]) -> WordArray:
     """A word of ones where the condition holds, and of zeros elsewhere."""
     return np.negative(condition.astype(np.int64)).view(np.uint64)
+
+
+# --- dcf tree -------------------------------------------------------------------------------------
+
+LEAF_BITS = 5
+_LEAF = 2
+"""The pad of a leaf, in the place of a left or right child: 0 or 1."""
+_ONE = np.uint64(1)
+_SEED = np.uint64((1 << 64) - 8)
+"""All bits of a block's lower word but the three low ones."""
+_HALF = np.uint64(32)
+
+
+def levels(width: int) -> int:
+    """Levels of the tree for a w-bit difference."""
+    return max(0, width - 1 - LEAF_BITS)
+
+
+def evaluate_in_numpy(
+    party: int,
+    width: int,
+    corrections: WordArray,
+    leaves: NDArray[np.uint32],
+    masked: WordArray,
+    roots: WordArray,
+    tree_hash: FixedKeyHash,
+) -> tuple[BitArray, BitArray]:
+    """Eval<: a party's shares of [d̂_low < r_low] and [d̂ = r], two (n,) uint8.
+
+    Args:
+        corrections: (levels, n, 2) uint64.
+        leaves: (n, 3) uint32.
+        masked: (n,) uint64, d̂ mod 2^w.
+        roots: (n, 2) uint64.
+    """
+    # Eval<: s^(0) is the root, t^(0) = b, V = 0
+    blocks = roots
+    control = np.full(len(masked), party, dtype=np.uint64)
+    value = np.zeros_like(masked)
+    for bit, word in zip(_path(width, masked), corrections, strict=True):
+        # Eval<: expand G(s^(i−1)), but only the child that x_i selects, corrected by t^(i−1)·CW^(i)
+        blocks = _child(blocks, bit, tree_hash) ^ control[:, None] * word
+        # Eval<: V ⊕= v, and t^(i) is the control bit of the selected child
+        value ^= blocks[:, 0] >> _ONE
+        control = blocks[:, 0] >> bit + bit & _ONE
+    # Eval<, last step: the truth tables, pad ⊕ t^(n)·CW^(n+1)
+    pads = _child(blocks, _LEAF, tree_hash)
+    words = leaves.astype(np.uint64)
+    equal = pads[:, 0] ^ control * (words[:, 0] | words[:, 1] << _HALF)
+    less = pads[:, 1] ^ control * words[:, 2]
+    rest, place = _places(width, masked)
+    bits = (less >> rest ^ value) & _ONE, equal >> place & _ONE
+    return bits[0].astype(np.uint8), bits[1].astype(np.uint8)
+
+
+def generate_in_numpy(
+    width: int, mask: WordArray, roots: WordArray, tree_hash: FixedKeyHash
+) -> tuple[WordArray, NDArray[np.uint32]]:
+    """Gen<: corrections (levels, n, 2) uint64 and leaves (n, 3) uint32.
+
+    Args:
+        mask: (n,) uint64, r mod 2^w.
+        roots: (2, n, 2) uint64.
+    """
+    corrections = np.empty((levels(width), len(mask), 2), dtype=np.uint64)
+    # Gen<: the roots s_b^(0); t_0^(0) = 0, t_1^(0) = 1; V_α = 0
+    blocks = list(roots)
+    controls = [np.full_like(mask, party) for party in (0, 1)]
+    value = np.zeros_like(mask)
+    for bit, word in zip(_path(width, mask), corrections, strict=True):
+        # Gen<: expand G(s_b^(i−1)) of both parties, (left, right) each
+        children = [[_child(each, which, tree_hash) for which in (0, 1)] for each in blocks]
+        left, right = (mine ^ theirs for mine, theirs in zip(*children, strict=True))
+        keeps_right = bit.astype(np.bool_)[:, None]
+        lost, kept = np.where(keeps_right, left, right), np.where(keeps_right, right, left)
+        # Gen<: s_CW = s_0^Lose ⊕ s_1^Lose; V_CW = v_0^Lose ⊕ v_1^Lose ⊕ V_α, and ⊕ β if Lose = L
+        value_word = (lost[:, 0] >> _ONE ^ value ^ bit) & _ONE
+        word[:] = lost
+        word[:, 0] &= _SEED
+        word[:, 0] |= value_word << _ONE
+        # Gen<: t_CW^L and t_CW^R: each child's own difference, and 1 for the kept one
+        word[:, 0] |= left[:, 0] & _ONE ^ bit ^ _ONE
+        word[:, 0] |= (right[:, 0] >> np.uint64(2) & _ONE ^ bit) << np.uint64(2)
+        # Gen<: V_α ⊕= v_0^Keep ⊕ v_1^Keep ⊕ V_CW
+        value ^= kept[:, 0] >> _ONE & _ONE ^ value_word
+        # Gen<: s_b^(i) = s_b^Keep ⊕ t_b^(i−1)·s_CW, and t_b^(i) in the same way
+        for party, (own_left, own_right) in enumerate(children):
+            own = np.where(keeps_right, own_right, own_left)
+            blocks[party] = own ^ controls[party][:, None] * word
+            controls[party] = blocks[party][:, 0] >> bit + bit & _ONE
+    # Gen<: CW^(n+1), the XOR of both parties' truth tables, under both pads
+    pads = _child(blocks[0], _LEAF, tree_hash) ^ _child(blocks[1], _LEAF, tree_hash)
+    rest, place = _places(width, mask)
+    equal = pads[:, 0] ^ _ONE << place
+    less = pads[:, 1] ^ (_ONE << rest) - _ONE ^ np.negative(value)
+    leaves = np.stack([equal, equal >> _HALF, less], axis=1)
+    return corrections, leaves.astype(np.uint32)
+
+
+def _child(blocks: WordArray, which: WordArray | int, tree_hash: FixedKeyHash) -> WordArray:
+    """G(s): the left child (0) or the right one (1) of each block, or the pad of a leaf."""
+    inputs = np.array(blocks, order="C")
+    inputs[:, 0] &= _SEED
+    inputs[:, 0] |= np.uint64(which)
+    return tree_hash(inputs)
+
+
+def _path(width: int, values: WordArray) -> Iterator[WordArray]:
+    """The bits that the levels walk, highest first: (n,) uint64 of 0 and 1 for each."""
+    for place in range(width - 2, LEAF_BITS - 1, -1):
+        yield values >> np.uint64(place) & _ONE
+
+
+def _places(width: int, values: WordArray) -> tuple[WordArray, WordArray]:
+    """The bits that the levels did not walk: the low bits, alone and below the highest bit.
+
+    Returns: places in the tables of [j < r_low] and of [j = r], two (n,) uint64.
+    """
+    rest = values & np.uint64((1 << min(LEAF_BITS, width - 1)) - 1)
+    return rest, values >> np.uint64(width - 1) << np.uint64(LEAF_BITS) | rest
+
+
+# --- native ---------------------------------------------------------------------------------------
+
+
+def find() -> ModuleType | None:
+    """The compiled gate; None where it was not built, cannot run, or is turned off."""
+    return compiled if compiled.CHOSEN is not None else None
+
+
+KERNEL = find()

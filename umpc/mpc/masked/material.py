@@ -24,8 +24,7 @@ from umpc.crypto.ring import packed_size
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.chunks import ChunkPlan
-from umpc.mpc.masked.dcf import LEAF_BYTES, ComparisonKeys, Rows, row_type, row_words
-from umpc.mpc.masked.dcf_tree import levels
+from umpc.mpc.masked.dcf import LEAF_BYTES, ComparisonKeys, Rows, levels, row_type, row_words
 from umpc.mpc.masked.edge_layout import Buffer, EdgeLayout, modulus
 from umpc.mpc.masked.plan import Plan
 

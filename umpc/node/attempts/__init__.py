@@ -10,7 +10,6 @@
 | `run_material.py` | a run's material: asked of the dealer, read, kept on disk |
 | `run_channels.py` | a run's channels of transfers: taken, and made for the next study |
 | `prepared_attempts.py` | attempts that are prepared and wait for their run |
-| `release.py` | the end of an attempt: held, charged, sent |
 | `rounds.py` | the protocols' rounds, driven over links with the dealer's material |
 | `running_chunks.py` | the chunks on their way: when, in which batches, computed where |
 | `links.py` | links over streams: dialling and waiting |

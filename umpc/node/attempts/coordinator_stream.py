@@ -7,6 +7,12 @@ The run of an attempt answers from its memory. A later run of the same study sen
 answer. If there is none, because a process ended in between, the node answers then, about the
 records of the attempt: the ledger keeps what the answer needs. The table is not read again. Another
 record in a place could answer twice, and a refusal would tell whether the table has changed.
+
+*Run watch.* The observer of one study at a node, for traces. It learns steps and outcome, and no
+value.
+
+The node knows nothing of the library that makes traces: `umpc/monitoring/traces.py` has the same
+methods.
 """
 
 from __future__ import annotations
@@ -16,20 +22,25 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from umpc import logs
 from umpc.crypto.prg import Stream, digest
-from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError, StepTimeout
+from umpc.errors import (
+    AlreadyReleased,
+    LocalProtocolError,
+    RemoteProtocolError,
+    StepTimeout,
+    UmpcError,
+)
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.site import Site
 from umpc.node.audit.trail import about
 from umpc.node.budget.held_attempts import KEPT
 from umpc.node.budget.ledger import Ledger, StoredAnswer, StoredRelease
-from umpc.node.run_watch import RunWatch, Unwatched
 from umpc.proto import codec
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import protocol_of
@@ -295,3 +306,32 @@ def stored_answer(stored: StoredAnswer | None, asked: bytes, study: Study, node:
         culprit=node,
         step="ask",
     )
+
+
+# --- run watch ------------------------------------------------------------------------------------
+
+
+class RunWatch(Protocol):
+    """An observer of one study."""
+
+    def attempt(self) -> None:
+        """The study's attempt begins."""
+
+    def step(self, name: str) -> None:
+        """The step of this name begins."""
+
+    def end(self, study_hash: bytes | None, error: UmpcError | None) -> None:
+        """The study has ended, without a hash if none was proposed."""
+
+
+class Unwatched:
+    """Nobody observes."""
+
+    def attempt(self) -> None:
+        """Do nothing."""
+
+    def step(self, name: str) -> None:
+        """Do nothing."""
+
+    def end(self, study_hash: bytes | None, error: UmpcError | None) -> None:
+        """Do nothing."""

@@ -16,7 +16,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from umpc.compute.executor import Executor
 from umpc.crypto.rounds import Message, Outgoing, check_reply
@@ -292,25 +292,7 @@ LITTLE = 1 << 14
 """Bytes for one peer that are sent before anything is read: every line's buffers have room."""
 
 
-class FieldSide(Protocol):
-    """The part of an attempt's `Rounds` that round 1 uses."""
-
-    @property
-    def session(self) -> MeshSide: ...
-
-    @property
-    def links(self) -> Mapping[int, PeerLink]: ...
-
-    @property
-    def briefly(self) -> Callable[..., Awaitable[Any]]: ...
-
-    @property
-    def step(self) -> str: ...
-
-    def owners(self, peer: int) -> tuple[int, int]: ...
-
-
-async def exchange_fields(rounds: FieldSide, peers: Sequence[int]) -> None:
+async def exchange_fields(rounds: Rounds, peers: Sequence[int]) -> None:
     """Do round 1 with these peers.
 
     Each side sends its own records, so the two messages differ in count.
@@ -340,7 +322,7 @@ def _said(session: MeshSide, peers: Sequence[int]) -> list[list[Message]]:
     return [session.fields_for(peer) for peer in peers]
 
 
-async def _exchange(rounds: FieldSide, peer: int, frames: Sequence[Frame]) -> None:
+async def _exchange(rounds: Rounds, peer: int, frames: Sequence[Frame]) -> None:
     """Do round 1 with a peer for which there is much.
 
     Send while receiving: two nodes that first sent everything would fill both mailboxes.
@@ -358,7 +340,7 @@ async def _send_all(link: PeerLink, frames: Sequence[Frame]) -> None:
         await link.send(frame)
 
 
-async def _receive(rounds: FieldSide, peers: Sequence[int]) -> None:
+async def _receive(rounds: Rounds, peers: Sequence[int]) -> None:
     """Wait for the records of these peers, and take them."""
     due = {peer: rounds.session.due_fields(peer) for peer in peers}
     asked = [
@@ -377,7 +359,7 @@ async def _receive(rounds: FieldSide, peers: Sequence[int]) -> None:
     await rounds.briefly(_take, rounds, heard)
 
 
-def _take(rounds: FieldSide, heard: Sequence[tuple[int, str, Sequence[Message]]]) -> None:
+def _take(rounds: Rounds, heard: Sequence[tuple[int, str, Sequence[Message]]]) -> None:
     for peer, name, replies in heard:
         with blaming(name, rounds.step):
             rounds.session.receive_fields(peer, replies)

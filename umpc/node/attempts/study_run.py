@@ -38,10 +38,9 @@ from umpc.errors import (
 )
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner
-from umpc.node.attempts.attempt_steps import AttemptSteps
+from umpc.node.attempts.attempt_steps import AttemptSteps, Ending, announced, disclosed, kept_of
 from umpc.node.attempts.coordinator_stream import CoordinatorStream, Questions
 from umpc.node.attempts.prepared_attempts import PreparedAttempt
-from umpc.node.attempts.release import Ending, announced, disclosed, kept_of
 from umpc.node.attempts.site import Site
 from umpc.node.audit.trail import about
 from umpc.node.budget.held_attempts import HeldAttempt

@@ -4,6 +4,5 @@
 |---|---|
 | `archive.py` | the one file of a backup: its members, its manifest and its seal |
 | `copies.py` | a database or a trail is copied while its node writes |
-| `making.py` | a backup is made, also beside a running node |
 | `restoring.py` | a backup is put back, and what is lost counts as charged |
 """

@@ -22,4 +22,3 @@ class Trust:
 NOBODY = Trust("nobody", "-")
 DEALER = Trust("helpers", "the dealer")
 SHUFFLERS = Trust("helpers", "both shufflers")
-CURATOR = Trust("curator", "a curator")

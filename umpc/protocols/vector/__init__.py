@@ -8,5 +8,4 @@
 | `clipping.py` | a node scales its records into a ball before anything else |
 | `noise_binding.py` | scales of the sums, their noise, and the attempt |
 | `node.py` | the node's side |
-| `coordinator.py` | the coordinator's side |
 """

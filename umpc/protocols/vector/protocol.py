@@ -1,23 +1,30 @@
-"""`vector`: the protocol object."""
+"""`vector`: the protocol object.
+
+*Coordinator.* The coordinator's side of `vector`: the nodes' noisy shares of every sum, added up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from umpc.crypto.ring import Ring
 from umpc.crypto.signing import Credentials, Verify
 from umpc.dp.events import Event
+from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
+from umpc.protocols.u_mpc.noise_binding import ring_for
 from umpc.protocols.u_mpc.protocol import LOUD, UMpc
-from umpc.protocols.u_mpc.settings import Law
-from umpc.protocols.vector.coordinator import VectorCoordinator
+from umpc.protocols.u_mpc.settings import Law, noisy_sums, sum_reports
 from umpc.protocols.vector.node import VectorNode
 from umpc.protocols.vector.noise_binding import noise_of_vector, vector_attempt
 from umpc.protocols.vector.settings import (
@@ -29,6 +36,8 @@ from umpc.protocols.vector.settings import (
 from umpc.study.attempt import Attempt
 from umpc.study.course import Course
 from umpc.study.document import Study
+from umpc.study.making_report import check_sums
+from umpc.study.report import SumReport
 from umpc.study.settings import HONEST, Settings, read_settings
 from umpc.study.sizes import Member, Sizes
 
@@ -132,3 +141,27 @@ class VectorProtocol(UMpc):
 
     def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
         return {}
+
+
+# --- coordinator ----------------------------------------------------------------------------------
+
+
+class VectorCoordinator(UMpcCoordinator):
+    """One study, one attempt. Lists are in the study's order of nodes."""
+
+    def _ring(self, sizes: Sizes) -> Ring:
+        return ring_for(sizes, [law.tail_bound() for law in noise_of_vector(sizes)])
+
+    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
+        return vector_attempt(self.study, members, openings)
+
+    def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
+        totals = noisy_sums(shares, len(self.study.kernels))
+        laws = noise_of_vector(sizes)
+        check_sums(sizes, totals, [law.tail_bound() for law in laws])
+        epsilon = float(self.study.exact_epsilon)
+        # the sums share all of ε: none of them has a part of its own
+        return [replace(entry, epsilon=epsilon) for entry in sum_reports(sizes, totals, laws)]
+
+    def _delta(self, sizes: Sizes) -> Fraction:
+        return sizes.study.exact_delta

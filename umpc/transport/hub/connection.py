@@ -24,7 +24,6 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.call_end import CallEnd
 from umpc.transport.channels import LATE_SECONDS, connect
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.batches import gathered, scattered
@@ -32,7 +31,7 @@ from umpc.transport.hub.sealing import SESSION_BYTES
 from umpc.transport.identity import Identity
 from umpc.transport.patience import processor_share, time_limit
 from umpc.transport.services import Call, grpc, hub_stub, read
-from umpc.transport.status import error_of
+from umpc.transport.status import CallEnd, error_of
 
 log = logging.getLogger("umpc.hub")
 

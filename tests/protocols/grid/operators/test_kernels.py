@@ -26,7 +26,7 @@ from tests.support.kernels import (
 from tests.support.mpc_studies import make_schema
 from umpc.errors import KernelError, LocalProtocolError, RangeError
 from umpc.protocols.grid.operators import Grid, compile_grid, layout
-from umpc.protocols.grid.operators.dense import DenseForm
+from umpc.protocols.grid.operators.compiler import DenseForm
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.tracing import trace

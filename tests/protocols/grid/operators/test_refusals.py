@@ -11,7 +11,7 @@ from tests.protocols.grid.operators.sums import clear_sum, form_sum, random_colu
 from tests.support.mpc_studies import make_schema
 from umpc.errors import KernelError, LocalProtocolError, RangeError, UnknownField
 from umpc.protocols.grid.operators import compile_grid
-from umpc.protocols.grid.operators.dense import DenseForm
+from umpc.protocols.grid.operators.compiler import DenseForm
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.tracing import sign, trace

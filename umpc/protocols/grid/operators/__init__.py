@@ -21,7 +21,6 @@ Two columns of any width have `compile_dyadic(kernels, resolution)` with the sam
 | `leg.py` | an operator along one axis, in linear time |
 | `matrix.py` | A·v as products of legs |
 | `triples.py` | a sum over triples as a form of the table |
-| `dense.py` | a small table's matrix entry by entry, for kernels that do not factor |
 | `dyadic.py` | sign products of two wide columns at a resolution |
 | `cuts.py` | public cut points of a field |
 | `limits.py` | sizes that are refused, and what to coarsen |
