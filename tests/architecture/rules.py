@@ -44,7 +44,7 @@ MAY_IMPORT = {
         "umpc.native.garbled",
         *BELOW_STUDY,
     ),
-    "umpc/mpc/masked/dcf.py": ("umpc.native",),
+    "umpc/mpc/masked/dcf.py": ("numpy", "umpc.mpc", "umpc.native", *BELOW_STUDY),
     "umpc/native/": ("numpy", "umpc.native", "umpc.errors"),
     "umpc/planning/reference_table.py": ("numpy", *BELOW_STUDY),
     "umpc/protocols/": (
@@ -209,7 +209,7 @@ SHELLS = (
 WIRE = (
     "umpc.transport.tls",
     "umpc.transport.channels",
-    "umpc.transport.dialling",
+    "umpc.transport.hub.routes",
     "umpc.transport.services",
     "umpc.transport.status",
     "umpc.transport.stream",

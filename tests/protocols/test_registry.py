@@ -22,7 +22,8 @@ from tests.support.shuffled import shuffled_study
 from tests.support.studies import STUDY, Entropy, changed, make_members
 from tests.support.vector import vector_study
 from umpc.errors import EncodingError, InvalidEpsilon, StudyError
-from umpc.protocols.base.one_message_protocol import OneMessageCoordinator, OneMessageNode
+from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator
+from umpc.protocols.base.one_message_node import OneMessageNode
 from umpc.protocols.grid.coordinator import GridCoordinator
 from umpc.protocols.grid.node import GridNode
 from umpc.protocols.registry import (

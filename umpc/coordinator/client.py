@@ -32,7 +32,7 @@ from umpc.study.parts import Participant
 from umpc.study.report import Report
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
-from umpc.transport.dialling import connect
+from umpc.transport.hub.routes import connect
 
 Outcome = TypeVar("Outcome")
 

@@ -11,8 +11,8 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
-from umpc.transport.dialling import connect
 from umpc.transport.greeting import greet_or_fail
+from umpc.transport.hub.routes import connect
 from umpc.transport.services import grpc, node_stub
 from umpc.transport.status import error_of
 from umpc.transport.stream import CONNECT_SECONDS

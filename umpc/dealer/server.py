@@ -115,6 +115,11 @@ class DealerServer(rpc.DealerServicer):
             if run is not None and not complete:
                 run.fail(of_own_end(lost(caller, "prepare")))
 
+    @property
+    def attempts_in_use(self) -> int:
+        """The number of attempts that are being derived, or that a node uses."""
+        return len(self._attempts) + len(self._deriving)
+
     async def derived(self, request: pb.DealRequest, caller: str) -> SharedAttempt:
         """Return the attempt of a request.
 

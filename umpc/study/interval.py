@@ -125,6 +125,14 @@ def noise_law(entry: SumReport) -> Noise:
     return Noise(entry.noise_std, entry.noise_step, entry.noise_shape, entry.noise_shift)
 
 
+def statistic_of(study: Study, sums: Sequence[SumReport], edges: int = 0) -> ReleasedStatistic:
+    """The released means with the ranges of their kernels; without a sum that gives a variance.
+
+    Args: edges: |E|; 0 where it is not known.
+    """
+    return _statistic(study, tuple(_released(study, sums)), edges)
+
+
 def _statistic(study: Study, released: tuple[ReleasedSum, ...], edges: int) -> ReleasedStatistic:
     return ReleasedStatistic(released, _points(study, len(released)), edges=edges)
 

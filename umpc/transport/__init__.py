@@ -15,7 +15,6 @@ Certificates hold the name and the role of a process.
 | `channels.py` | channels and servers with limits, and the way to a peer |
 | `role_guard.py` | the roles that may call each method |
 | `listening.py` | the check that an address of this machine is free |
-| `dialling.py` | a channel to another process, directly or through a hub |
 | `diagnose.py` | a look at a peer: its certificate, and why it cannot be reached, in one sentence |
 | `services.py` | the generated stubs and servicers, with types |
 | `heartbeat.py` | the heartbeat of a connection: each end notices when the other one stops |

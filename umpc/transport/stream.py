@@ -37,9 +37,9 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.transport.channels import LATE_SECONDS
-from umpc.transport.dialling import connect
 from umpc.transport.heartbeat import beat_to
 from umpc.transport.hub.address import is_behind_hub
+from umpc.transport.hub.routes import connect
 from umpc.transport.identity import Identity
 from umpc.transport.patience import time_limit
 from umpc.transport.services import Call, Channel, Context, grpc

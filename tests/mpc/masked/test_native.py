@@ -53,7 +53,7 @@ def test_a_kernel_is_asked_and_its_answer_is_the_same(monkeypatch):
 
 
 def test_the_gate_is_used_where_one_is_chosen(monkeypatch):
-    monkeypatch.setattr(dcf.native, "CHOSEN", "AES-NI")
-    assert dcf.find() is dcf.native
-    monkeypatch.setattr(dcf.native, "CHOSEN", None)
+    monkeypatch.setattr(dcf.compiled, "CHOSEN", "AES-NI")
+    assert dcf.find() is dcf.compiled
+    monkeypatch.setattr(dcf.compiled, "CHOSEN", None)
     assert dcf.find() is None

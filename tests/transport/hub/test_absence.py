@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from behind_hub import hub_of, run
 
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.dialling import connect
 from umpc.transport.hub.batches import scattered
+from umpc.transport.hub.routes import connect
 from umpc.transport.services import Call, hub_stub, read
 
 

@@ -27,10 +27,10 @@ from umpc.errors import (
 from umpc.hub import server
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE
-from umpc.transport.dialling import connect
 from umpc.transport.hub import connection, link, numbering, routes, sealed_end
 from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.asking import ask_status
+from umpc.transport.hub.routes import connect
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import grpc
 

@@ -14,8 +14,8 @@ from behind_hub import changed, echo_behind, hub_of, redirecting, run
 
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.dialling import connect
 from umpc.transport.hub import sealed_end, session
+from umpc.transport.hub.routes import connect
 from umpc.transport.tls import grpc
 
 

@@ -12,4 +12,6 @@
 | `aggregation.py` | masked vectors that the coordinator adds up for all nodes |
 | `one_message_protocol.py` | the protocol object of such a protocol |
 | `one_message.py` | the messages of protocols in which a node talks to no other node |
+| `one_message_node.py` | the node's side of such a protocol |
+| `one_message_coordinator.py` | the coordinator's side of such a protocol |
 """

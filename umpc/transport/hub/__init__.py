@@ -3,7 +3,7 @@
     study.toml      address = "hub:relay@hub.example.org:7443"
     node.toml       hub = {name = "relay", address = "hub.example.org:7443"}, no listen
 
-`umpc.transport.dialling.connect` returns a channel through the hub for such an address. Its calls
+`umpc.transport.hub.routes.connect` returns a channel through the hub for such an address. Its calls
 have the methods of gRPC's calls, so the sessions above are the same as over direct links.
 
 | file | what it is |

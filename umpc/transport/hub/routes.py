@@ -3,6 +3,8 @@
 A process has one connection to each hub: the one over which it listens, or one that lasts as long
 as its calls do. A hub is found by the name in its certificate, so each site may reach it at an
 address of its own.
+
+*Dialling.* A channel to another process, directly or through a hub, as its address says.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ import asyncio
 from typing import cast
 from weakref import WeakKeyDictionary
 
-from umpc.transport.hub.address import parse_hub
+from umpc.transport import channels
+from umpc.transport.channels import LATE_SECONDS
+from umpc.transport.hub.address import is_behind_hub, parse_hub
 from umpc.transport.hub.channel import HubChannel
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.session import Session
@@ -111,3 +115,28 @@ def _leave(link: HubLink) -> asyncio.Task[None]:
     _leaving.add(task)
     task.add_done_callback(_leaving.discard)
     return task
+
+
+# --- dialling -------------------------------------------------------------------------------------
+
+
+async def connect(
+    identity: Identity,
+    name: str,
+    role: str,
+    address: str,
+    timeout: float,
+    patience: float = LATE_SECONDS,
+) -> Channel:
+    """Return a channel to exactly this name and role. The caller closes it.
+
+    Args:
+        address: "host:port", or `hub:NAME@HOST:PORT` for a process behind a hub.
+        timeout: seconds that a peer which is not there yet has to come.
+        patience: seconds that a peer has which answers, and is late because a machine is busy.
+
+    Raises: CertificateError, PeerUnavailable, ConfigError.
+    """
+    if is_behind_hub(address):
+        return await connect_through(identity, name, role, address, timeout, patience)
+    return await channels.connect(identity, name, role, address, timeout, patience)
