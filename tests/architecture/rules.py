@@ -87,7 +87,7 @@ MAY_IMPORT = {
         "umpc.proto",
         "umpc.protocol_version",
     ),
-    "umpc/transport/credentials.py": (
+    "umpc/transport/identity.py": (
         "cryptography",
         "umpc.transport",
         "umpc.errors",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.support.statistical import shift_delta
-from umpc.dp.binomial import MOST_COINS, binomial_delta, binomial_std, distribution, least_coins
+from umpc.dp.committee import MOST_TOSSED, binomial_delta, binomial_std, distribution, least_coins
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 
 DELTA = Fraction(1, 10**6)
@@ -96,7 +96,7 @@ def test_the_noise_is_near_gaussian():
     assert binomial_std(coins) / 400 == pytest.approx(high, rel=1e-3)
 
 
-@pytest.mark.parametrize("coins", [10**3, 10**7, 10**12, MOST_COINS])
+@pytest.mark.parametrize("coins", [10**3, 10**7, 10**12, MOST_TOSSED])
 @pytest.mark.parametrize("deviations", [-8, 0, 3])
 def test_the_distribution_function_is_sharp_up_to_the_most_coins(coins, deviations):
     k = coins // 2 + deviations * math.isqrt(coins) // 2
@@ -124,6 +124,6 @@ def test_refusals():
         binomial_delta(10, 1, 0.5)
     with pytest.raises(StudyError):
         least_coins(Fraction(1), DELTA, -1)
-    for coins in (-1, MOST_COINS + 1, 2.0):
+    for coins in (-1, MOST_TOSSED + 1, 2.0):
         with pytest.raises(LocalProtocolError, match="coins"):
             binomial_delta(coins, 1, Fraction(1))

@@ -1,4 +1,4 @@
-"""umpc.transport.credentials: signing with a site's own files, and whose certificates count."""
+"""umpc.transport.identity: signing with a site's own files, and whose certificates count."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.study.members import check_member, sign_member
 from umpc.study.sizes import Member
 from umpc.transport.authority import Authority, Identity, load_identity
-from umpc.transport.credentials import (
+from umpc.transport.identity import (
+    IdentityFolder,
     credentials_of,
     verifier_of,
     verifier_of_members,
 )
-from umpc.transport.identity import IdentityFolder
 from umpc.transport.revoked import Revoked
 
 STUDY = bytes(32)
@@ -112,7 +112,7 @@ def test_a_check_as_of_now_reads_neither_the_folder_nor_the_clock_again(site, mo
     look = IdentityFolder.latest
     monkeypatch.setattr(IdentityFolder, "latest", lambda folder: looks.append(1) or look(folder))
     verify = as_of_now(verifier_of(south))
-    monkeypatch.setattr("umpc.transport.credentials.clock", lambda: LONG_AGO)
+    monkeypatch.setattr("umpc.transport.identity.clock", lambda: LONG_AGO)
     assert [verify(north.pair[0]).name for _ in range(3)] == ["north"] * 3
     assert len(looks) == 1
     with pytest.raises(CertificateError, match="not yet valid"):
@@ -124,6 +124,6 @@ def test_a_check_as_of_now_refuses_what_counted_before_or_will_count_later(site,
     old, north, south = site(now=LONG_AGO), site(), site("south")
     with pytest.raises(CertificateError, match="expired"):
         as_of_now(verifier_of(south))(old.pair[0])
-    monkeypatch.setattr("umpc.transport.credentials.clock", lambda: LONG_AGO)
+    monkeypatch.setattr("umpc.transport.identity.clock", lambda: LONG_AGO)
     with pytest.raises(CertificateError, match="not yet valid"):
         as_of_now(verifier_of(south))(north.pair[0])

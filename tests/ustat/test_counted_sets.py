@@ -1,4 +1,4 @@
-"""umpc.ustat.counted_sets: the law of a count against exact hypergeometric laws."""
+"""umpc.ustat.released_means: the law of a count against exact hypergeometric laws."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.ustat.counted_sets import EXCESS, CountedSets
 from umpc.ustat.design import largest_factor
 from umpc.ustat.error_law import ErrorLaw, Noise
 from umpc.ustat.intervals import covering_interval, is_covered
-from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum
+from umpc.ustat.released_means import EXCESS, CountedSets, ReleasedStatistic, ReleasedSum
 
 LEAST = 0.95
 PARITY = 0.01

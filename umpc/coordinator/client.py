@@ -31,8 +31,8 @@ from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.study.report import Report
 from umpc.transport.authority import Identity
-from umpc.transport.credentials import verifier_of
 from umpc.transport.hub.routes import connect
+from umpc.transport.identity import verifier_of
 
 Outcome = TypeVar("Outcome")
 

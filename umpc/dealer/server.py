@@ -33,7 +33,7 @@ from umpc.protocols.registry import attempt_of, decode_study, load_all
 from umpc.study.attempt import check_openings
 from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
-from umpc.transport.credentials import verifier_of
+from umpc.transport.identity import verifier_of
 from umpc.transport.role_guard import of_own_end
 from umpc.transport.services import AnyContext, rpc
 from umpc.transport.status import blame_of, lost, refusal_of, status_of

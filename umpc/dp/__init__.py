@@ -8,7 +8,6 @@
 | `distributed_gaussian.py` | `joint_gaussian`: nodes' discrete Gaussian shares on a vector |
 | `poisson.py` | `sample_poisson`: an exact draw at any rational mean up to 2^128 |
 | `committee.py` | noise from independent coins, which a committee computes under shares |
-| `binomial.py` | `least_coins`: how many shared fair coins make a sum (epsilon, delta)-DP |
 | `events.py` | releases as data: pure, approximate, Laplace, Gaussian, Skellam and others |
 | `composition.py` | `Composition`: what releases cost together, chosen one after another |
 | `geometric.py` | geometric and discrete Laplace draws: one coin for each binary digit |

@@ -40,13 +40,13 @@ from umpc.inference.null_test import NullTest, p_value, told
 from umpc.study.interval import MOVED, SETS, released_sums
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
-from umpc.ustat.error_law import ErrorLaw
+from umpc.ustat.error_law import ErrorLaw, Floats
 from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE
 from umpc.ustat.intervals import TAIL, contrast_of, covering_interval, population_std
 from umpc.ustat.joint_values import joint_values
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.projection import PAIR
-from umpc.ustat.released_means import Floats, ReleasedStatistic, ReleasedSum
+from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum
 from umpc.ustat.schema import Schema
 
 NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeffding"

@@ -41,7 +41,7 @@ from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners
 
 if TYPE_CHECKING:
-    from umpc.mpc.masked.committee_transfers import CommitteeTransfers
+    from umpc.mpc.masked.cells import CommitteeTransfers
 
 
 class Cells(Protocol):
@@ -144,7 +144,7 @@ def transfers_of(
     """
     if not tosses_apart(study) or not attempt.tosses(node):
         return None
-    from umpc.mpc.masked.committee_transfers import CommitteeTransfers
+    from umpc.mpc.masked.cells import CommitteeTransfers
 
     return CommitteeTransfers(attempt, node, coin_seed)
 

@@ -60,7 +60,7 @@ from umpc.study import document
 from umpc.study import messages as m
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
-from umpc.transport.credentials import credentials_of
+from umpc.transport.identity import credentials_of
 from umpc.transport.role_guard import of_own_end
 from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import lost, status_of

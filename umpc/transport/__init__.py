@@ -10,7 +10,6 @@ Certificates hold the name and the role of a process.
 | `revoked.py` | the list of revoked certificates, as a value |
 | `revocation.py` | the authority's signed list of revoked certificates: read, signed, compared |
 | `identity.py` | the identity of one process, renewed from its folder without a restart |
-| `credentials.py` | what protocol code signs with, and how it checks what others signed |
 | `tls.py` | TLS 1.3 only: credentials from an identity, and the peer that makes a call |
 | `channels.py` | channels and servers with limits, and the way to a peer |
 | `role_guard.py` | the roles that may call each method |

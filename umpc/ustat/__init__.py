@@ -18,7 +18,6 @@
 | `estimators.py` | ratios, totals and entropies of the released means, with their errors |
 | `intervals.py` | the interval for the statistic on all sets: noise and sampling together |
 | `released_means.py` | the released means, and a bound of the variance that they leave |
-| `counted_sets.py` | the law of the sampling's error where a kernel has two values |
 | `error_law.py` | the law of noise and sampling together |
 | `joint_values.py` | the values that several kernels have on the same records |
 | `design.py` | how much of a kernel's variance is left in its mean over E, at most |

@@ -19,7 +19,7 @@ Its tails fall as 1/z³ only. `tests/study/test_interval.py` adds up the probabi
 
 The sampling has the largest variance that the table can have (`intervals.py`). A single sum counts
 how many of the sets in E have one of two values, and its law is that of such a count
-(`counted_sets.py`). A combination of several sums is the mean of independent draws. A draw takes
+(`released_means.py`). A combination of several sums is the mean of independent draws. A draw takes
 the kernel's ends, or is right. Given its variance, no law inside the ends has rarer and larger
 errors.
 

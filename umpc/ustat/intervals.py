@@ -36,8 +36,9 @@ from math import inf, isfinite, log, sqrt
 
 import numpy as np
 
+from umpc.ustat.error_law import Floats
 from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE, log_of
-from umpc.ustat.released_means import Floats, Interval, ReleasedStatistic
+from umpc.ustat.released_means import Interval, ReleasedStatistic
 
 TAIL = 0.025
 """Each tail of a 95 % interval."""

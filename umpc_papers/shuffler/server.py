@@ -35,8 +35,8 @@ from umpc.study.document import Study
 from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
 from umpc.transport.channels import LATE_SECONDS
-from umpc.transport.credentials import verifier_of_members
 from umpc.transport.hub.routes import connect
+from umpc.transport.identity import verifier_of_members
 from umpc.transport.patience import time_limit
 from umpc.transport.role_guard import of_own_end
 from umpc.transport.services import AnyContext, Context, read, rpc, shuffler_stub

@@ -32,7 +32,7 @@ from umpc.dealer.session import DealerSession
 from umpc.errors import LocalProtocolError
 from umpc.mpc.backends import predict
 from umpc.mpc.masked import tasks
-from umpc.mpc.masked.committee_transfers import CommitteeTransfers
+from umpc.mpc.masked.cells import CommitteeTransfers
 from umpc.mpc.masked.plan_items import CoinPlace
 from umpc.planning.seconds import LINK_SECONDS, Machine, Network, predict_seconds
 from umpc.protocols.registry import checked, delta_of, protocol_of

@@ -13,7 +13,6 @@
 | `chunk_inputs.py` | a party's inputs to a chunk |
 | `bit_shares.py` | a party's shares of the bits that a chunk opens |
 | `committee_coins.py` | noise that a committee draws, which nobody knows |
-| `committee_transfers.py` | a member's transfers for such noise, while the dealer deals |
 | `cells.py` | one node's part in all its cells |
 | `tasks.py` | the work of chunks as a value that any process of the site computes |
 """

@@ -2,13 +2,19 @@
 
 Round 1 sends masked records, once per link. The rounds of each chunk follow
 (`evaluation.py`), with the dealer's material for it. Before all that, the members of a committee
-that tosses coins by transfers set up channels for them (`committee_transfers.py`). Nothing else is
+that tosses coins by transfers set up channels for them. Nothing else is
 set up between two nodes.
 
 *Fields.* Round 1: every owner sends its masked records to each node with which it shares an edge.
 
 Each record is sent once. Reveals: values under masks that only their owner and the dealer know,
 which are uniform to everybody else.
+
+*Committee transfers.* The transfers of one committee member, which need no seed and no material of
+the dealer's.
+
+They come from a seed of the member's own, which the dealer never sees. So they go on while the
+dealer still deals.
 """
 
 from __future__ import annotations
@@ -29,6 +35,9 @@ from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.edge_layout import WireValues, joined, masked_wires, wire_masks
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
+from umpc.mpc.transfers.coins_from_transfers import toss
+from umpc.mpc.transfers.committee_links import CommitteeLinks
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.message_shapes import link_shapes
 from umpc.ustat.clear import Columns
 
@@ -248,3 +257,53 @@ def read_fields(program: Program, messages: Sequence[Message]) -> list[WordArray
                 f"{message!r} must take {start} bytes, and it has {len(message.payload)}"
             )
     return [np.concatenate(parts) if parts else np.empty(0, np.uint64) for parts in values]
+
+
+# --- committee transfers --------------------------------------------------------------------------
+
+
+class CommitteeTransfers:
+    """Channels to the other members, and the committee's coins over them.
+
+    Args:
+        node: a member of the attempt's committee.
+        coin_seed: 32 uniform bytes of this node's own, for this attempt alone.
+    """
+
+    def __init__(self, attempt: SharedAttempt, node: int, coin_seed: bytes):
+        committee = attempt.committee
+        names = [attempt.members[member].name for member in committee]
+        self._attempt = attempt
+        self._coin_seed = coin_seed
+        self._links = CommitteeLinks(committee.index(node), names, attempt.id, coin_seed)
+
+    def __repr__(self) -> str:
+        return "CommitteeTransfers(<redacted>)"
+
+    def set_up(self, peer: int) -> Protocol[None] | None:
+        """The rounds that make the channel to another node; None where the two toss no coins."""
+        if not self.has_channel(peer):
+            return None
+        return self._links.set_up(self._attempt.committee.index(peer))
+
+    def has_channel(self, peer: int) -> bool:
+        """Whether this node tosses coins with another node."""
+        return self._attempt.tosses(peer)
+
+    def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
+        """This node's end of the channel to another node, after the set-up."""
+        return self._links.channel(self._attempt.committee.index(peer))
+
+    def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
+        """Use a channel to another node that was made before, in place of `set_up`."""
+        self._links.take_up(self._attempt.committee.index(peer), channel)
+
+    def toss(self) -> Mesh[list[int]] | None:
+        """This member's part in the committee's coins, after all set-ups.
+
+        Coins that are made of the dealer's material are chunks like others.
+        """
+        plan = self._attempt.toss_plan
+        if plan is None:
+            return None
+        return toss(plan, self._links.seat(), derive(self._coin_seed, "toss"))

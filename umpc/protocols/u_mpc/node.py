@@ -39,8 +39,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import Cells, backend_of, tosses_apart, transfers_of
 from umpc.mpc.chunks import AHEAD, Chunk
 from umpc.mpc.garbled.cells import GarbledCells
-from umpc.mpc.masked.cells import SharedCells
-from umpc.mpc.masked.committee_transfers import CommitteeTransfers
+from umpc.mpc.masked.cells import CommitteeTransfers, SharedCells
 from umpc.mpc.masked.tasks import OwnerBatch
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.protocols.base.node import MeshSide, NodeSide

@@ -30,13 +30,12 @@ from typing import Protocol
 
 from umpc.errors import CertificateError, PeerLost, PeerUnavailable, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.credentials import credentials_of
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.connection import FAREWELL_SECONDS, HubConnection
 from umpc.transport.hub.sealed_end import SealedEnd
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties
 from umpc.transport.hub.session import Session
-from umpc.transport.identity import Identity
+from umpc.transport.identity import Identity, credentials_of
 
 ABSENT_PAUSE = 0.2
 """Seconds until a peer that is not connected is tried again."""

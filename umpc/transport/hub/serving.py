@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from umpc.errors import PeerUnavailable, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_STREAMS
-from umpc.transport.credentials import credentials_of
 from umpc.transport.heartbeat import Calls
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.address import HubAddress
@@ -30,7 +29,7 @@ from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.routes import register, unregister
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties, answer
 from umpc.transport.hub.session import Session
-from umpc.transport.identity import Identity
+from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.role_guard import Allowed, RoleGuard
 from umpc.transport.services import EOF
 from umpc.transport.status import LocalFailure
