@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,29 @@ def test_docstrings_are_plain_sentences(folder):
         if (bad := riddles(path.read_text(encoding="utf-8")))
     }
     assert files and found == {}
+
+
+def astray(source: str) -> list[int]:
+    """The lines of a module's texts that describe nothing: no assignment stands right above."""
+    body = ast.parse(source).body
+    return [
+        text.lineno
+        for above, text in pairwise(body)
+        if isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+        and not isinstance(above, ast.Assign | ast.AnnAssign | ast.AugAssign)
+    ]
+
+
+@pytest.mark.parametrize("folder", ["umpc", "umpc_papers", "spec", "bench"])
+def test_a_text_stands_below_what_it_describes(folder):
+    files = sorted((ROOT / folder).rglob("*.py"))
+    sources = {path: path.read_text(encoding="utf-8") for path in files if "_pb2" not in path.name}
+    assert (
+        sources and {path.name: at for path, text in sources.items() if (at := astray(text))} == {}
+    )
+    assert astray('A = 1\n"""What A is."""\n"""What B was."""\n') == [3]
 
 
 @pytest.mark.parametrize("begin", ["What", "The same", "As", "Of", "So many"])

@@ -21,7 +21,6 @@ from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum
 
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 """The plural name of a set of so many records."""
-"""The estimators whose errors are those of one mean, whatever its value is."""
 UNBOUNDED = (
     "no value: with the sampling of E a denominator cannot be told from zero; take more edges"
 )

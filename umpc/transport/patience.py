@@ -25,9 +25,9 @@ UNNOTICED = 0.02
 """Seconds that a timer may be late on an idle machine. They do not count as lag."""
 
 RUN_QUEUE = Path("/proc/loadavg")
+"""Linux: its fourth field has the number of threads that run or wait for a processor now."""
 SHARE_SECONDS = 0.5
 """Seconds for which one look at the run queue serves all connections."""
-"""Linux: its fourth field has the number of threads that run or wait for a processor now."""
 LEAST_SHARE = 0.25
 """However busy the machine is, a peer's time goes on at least this fast."""
 

@@ -172,7 +172,7 @@ def test_triples_made_ahead_serve_one_chunk_once_and_have_its_size():
         ({"backend": "garbled", "degree": 3}, 'take backend = "triples"'),
         ({"preprocessing": "dealer"}, "go together"),
         ({"backend": "shared", "degree": 3}, "go together"),
-        ({"adversary": "lying_nodes", "noise": "distributed"}, "tests bits of another node's"),
+        ({"adversary": "lying_nodes", "noise": "distributed"}, "sends other numbers in transfers"),
         ({"coins": "dealt", "noise": "in_mpc", "max_colluding": 2}, "takes a dealer"),
     ],
     ids=str,

@@ -43,8 +43,6 @@ from umpc.mpc.masked.plan_items import (
     subsets,
 )
 
-"""The result of a function of a plan."""
-
 MATERIAL_BYTES = 1_000_000
 """The most bytes of a chunk's material, so that it fits one frame."""
 MAX_CHUNK = 1 << 15

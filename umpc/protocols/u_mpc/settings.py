@@ -33,9 +33,9 @@ NOISES_WITH_DELTA = ("skellam", "binomial")
 COIN_SOURCES = ("transfers", "dealt")
 BACKENDS = ("shared", "garbled", "triples")
 DEALERLESS = ("garbled", "triples")
+"""The backends that take nothing from a dealer."""
 MOST_OF_GARBLED = 2
 """The most owners of a garbled edge."""
-"""The backends that take nothing from a dealer."""
 PREPROCESSINGS = ("dealer", "none")
 TRANSFERS = ("unchecked", "checked")
 AGAINST_LIARS = f'adversary = "{LYING_NODES}"'
@@ -49,7 +49,7 @@ INSTEAD = (
 """The advice where lying nodes have no bound."""
 LIES = {
     "garbled": "a node that garbles another circuit",
-    "triples": "a node that tests bits of another node's transfers",
+    "triples": "a node that sends other numbers in transfers",
 }
 """The lies of owners without a dealer."""
 SHOWN = 80
