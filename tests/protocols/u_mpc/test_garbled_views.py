@@ -3,8 +3,8 @@
 Whole studies in memory, REPEATED for each of two data sets: node-0 garbles, node-1 evaluates, each
 has RECORDS equal records of two bits. Each record has labels of its own and stands in an edge of
 its own (i, i), so that many samples come from one run. The base transfers are those of
-`garbled.without_points`; what they hide is tested in `mpc/transfers/test_base_ot.py`. Here the extension,
-labels, tables, elements and shares are looked at, alone and jointly.
+`garbled.without_points`; what they hide is tested in `mpc/transfers/test_base_ot.py`. Here the
+extension, labels, tables, elements and shares are looked at, alone and jointly.
 """
 
 from __future__ import annotations
