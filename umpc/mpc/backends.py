@@ -32,7 +32,6 @@ from umpc.crypto.rounds import Mesh, Message
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk, ChunkPlan, ChunkShares
-from umpc.mpc.masked.cells import SharedCells
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.study.cost import Cost, sent_by_round
 from umpc.study.document import Study
@@ -119,20 +118,23 @@ def backend_of(study: Study) -> type[Cells]:
 
     Any other backend has no edges of several owners. Its nodes toss coins as those of `shared` do.
     """
+    # loaded where a study needs them: a coordinator needs none
     if study.backend == "garbled":
-        from umpc.mpc.garbled.cells import GarbledCells  # loaded where a study needs circuits
+        from umpc.mpc.garbled.cells import GarbledCells
 
         return GarbledCells
     if study.backend == "triples":
         from umpc.mpc.triples.cells import TriplesCells
 
         return TriplesCells
+    from umpc.mpc.masked.cells import SharedCells
+
     return SharedCells
 
 
 def tosses_apart(study: Study) -> bool:
     """Whether a study's coins have transfers of their own, which need no seed of the cells."""
-    return backend_of(study) is SharedCells
+    return study.backend not in ("garbled", "triples")
 
 
 def transfers_of(
