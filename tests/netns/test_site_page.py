@@ -36,7 +36,7 @@ def space(name: str) -> str:
 class PlaceApart(Place):
     """A place whose commands and processes run in its own namespace."""
 
-    def _run(self, line: str, answer: str) -> str:
+    def run(self, line: str, answer: str) -> str:
         words, _, output = line.removeprefix("umpc ").partition(" > ")
         ended = subprocess.run(
             self.inside(*UMPC, *shlex.split(words)),
@@ -109,8 +109,8 @@ def test_three_sites_in_namespaces_reach_their_first_study_by_the_page_alone(pla
         (place.folder / "data.csv").write_text(TABLE)
         enrol(place, authority, digits, {})
     for place in sites:
-        doctor, start = place._lines("start", {})
-        assert "!!" not in place._run(doctor, "")
+        doctor, start = place.lines("start", {})
+        assert "!!" not in place.run(doctor, "")
         assert place.starts(*shlex.split(start)[1:]).endswith(f":{PORT}")
     start = ("dealer", "start", "--identity", "dealer", "--listen", f"0.0.0.0:{PORT}")
     places["dealer"].starts(*start)
@@ -119,7 +119,7 @@ def test_three_sites_in_namespaces_reach_their_first_study_by_the_page_alone(pla
 
     assert run(coordinator) == ApprovalPending.exit_code
     for site in sites:
-        listed = site._run(*site._lines("accept", {})[:1], "")
+        listed = site.run(*site.lines("accept", {})[:1], "")
         waiting = re.search(r"^pending +(\w+)", listed, re.MULTILINE)[1]
         site.commands -= 3
         site.types("accept", **{"1f9c2a": waiting})
