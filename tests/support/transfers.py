@@ -182,7 +182,7 @@ def count_outcomes(
     count: int,
     is_harmless: Callable[[Change], bool],
     culprit: str,
-    step: str,
+    *steps: str,
     within: int | None = None,
 ) -> Outcomes:
     """Run a protocol once for each damage, and count its outcomes.
@@ -190,15 +190,15 @@ def count_outcomes(
     is_harmless: runs the protocol with a change, and says whether its result is as good as it must
         be when nobody notices. within: as of `damages`.
 
-    noticed: the run ended with an error that names culprit and step. harmless, harmful: it ended
-    without an error.
+    noticed: the run ended with an error that names culprit and one of the steps. harmless,
+    harmful: it ended without an error.
     """
     outcomes: Outcomes = Counter()
     for kind, change in damages(count, within):
         try:
             outcome = "harmless" if is_harmless(change) else "harmful"
         except (RemoteProtocolError, EncodingError) as error:
-            assert (error.culprit, error.step) == (culprit, step)
+            assert error.culprit == culprit and error.step in steps
             outcome = "noticed"
         outcomes[kind, outcome] += 1
     return outcomes

@@ -49,15 +49,14 @@ def test_who_speaks_in_anothers_turn_is_named():
 
 @pytest.mark.parametrize("step", LIARS)
 def test_a_damaged_message_is_noticed_or_gives_other_shares(step):
-    """A cut is always noticed. A flipped bit is in no shape: it breaks a commitment, or turns a
-    choice or a coin.
+    """A cut is always noticed. A flipped bit is in no shape: it breaks a commitment or a proof of
+    choices, or turns a coin.
     """
 
     def are_shares(change) -> bool:
         shares = tossed_by_a_liar(step, change, LIARS[step])
         return all(0 <= share < 1 << 64 for member in shares for share in member)
 
-    outcomes = count_outcomes(2, are_shares, f"node-{LIARS[step]}", step)
-    flips = outcomes.pop(("flip", "noticed"), 0) if step == "toss" else 0
-    outcomes["flip", "harmless"] += flips
-    assert outcomes == due_outcomes(2, flips="harmless")
+    steps = ("toss", "ot_extend") if step == "toss" else (step,)
+    outcomes = count_outcomes(2, are_shares, f"node-{LIARS[step]}", *steps)
+    assert outcomes == due_outcomes(2, flips="noticed" if step == "toss" else "harmless")

@@ -16,6 +16,7 @@ from tests.support.garbled import garbled_study, without_points
 from tests.support.limits import no_mask_of_choices
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import KENDALL, Entropy, table
+from tests.support.transfers import extension_rows
 from umpc.mpc.garbled.gates import GateHash
 from umpc.mpc.garbled.outputs import outputs_of
 from umpc.native import garbled as compiled
@@ -50,9 +51,8 @@ def observe(run: Simulated, observer: int) -> dict[str, np.ndarray]:
     }
     share = np.array([run.nodes[observer]._parts[-1][0] & 3])
     if observer == 0:
-        rows = np.unpackbits(
-            frames["ot_extend"].reshape(32, -1), axis=1, bitorder="little"
-        ).reshape(32, 2, RECORDS)
+        sent = extension_rows(frames["ot_extend"].tobytes(), 2 * RECORDS)
+        rows = np.unpackbits(sent, axis=1, bitorder="little").reshape(32, 2, RECORDS)
         first = rows[0, 0] | rows[0, 1] << 1
         return {
             "extension": first | rows[1, 0] << 2 | rows[1, 1] << 3,

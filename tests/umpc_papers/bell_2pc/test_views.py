@@ -20,6 +20,7 @@ from tests.support.bell import bell_study, clear_values, noisy_values, remembere
 from tests.support.limits import no_mask_of_choices
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import Entropy, table
+from tests.support.transfers import extension_rows
 from umpc.crypto.prg import Stream, derive
 from umpc.mpc.garbled import plan as garbled_plan
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide, Side
@@ -82,7 +83,8 @@ def extension(run: Simulated) -> np.ndarray:
 
 
 def rows_of(payload: np.ndarray, count: int) -> np.ndarray:
-    rows = np.unpackbits(payload.reshape(32, -1), axis=1, bitorder="little")
+    sent = extension_rows(payload.tobytes(), BITS * count)
+    rows = np.unpackbits(sent, axis=1, bitorder="little")
     return rows[:, : BITS * count].reshape(32, BITS, count)
 
 
