@@ -57,7 +57,7 @@ def table(node: int, records: int) -> str:
 def test_a_lying_grade_without_a_dealer_is_refused_before_any_process_starts():
     ended = demo(*TRIPLES, "--nodes", "3", "--adversary", "lying_nodes")
     assert ended.returncode == StudyError.exit_code, ended.stderr
-    assert "tests bits of another node's transfers" in ended.stderr.strip().splitlines()[-1]
+    assert "sends other numbers in transfers" in ended.stderr.strip().splitlines()[-1]
     assert "starting" not in ended.stderr
 
 
