@@ -150,10 +150,21 @@ def test_the_library_is_right_with_ties_and_bounds(name):
 
 
 @pytest.mark.parametrize(
-    "text", ["a.x < b.x", "a.x == b.x", "abs(a.x - b.x)", "a.x * b.x", "(a.x - b.x) ** 2"]
+    "text",
+    [
+        "a.x < b.x",
+        "a.x == b.x",
+        "abs(a.x - b.x)",
+        "a.x * b.x",
+        "(a.x - b.x) ** 2",
+        "abs(abs(a.x) - a.x)",  # the last three are never negative, though their intervals
+        "abs(abs(a.x - b.x) - a.x + b.x)",  # begin below zero: no bit of their sums is a sign
+        "maximum(abs(a.x - b.x) - a.x + b.x, 0)",
+    ],
 )
 @pytest.mark.parametrize(
-    ("low", "high"), [(0, 15), (-8, 7), (-9, 3), (5, 12), (-12, -5), (0, 0), (3, 3)]
+    ("low", "high"),
+    [(3, 4), (-2, 1), (0, 15), (-8, 7), (-9, 3), (5, 12), (-12, -5), (0, 0), (3, 3)],
 )
 def test_small_domains_exhaustively(text, low, high):
     schema = Schema([FieldSchema("x", Fraction(low), Fraction(high), Fraction(1))])

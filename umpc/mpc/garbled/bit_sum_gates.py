@@ -76,7 +76,7 @@ class BitSumGates:
             number = replace(number.scaled(Fraction(-1)), made=number.made)
         binary = self.add_up(number)
         least = -binary.unit * (1 << len(binary.bits)) / 2
-        bits = binary.bits[:-1] if binary.signed and number.low > least else binary.bits
+        bits = binary.digits if number.low > least else binary.bits
         return self.gates.all_of(bit ^ 1 for bit in bits)
 
     def _looked_up(self, number: BitSum) -> tuple[WireLiteral, WireLiteral] | None:
@@ -165,7 +165,7 @@ class BitSumGates:
         keep = binary.sign ^ 1
         bits = [
             (self.gates.conjunction(bit, keep), binary.unit * 2**i)
-            for i, bit in enumerate(binary.bits[:-1])
+            for i, bit in enumerate(binary.digits)
         ]
         return weighted(bits, bound.constant, bound.low, number.high)
 

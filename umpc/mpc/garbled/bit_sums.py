@@ -97,6 +97,11 @@ class BinaryNumber:
             yield bit, self.unit * (-(1 << i) if self.signed and i == last else 1 << i)
 
     @property
+    def digits(self) -> tuple[WireLiteral, ...]:
+        """The bits below the sign; all of them if there is no sign bit."""
+        return self.bits[:-1] if self.signed else self.bits
+
+    @property
     def sign(self) -> WireLiteral:
         """The bit [number < 0]."""
         return self.bits[-1] if self.signed else FALSE

@@ -219,7 +219,7 @@ class _Lowering(Interpreter[BitSum]):
         binary = self.numbers.add_up(number)
         flipped = [
             (self.gates.xor(bit, binary.sign), binary.unit * 2**i)
-            for i, bit in enumerate(binary.bits[:-1])
+            for i, bit in enumerate(binary.digits)
         ]
         high = max(-number.low, number.high)
         return self._made(weighted([*flipped, (binary.sign, binary.unit)], 0, 0, high))
