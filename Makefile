@@ -130,9 +130,9 @@ peers: $(VENV)/.dev  ## print umpc's figures on a job that other systems can run
 pictures: $(VENV)/.bench  ## draw what jobs take as they grow, into bench/pictures
 	$(BIN)/python -m bench.scaling
 
-# BANK=FILE, HEART=FILE, DIABETES=FILE, TRIPADVISOR=FILE: the tables (bench/README.md says which).
-figures: $(VENV)/.bench  ## measure the papers' figures and tables, into bench/pictures/papers; resumes if interrupted
-	$(BIN)/python -m bench.figures $(if $(BANK),--data 'bank=$(BANK)') \
+# BANK=FILE, HEART=FILE, DIABETES=FILE, TRIPADVISOR=FILE: the tables (reproduction/README.md says which).
+figures: $(VENV)/.bench  ## measure the papers' figures and tables, into reproduction/pictures; resumes if interrupted
+	$(BIN)/python -m reproduction.figures $(if $(BANK),--data 'bank=$(BANK)') \
 	  $(if $(HEART),--data 'heart=$(HEART)') $(if $(DIABETES),--data 'diabetes=$(DIABETES)') \
 	  $(if $(TRIPADVISOR),--data 'tripadvisor=$(TRIPADVISOR)')
 
@@ -152,7 +152,7 @@ native-emulated: $(VENV)/.dev  ## run the compiled gate on emulated processors, 
 oracles: $(VENV)/.dev  ## compare accounting, frames and c-index with other libraries, in an environment of its own
 	test -x $(VENV)-oracles/bin/python || $(PYTHON) -m venv $(VENV)-oracles
 	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest hypothesis dp-accounting polars pyarrow lifelines
-	$(VENV)-oracles/bin/python -m pytest tests/bench/baselines/google_oracle.py tests/api/frames_oracle.py
+	$(VENV)-oracles/bin/python -m pytest tests/reproduction/baselines/google_oracle.py tests/api/frames_oracle.py
 
 requirements: $(VENV)/.release  ## pin the packages of the image, with their hashes, in deploy/requirements.txt
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --python-version 3.11 \

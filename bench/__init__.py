@@ -32,7 +32,6 @@
 | `timed_sessions.py` | whole sessions of real nodes, with the times at which messages arrive |
 | `memory_site.py` | a site whose streams and ledger are in memory, for timed sessions |
 | `guessing.py` | how well an event is guessed from times |
-| `ranking.py` | a ranking that a trusted curator learns by DP-SGD |
 | `reading.py` | how a node reads a table of 10^7 rows, next to DuckDB alone |
 | `profile.py` | `make profile`: where the time of a job goes |
 | `steps.py` | `make profile`: the milliseconds of each step of a small job |
@@ -47,7 +46,5 @@
 | `limits.py` | this machine's AES limit |
 | `table.py` | print tables, and figures beside their targets |
 | `peers/` | `make peers`: a job that other systems can run, too |
-| `figures/` | `make figures`: the papers' figures and tables, each with its claim |
-| `baselines/` | mechanisms of the literature that no command of umpc uses |
 | `pictures/` | pictures and CSV files of these measurements |
 """

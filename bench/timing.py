@@ -32,11 +32,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.baselines.inversion import invert_polya
-from bench.baselines.rejection import reject_gaussian, reject_skellam
 from bench.guessing import auc, combined, standard_error
 from bench.table import show
 from bench.timed_sessions import Session, drawing, read_once, small_study
+from reproduction.baselines.inversion import invert_polya
+from reproduction.baselines.rejection import reject_gaussian, reject_skellam
 from umpc.crypto.prg import Stream
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.distributed_gaussian import DiscreteGaussian

@@ -27,12 +27,16 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "LICENSE": "license.md",
     "bench/README.md": "bench.md",
+    "reproduction/README.md": "reproduction.md",
     "native/README.md": "native.md",
     "clients/r/README.md": "r.md",
     "umpc_papers/docs/protocol.md": "papers/protocol.md",
     "umpc_papers/docs/privacy.md": "papers/privacy.md",
 }
 """File of the repository, and the page that it becomes."""
+
+PICTURES = ("bench/pictures/", "reproduction/pictures/")
+"""Folders whose pictures and pages are at the same place in the site."""
 
 PACKAGES = (
     "ustat",
@@ -97,7 +101,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, f"api/{name}.md", content=text))
     files.append(File.generated(config, "api/index.md", content=_reference()))
     files.append(File.generated(config, "tutorial.md", content=_tutorial()))
-    for picture in sorted((ROOT / "bench" / "pictures").rglob("*")):
+    for picture in sorted(each for folder in PICTURES for each in (ROOT / folder).iterdir()):
         if picture.suffix in (".png", ".md"):
             page = picture.relative_to(ROOT).as_posix()
             files.append(File.generated(config, page, abs_src_path=str(picture)))
@@ -159,7 +163,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if page_path.startswith("api/"):
         return markdown
     if source is None:
-        source = page_path if page_path.startswith("bench/") else f"docs/{page_path}"
+        source = page_path if page_path.startswith(PICTURES) else f"docs/{page_path}"
 
     folder = posixpath.dirname(source)
 
@@ -187,7 +191,7 @@ def _page_of(file: str) -> str | None:
         return "tutorial.md"
     if file.startswith("docs/"):
         return file.removeprefix("docs/")
-    if file.startswith("bench/pictures/"):
+    if file.startswith(PICTURES):
         return file
     parts = file.split("/")
     if parts[0] == BESIDE:

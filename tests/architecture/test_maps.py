@@ -13,7 +13,7 @@ import umpc
 ROOT = Path(umpc.__file__).parents[1]
 PACKAGES = {
     path.parent.relative_to(ROOT).as_posix(): path
-    for folder in ("umpc", "umpc_papers", "bench", "spec")
+    for folder in ("umpc", "umpc_papers", "bench", "reproduction", "spec")
     for path in sorted((ROOT / folder).rglob("__init__.py"))
     if path.parent.name != "v1"
 }

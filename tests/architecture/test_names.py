@@ -145,7 +145,8 @@ def test_each_look_into_the_inside_is_found(source):
 
 def test_only_the_papers_steps_and_tests_reach_the_door():
     """No command and no configuration replaces a step or takes out a check."""
-    folders = (ROOT, ROOT.parent / "umpc_papers", ROOT.parent / "bench")
+    beside = (ROOT.parent / name for name in ("umpc_papers", "bench", "reproduction"))
+    folders = (ROOT, *beside)
     paths = [path for folder in folders for path in folder.rglob("*.py") if path.stem != "testing"]
     door = re.compile(r"\b(umpc|umpc_papers)(\.testing| import testing)\b")
     assert not [path for path in paths if door.search(path.read_text(encoding="utf-8"))]

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("bench", "deploy", "docs", "native")
+FOLDERS = ("bench", "deploy", "docs", "native", "reproduction")
 OURS = ("umpc.", "umpc_papers.")
 
 

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 from bench.dask_sites import cluster
-from bench.figures.__main__ import client_of
-from bench.figures.figure import Agreement, Figure, Point
-from bench.figures.store import Store
-from bench.figures.sweep import sweep
+from reproduction.figures.__main__ import client_of
+from reproduction.figures.figure import Agreement, Figure, Point
+from reproduction.figures.store import Store
+from reproduction.figures.sweep import sweep
 
 
 def figure_of(folder: Path) -> Figure:

@@ -13,7 +13,7 @@ import pytest
 import umpc
 
 ROOT = Path(umpc.__file__).parents[1]
-FOLDERS = ("umpc", "umpc_papers", "bench", "spec", "tests", "native", "docs")
+FOLDERS = ("umpc", "umpc_papers", "bench", "reproduction", "spec", "tests", "native", "docs")
 SENTENCE = re.compile(r"(?<=[.:?!])\s+|\n\s*\n")
 RIDDLE = re.compile(r"(?:What|The same|As|Of|So many)\b")
 POSSIBLE = re.compile(rf"""(?:["']|[.:?!]\s|\n\s*\n)\s*{RIDDLE.pattern}""")
@@ -67,7 +67,7 @@ def astray(source: str) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("folder", ["umpc", "umpc_papers", "spec", "bench"])
+@pytest.mark.parametrize("folder", ["umpc", "umpc_papers", "spec", "bench", "reproduction"])
 def test_a_text_stands_below_what_it_describes(folder):
     files = sorted((ROOT / folder).rglob("*.py"))
     sources = {path: path.read_text(encoding="utf-8") for path in files if "_pb2" not in path.name}

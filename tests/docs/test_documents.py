@@ -20,6 +20,7 @@ WRITTEN = [
     *(ROOT / "docs").rglob("*.md"),
     *(ROOT / "umpc_papers" / "docs").glob("*.md"),
     ROOT / "bench" / "README.md",
+    ROOT / "reproduction" / "README.md",
     ROOT / "native" / "README.md",
     ROOT / "clients" / "r" / "README.md",
 ]
@@ -74,7 +75,7 @@ def test_every_link_leads_somewhere(name):
             assert anchor in anchors(path), f"{name} links to {target}, a heading that is not there"
 
 
-FOLDERS = "umpc|umpc_papers|spec|tests|bench|docs|native|deploy"
+FOLDERS = "umpc|umpc_papers|spec|tests|bench|reproduction|docs|native|deploy"
 PATH = re.compile(rf"(?<![\w./-])((?:{FOLDERS})/[\w./-]*\w/?)(?![\w*<…])")
 
 

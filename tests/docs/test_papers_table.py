@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from bench.baselines.__main__ import NAMES
-from bench.figures.catalogue import chosen
+from reproduction.baselines.__main__ import NAMES
+from reproduction.figures.catalogue import chosen
 from umpc.cli.main import umpc
 from umpc.coordinator.studyfile_entries import describe_keys
 from umpc.dp.composition import COMPOSITIONS
@@ -96,7 +96,7 @@ def reached(written: str) -> bool:
     if words[:2] == ["python", "-m"]:
         if importlib.util.find_spec(words[2]) is None:
             return False
-        if words[2] == "bench.figures":
+        if words[2] == "reproduction.figures":
             return bool(chosen(words[3:]))
         return set(words[3:]) <= set(NAMES)
     return key_exists(written)
@@ -148,6 +148,7 @@ def test_no_numbered_result_is_missing(paper):
 
 def test_what_does_not_exist_is_found():
     assert not reached("umpc fly") and not reached("umpc plan --fly") and not reached("fly = 1")
-    assert not reached("python -m bench.baselines fly") and not reached("python -m bench.fly")
+    assert not reached("python -m reproduction.baselines fly")
+    assert not reached("python -m bench.fly")
     assert not reached('protocol = "fly"') and not reached('composition = "fly"')
     assert reached("umpc plan --protocols") and reached('noise = "hajek"') and reached("[bins]")

@@ -8,7 +8,7 @@ from math import exp, pi
 import numpy as np
 import pytest
 
-from bench.baselines.textbook import calibrate_gaussian
+from reproduction.baselines.textbook import calibrate_gaussian
 from tests.support.studies import Entropy
 from umpc.dp.composition import gaussian_curve, renyi_epsilon
 from umpc.dp.distributed_gaussian import (

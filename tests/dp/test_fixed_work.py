@@ -12,8 +12,8 @@ from functools import partial
 
 import pytest
 
-from bench.baselines.inversion import invert_polya
-from bench.baselines.rejection import reject_gaussian, reject_poisson
+from reproduction.baselines.inversion import invert_polya
+from reproduction.baselines.rejection import reject_gaussian, reject_poisson
 from tests.support.statistical import SeededBits
 from tests.support.steps import steps_of
 from umpc.dp import distributed_gaussian, poisson, trials

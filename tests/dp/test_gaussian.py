@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bench.baselines.textbook import calibrate_gaussian
+from reproduction.baselines.textbook import calibrate_gaussian
 from tests.support.statistical import N_TRIALS, SeededBits, accept_only, shift_delta
 from umpc.dp.distributed_gaussian import LARGE_SCALE, DiscreteGaussian, sample_discrete_gaussian
 from umpc.dp.trials import MORE_TRIALS, TRIALS

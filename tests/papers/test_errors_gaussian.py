@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench.baselines.textbook import calibrate_gaussian
+from reproduction.baselines.textbook import calibrate_gaussian
 
 
 def exact_delta(sigma: float, epsilon: float) -> float:

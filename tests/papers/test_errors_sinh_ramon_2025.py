@@ -14,7 +14,7 @@ from math import comb, log
 import numpy as np
 import pytest
 
-from bench.baselines.collusion import remaining_epsilon
+from reproduction.baselines.collusion import remaining_epsilon
 from umpc.ustat.sampling import balanced
 
 Edge = tuple[int, int]

@@ -31,7 +31,7 @@ def steps_of(call: Callable[[RandomBits], Any], bits: RandomBits) -> tuple[Any, 
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         name = frame.f_code.co_filename
-        if "/umpc/" not in name and "/bench/" not in name:
+        if "/umpc/" not in name and "/reproduction/" not in name:
             return None
         if event == "line":
             note(f"{name}:{frame.f_lineno}")

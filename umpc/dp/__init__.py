@@ -20,7 +20,7 @@ The work of a draw follows from its law, not from its value. The exceptions are 
 takes with probability below 2^-64.
 
 Every path to a noise value uses integers, fractions and certified balls only. Floats appear only
-where a law is described. Mechanisms that only a protocol of the papers uses are beside it.
-Further theorems of composition, and mechanisms that no protocol uses, are in `bench/baselines`
+where a law is described. Mechanisms that only a protocol of the papers uses are beside it. Further
+theorems of composition, and mechanisms that no protocol uses, are in `reproduction/baselines`
 (docs/decisions/0020 and 0043 say why).
 """

@@ -13,7 +13,7 @@ Polya(1/h, q) - Polya(1/h, q), and the shares of any h nodes sum to one X. Suppo
 nodes keep their share to themselves. Then, whatever the other n - h nodes learn, subtract or leave
 out, their view is f + X plus numbers independent of f: still epsilon-DP. The price is that with all
 n present the variance is n/h times that of X. Papers that take h = n promise epsilon only if no
-nodes collude (`bench/baselines/collusion.py` computes the epsilon that is left otherwise).
+nodes collude (`reproduction/baselines/collusion.py` computes the epsilon that is left otherwise).
 
 Paper: Dwork, McSherry, Nissim, Smith 2006 (the mechanism); Goryczka, Xiong 2015 (fewer honest nodes
 than nodes); Balle, Bell, Gascón, Nissim 2020 (the shares). The tail bound is derived at

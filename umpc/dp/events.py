@@ -14,8 +14,8 @@ for replacing one, because a replacement is two such steps.)
 | `ConcentratedEvent` | any rho-zCDP mechanism |
 | `SkellamEvent` | Skellam noise on several sums |
 
-Events say what was done. `composition.py` says what they cost together, and `bench/baselines` has
-an accountant with further theorems.
+Events say what was done. `composition.py` says what they cost together, and
+`reproduction/baselines` has an accountant with further theorems.
 
 *Event text.* Events as text, one line each, for a site's ledger: `laplace 10 1` or `skellam 1/2,3
 1,4`.

@@ -22,7 +22,7 @@ Only integers, fractions and certified balls decide. No float does.
 
 Paper: Goryczka, Xiong 2015 (TDSC), and Balle, Bell, Gascón, Nissim 2020 (CCS), give noise as a sum
 of Polya variables; neither paper says how to draw one. Quenouille 1949 (Biometrics) has the law as
-a Poisson number of logarithmic variables. `bench/baselines/inversion.py` inverts the
+a Poisson number of logarithmic variables. `reproduction/baselines/inversion.py` inverts the
 distribution function, in a time that tells the value
 (docs/decisions/0025-a-draw-takes-the-same-steps.md).
 """

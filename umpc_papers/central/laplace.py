@@ -14,7 +14,7 @@ and the noise is calibrated to that. The guarantee is exact. The price is at mos
 sensitivity and half a step of value; the grid is public.
 
 These functions run where the data are, one answer at a time. In a study, noise comes from
-`calibration`, `skellam` or coins in the computation. `bench/baselines/textbook.py` has the
+`calibration`, `skellam` or coins in the computation. `reproduction/baselines/textbook.py` has the
 mechanisms that no protocol uses.
 
 Paper: Dwork, McSherry, Nissim, Smith 2006 (Laplace); Ghosh, Roughgarden, Sundararajan 2009 (the

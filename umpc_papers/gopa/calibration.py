@@ -8,8 +8,8 @@ parameters σ_η² remains.
 *Privacy.* Colluding nodes know the Δ of their own pairs. Among the h honest nodes the graph is
 complete again. Suppose that an honest x_r moves by v. The law of all honest messages is then the
 former law with Δ shifted by any integers s and η by t, as long as s and t together move the
-messages by v at r and by nothing elsewhere (as in `bench.baselines.gopa`). The release is therefore
-ρ-zCDP with
+messages by v at r and by nothing elsewhere (as in `reproduction.baselines.gopa`). The release is
+therefore ρ-zCDP with
 
     ρ = (Σ s_e²/σ_Δ² + Σ t_i²/σ_η²)/2.
 

@@ -11,7 +11,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from bench.baselines.cost import (
+from reproduction.baselines.cost import (
     cost,
     dpsgd_cost,
     evaluations,
@@ -20,8 +20,8 @@ from bench.baselines.cost import (
     operations,
     triangles_cost,
 )
-from bench.baselines.dpsgd import PairwiseSgd
-from bench.baselines.gopa import Gopa
+from reproduction.baselines.dpsgd import PairwiseSgd
+from reproduction.baselines.gopa import Gopa
 from tests.support.curated import (
     CONSTANT,
     EQUAL,

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bench.baselines.gopa import Gopa
-from bench.baselines.textbook import calibrate_gaussian
+from reproduction.baselines.gopa import Gopa
+from reproduction.baselines.textbook import calibrate_gaussian
 from umpc.errors import InvalidEpsilon, StudyError
 from umpc_papers.gopa.calibration import (
     RATIO,

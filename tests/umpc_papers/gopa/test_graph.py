@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from bench.baselines.gopa import Gopa
+from reproduction.baselines.gopa import Gopa
 from tests.support.gopa import gopa_study, numbers, sums, tables_of
 from tests.support.studies import Entropy, generator
 from umpc.errors import StudyError

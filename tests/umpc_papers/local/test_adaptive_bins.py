@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bench.baselines.bins_table import (
+from reproduction.baselines.bins_table import (
     CLASS,
     COUNTS,
     adaptive,
@@ -140,7 +140,7 @@ def test_given_the_cut_points_the_estimate_has_the_stated_mean_and_variance():
 
 
 def test_on_skewed_scores_adaptive_bins_gain_and_the_prediction_says_so():
-    """`python -m bench.baselines bins`: equal bins are off by their bias, whatever ε is."""
+    """`python -m reproduction.baselines bins`: equal bins are off by their bias, whatever ε is."""
     columns, epsilon = skewed(), Fraction(4)
     truth = exact_auc(columns)
     found = [estimate_adaptive(columns, epsilon) for _ in range(3)]
