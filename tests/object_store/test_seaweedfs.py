@@ -18,9 +18,8 @@ from umpc.deployment.processes import UMPC, Deployment, ended_with_us
 from umpc.errors import ConfigError, DataError
 from umpc.node.records import load_records
 from umpc.node.table import object_store
-from umpc.node.table.object_source import ObjectSource
 from umpc.node.table.object_store import ObjectStore
-from umpc.node.table.source import TableSource
+from umpc.node.table.source import ObjectSource, TableSource
 from umpc.ustat.schema import FieldSchema
 
 AGE = FieldSchema("age", Fraction(0), Fraction(120), Fraction(1))
@@ -28,7 +27,7 @@ AGE = FieldSchema("age", Fraction(0), Fraction(120), Fraction(1))
 
 def table(weed: Weed, bucket: str, pattern: str, keys: Path | None) -> TableSource:
     objects = ObjectSource(bucket, pattern, weed.endpoint, credentials_file=keys)
-    return TableSource(Path(bucket, pattern), is_pattern=objects.is_pattern, objects=objects)
+    return TableSource(Path(bucket, pattern), is_pattern="*" in pattern, objects=objects)
 
 
 def ages(source: TableSource) -> list[int]:
@@ -59,11 +58,11 @@ def test_a_change_while_the_table_is_read_is_refused_by_the_store(weed, keys, mo
     source = table(weed, "changing", "*.csv", keys)
     read, calls = ObjectStore.read, []
 
-    def written_before(self, each, start):
-        calls.append(each.key)
+    def written_before(self, key, *rest):
+        calls.append(key)
         if len(calls) == 2:
             weed.put("changing", b_csv=b"age\n42\n")
-        return read(self, each, start)
+        return read(self, key, *rest)
 
     monkeypatch.setattr(ObjectStore, "read", written_before)
     with pytest.raises(DataError, match="while they are read") as caught:
@@ -71,9 +70,9 @@ def test_a_change_while_the_table_is_read_is_refused_by_the_store(weed, keys, mo
     assert calls == ["a.csv", "b.csv"] and "s3://changing" in caught.value.detail
     assert ages(source) == [31, 42]  # the next study sees the new state
 
-    def added_after(self, each, start):
+    def added_after(self, *rest):
         weed.put("changing", c_csv=b"age\n33\n")
-        return read(self, each, start)
+        return read(self, *rest)
 
     monkeypatch.setattr(ObjectStore, "read", added_after)
     with pytest.raises(DataError, match="added or removed"):

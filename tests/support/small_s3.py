@@ -18,8 +18,9 @@ BUCKET = "visits"
 
 @dataclass
 class SmallS3:
-    """A bucket. before_read: called before each GET of an object. seen: (method, path) of calls.
+    """A bucket. before_read: called before each GET of an object. seen: keys of calls, or "".
 
+    prefixes: of the listings.
     sends_more: a body goes on without end, and its length says so.
     ignores_conditions: answers in spite of If-Match, as some stores do.
     refusal: (status, code) of every answer, or None.
@@ -32,6 +33,7 @@ class SmallS3:
     sends_more: bool = False
     refusal: tuple[int, str] | None = None
     seen: list[str] = field(default_factory=list)
+    prefixes: list[str] = field(default_factory=list)
     port: int = 0
 
     @property
@@ -79,6 +81,7 @@ def small_s3() -> Iterator[SmallS3]:
                 self.refuse(404, "NoSuchBucket")
             elif not key:
                 query = {name: values[0] for name, values in parse_qs(url.query).items()}
+                store.prefixes.append(query.get("prefix", ""))
                 found = store.listing(query.get("prefix", ""), query.get("delimiter", ""))
                 self.answer(200, found.encode(), {})
             else:

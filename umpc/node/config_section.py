@@ -19,9 +19,9 @@ from umpc.errors import ConfigError
 from umpc.node.policy import Policy
 from umpc.node.records import TableSource
 from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
-from umpc.node.table.object_source import ADDRESS, MEGABYTE, S3, ObjectSource, wrong_endpoint
+from umpc.node.table.object_store import keys_of_store
 from umpc.node.table.plain_text import is_encoding
-from umpc.node.table.source import WILDCARDS
+from umpc.node.table.source import MEGABYTE, S3, WILDCARDS, ObjectSource
 from umpc.node.table.sql_source import SqlSource, wrong_password_file, wrong_query, wrong_url
 from umpc.study.rules import line_of_key, nearest
 from umpc.transport.hub.address import HubAddress, parse_hub
@@ -290,6 +290,9 @@ SQL_ADDRESS = '"postgresql://reader@host/database?sslmode=verify-full"'
 QUERY = "one SELECT, or the name of a table or view"
 OBJECTS = 'the address of objects, like "s3://bucket/visits/*.parquet"'
 STORE = 'the address of a store with TLS, like "https://minio.site:9000"'
+ADDRESS = rf"{S3}([a-z0-9][a-z0-9.-]{{1,61}}[a-z0-9])/([^\x00-\x1f]+)"
+HERE = r"http://(127\.0\.0\.1|\[::1\]|localhost)"
+ENDPOINT = rf"(?i)(https://([\w.-]+|\[[0-9a-f:]+\])|{HERE})(:\d{{1,5}})?(/[^?#@]*)?"
 
 
 def table_of(section: Section, *, reads_table: bool = True) -> TableSource:
@@ -353,13 +356,18 @@ def _objects(section: Section, reads_table: bool) -> TableSource:
     region = section.text("region", "[A-Za-z0-9-]{1,40}", name, ObjectSource.region)
     usual = f"https://s3.{region}.amazonaws.com"
     endpoint = section.text("endpoint", r"(?s).*", STORE, usual)
-    if wrong := wrong_endpoint(endpoint):
+    if re.fullmatch(ENDPOINT, endpoint) is None:
         # it might hold a password, so it is not shown
-        raise section.wrong("endpoint", STORE, wrong)
+        raise section.wrong(
+            "endpoint",
+            STORE,
+            "it is not written as https://HOST:PORT, holds more than scheme, host and port, or is "
+            "elsewhere without TLS, where records would cross the network in the clear",
+        )
     objects = ObjectSource(found[1], found[2], endpoint.rstrip("/"), region)
 
     def fault(path: Path) -> str:
-        return replace(objects, credentials_file=path).key_of_store()[1]
+        return keys_of_store(path)[1]
 
     objects = replace(
         objects,
@@ -367,7 +375,8 @@ def _objects(section: Section, reads_table: bool) -> TableSource:
         most_bytes=MEGABYTE
         * section.count("object_megabytes", ObjectSource.most_bytes // MEGABYTE),
     )
-    path, is_pattern = Path(objects.bucket, objects.pattern), objects.is_pattern
+    is_pattern = any(each in objects.pattern for each in WILDCARDS)
+    path = Path(objects.bucket, objects.pattern)
     return TableSource(path, is_pattern=is_pattern, objects=objects, **_format(section))
 
 

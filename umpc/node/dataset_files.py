@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from pathlib import Path
 
-from umpc.node.table.source import TableSource
+from umpc.node.table.source import S3, TableSource
 from umpc.transport.files import digest_of
 
 
@@ -65,5 +65,5 @@ def is_same_file(one: Path, other: Path) -> bool:
 def named(source: TableSource) -> str:
     """Return the table without a database's address, which may say more than the error should."""
     if source.objects is not None:
-        return source.objects.url
+        return f"{S3}{source.path}"
     return repr(source.sql.query) if source.sql else str(source.path)

@@ -17,8 +17,7 @@ from tests.support.small_s3 import BUCKET, small_s3
 from umpc.errors import DataError, StudyAborted
 from umpc.node.records import load_records
 from umpc.node.table.given_up import ReadersWait, check_waited_for, ended_by, waited_for
-from umpc.node.table.object_source import ObjectSource
-from umpc.node.table.source import TableSource
+from umpc.node.table.source import ObjectSource, TableSource
 from umpc.node.table.sql_source import SqlSource
 from umpc.ustat.schema import FieldSchema
 

@@ -1,4 +1,4 @@
-"""umpc.node.table.object_source, and the keys of node.toml that name objects."""
+"""Addresses and keys of objects in node.toml, and which keys of a store fit a pattern."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 from tests.support.node_files import BUDGET, HEAD, load, refused
 from umpc.errors import ConfigError
 from umpc.node.dataset_files import is_same_table
-from umpc.node.table.object_source import ObjectSource
+from umpc.node.table.object_store import fits, keys_of_store
+from umpc.node.table.source import ObjectSource
 
 KEYS = "[default]\naws_access_key_id = READER\naws_secret_access_key = hunter2-Zx\n"
 URL = 'url = "s3://visits/2026/*.parquet"\n'
@@ -23,13 +24,8 @@ URL = 'url = "s3://visits/2026/*.parquet"\n'
     ],
 )
 def test_a_pattern_of_keys_is_that_of_files(pattern, fitting, others):
-    source = ObjectSource("b", pattern, "")
-    assert [key for key in fitting + others if source.fits(key)] == fitting
-
-
-def test_a_listing_begins_at_the_last_folder_before_a_wildcard():
-    folders = {"a/b/x.csv": "a/b", "a/b*/x.csv": "a", "*.csv": "", "a/**/x.csv": "a"}
-    assert {each: ObjectSource("b", each, "").folder for each in folders} == folders
+    parts = pattern.split("/")
+    assert [key for key in fitting + others if fits(key.split("/"), parts)] == fitting
 
 
 def test_the_configuration_names_objects_and_the_file_of_keys(site):
@@ -47,11 +43,12 @@ def test_the_configuration_names_objects_and_the_file_of_keys(site):
         site / "keys",
         5_000_000,
     )
-    assert found.key_of_store()[0].secret == "hunter2-Zx" and "hunter2" not in repr(config)
+    assert keys_of_store(found.credentials_file)[0]["aws_secret_access_key"] == "hunter2-Zx"
+    assert "hunter2" not in repr(config)
     assert is_same_table(config.source, config.source)
     usual = load(site, f"{HEAD}[data]\n{URL}{BUDGET}").source
     assert usual.objects.endpoint == "https://s3.us-east-1.amazonaws.com"
-    assert usual.objects.key_of_store({})[0] is None and not is_same_table(usual, config.source)
+    assert not keys_of_store(None, {})[0] and not is_same_table(usual, config.source)
 
 
 @pytest.mark.parametrize(

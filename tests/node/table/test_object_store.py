@@ -19,8 +19,7 @@ from tests.support.small_s3 import BUCKET, SmallS3, small_s3
 from umpc.errors import ConfigError, DataError, UmpcError
 from umpc.node.records import load_records
 from umpc.node.table import object_store
-from umpc.node.table.object_source import ObjectSource
-from umpc.node.table.source import TableSite, TableSource
+from umpc.node.table.source import ObjectSource, TableSite, TableSource
 from umpc.node.table.survey import survey_table
 from umpc.ustat.schema import FieldSchema
 
@@ -41,7 +40,7 @@ def keys(tmp_path: Path) -> Path:
 
 def table(store: SmallS3, keys: Path | None, pattern: str, **changes) -> TableSource:
     objects = ObjectSource(BUCKET, pattern, store.endpoint, credentials_file=keys, **changes)
-    return TableSource(Path(BUCKET, pattern), is_pattern=objects.is_pattern, objects=objects)
+    return TableSource(Path(BUCKET, pattern), is_pattern="*" in pattern, objects=objects)
 
 
 def ages(source: TableSource) -> list[int]:
@@ -84,6 +83,7 @@ def test_csv_and_parquet_are_read_from_one_object_or_many(store, keys, tmp_path)
     assert ages(table(store, keys, "2026/*.csv")) == [31, 32, 33]
     assert ages(table(store, keys, "2026/**/*.csv")) == [31, 32, 33, 34]
     folders = table(store, keys, "p/*/x.parquet")
+    assert set(store.prefixes) == {"2026/"}, "no key elsewhere is listed"
     assert ages(folders) == [40, 41, 50, 51]
     assert survey_table(folders, [], TableSite("a", folders.path)).columns == ["age", "region"]
 
@@ -159,7 +159,7 @@ def test_other_mistakes_have_a_class_too(store, keys, monkeypatch):
     keys.chmod(0o644)
     fails(table(store, keys, "a.csv"), ConfigError, "credentials_file", "chmod 600")
     keys.chmod(0o600)
-    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    monkeypatch.setitem(sys.modules, "obstore", None)
     fails(table(store, keys, "a.csv"), ConfigError, r"pip install '\.\[s3\]'")
 
 
@@ -170,8 +170,8 @@ def test_keys_of_the_environment_are_taken_where_no_file_has_them(store, monkeyp
     monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:1")  # node.toml alone decides
     source = table(store, None, "a.csv")
     assert ages(source) == [31]
-    assert SECRET not in repr(source) + repr(source.objects.key_of_store())
-    assert SECRET not in repr(object_store.ObjectStore(source.objects, TableSite("a", source.path)))
+    store = object_store.ObjectStore(source, source.objects, TableSite("a", source.path))
+    assert SECRET not in repr(source) + repr(store)
 
 
 @pytest.mark.parametrize(

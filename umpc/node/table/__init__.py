@@ -2,10 +2,9 @@
 
 | file | what it holds |
 |---|---|
-| `source.py` | the file and its format; errors that name the node and show no value |
+| `source.py` | a table's place and its format; errors that name the node and show no value |
 | `sql_source.py` | the address and the query of a table in a database |
-| `object_source.py` | the address of objects of a store with the S3 API, and its keys |
-| `object_store.py` | objects, read from their store into memory |
+| `object_store.py` | objects of a store with the S3 API, read into memory |
 | `database.py` | a query's columns, read from PostgreSQL or SQLite |
 | `duckdb_file.py` | a query's columns, read from a DuckDB database |
 | `given_up.py` | readings that nobody waits for any more, which end |

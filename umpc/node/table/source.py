@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError, installing
 from umpc.node.table.conversions import PLAIN, NumberFormat
-from umpc.node.table.object_source import ObjectSource
 from umpc.node.table.sql_source import FILES, SqlSource
 
 if TYPE_CHECKING:
@@ -21,6 +20,8 @@ CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet",)
 DELIMITERS = ",;\t|"
 ENCODING = "utf-8"
+S3 = "s3://"
+MEGABYTE = 1_000_000
 WILDCARDS = "*?["
 """Characters of a pattern of many files."""
 
@@ -31,6 +32,24 @@ MISSING_MARKS = (
     *("NULL", "null", "Null", "None", "none", "missing", "Missing", "unknown", "Unknown"),
 )
 """Words that often mark a missing value. A node suggests them, and decides nothing by them."""
+
+
+@dataclass(frozen=True)
+class ObjectSource:
+    """Objects of one bucket.
+
+    pattern: their key, or a pattern of keys, as of `TableSource.path`, which is bucket and pattern.
+    endpoint: the store's address.
+    credentials_file: the file with the keys; None where the environment has them.
+    most_bytes: of all objects together, which are in memory while a study reads them.
+    """
+
+    bucket: str
+    pattern: str
+    endpoint: str
+    region: str = "us-east-1"
+    credentials_file: Path | None = None
+    most_bytes: int = 4000 * MEGABYTE
 
 
 @dataclass(frozen=True)
