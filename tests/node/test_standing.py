@@ -1,6 +1,6 @@
-"""A node's standing with others between studies: used once, at the right end, for some time, with its keys.
+"""Standing with other nodes: each channel serves once, at its end, for some time, with its keys.
 
-docs/decisions/0087-one-chain-of-standing.md.
+docs/decisions/0087-one-chain-of-channels.md.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class Standing:
         self._kept = stays[-KEPT_AT_MOST:]
 
     def close(self) -> None:
-        """End all of it, with the process. A channel that is still being made is not kept either."""
+        """End all of it, with the process. A channel that is still being made is not kept."""
         self._is_closed = True
         self._kept.clear()
 
