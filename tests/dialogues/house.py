@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +18,8 @@ from umpc.dealer.server import ALLOWED as OF_DEALER
 from umpc.dealer.server import DealerServer
 from umpc.errors import UmpcError
 from umpc.node.attempts.coordinator_stream import Unwatched
+from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger_reading import Snapshot, read_beside
 from umpc.node.config import load_datasets
 from umpc.node.datasets import Dataset
 from umpc.study.document import Study
@@ -33,7 +35,10 @@ NODES = ("north", "south", "west")
 HELPERS = {"dealer": "dealer", "shuffler-1": "shuffler", "shuffler-2": "shuffler"}
 ROLES = {"coordinator": "coordinator", **dict.fromkeys(NODES, "node"), **HELPERS}
 PLACES = {name: f"127.0.0.1:{7001 + place}" for place, name in enumerate(ROLES)}
-EPSILON = 5
+EPSILON = 10**9
+"""The budget of each node: a house serves many studies."""
+MINUTES = 15
+"""Minutes after which nothing goes on of a study."""
 Outcome = TypeVar("Outcome")
 
 
@@ -62,6 +67,29 @@ class Node:
     def dataset(self) -> Dataset:
         return self.site.datasets[0]
 
+    def state(self, study: Study) -> str:
+        """What the node has of a study: "charged", "held", "prepared", "reserved" or "nothing"."""
+        ledger, name = self.dataset.ledger, study.whole.hash
+        if ledger.released(name) is not None:
+            return "charged"
+        if ledger.held(name) is not None:
+            return "held"
+        if self.dataset.parking.holds(name):
+            return "prepared"
+        return "nothing" if ledger.reservation(name) is None else "reserved"
+
+    @property
+    def on_disk(self) -> Snapshot:
+        """The ledger as its file has it now, with its whole chain and its anchor verified."""
+        found = read_beside(Place.of(self.dataset.config.ledger, self.dataset.config.anchor))
+        assert (found.fault, found.damaged) == ("", [])
+        return found
+
+    @property
+    def files(self) -> set[str]:
+        """The names of all files in the node's folder."""
+        return {path.name for path in self.folder.iterdir()}
+
 
 class House:
     """Processes by name, on one clock. Use it as a context manager.
@@ -81,7 +109,7 @@ class House:
             (folder / name).mkdir()
             (folder / name / "table.csv").write_text(text)
             self.write_rules(name, rules)
-        for name in tables:
+        for name in (*tables, *HELPERS):
             self.start(name)
 
     def __enter__(self) -> House:
@@ -111,11 +139,25 @@ class House:
         configs = load_datasets(self.folder / name / "node.toml")
         identity = self._dialling(own_identity(configs[0]))
         site = open_site(configs, identity, ending)
-        service = site.service(ending, Unwatched)
-        server: Any = self.network.serve(PLACES[name], identity, service.allowed)
-        ended: list[UmpcError | None] = []
-        service.add(server, ended.append)
-        self.nodes[name] = Node(self.folder / name, site, ending, ended)
+        self.nodes[name] = Node(self.folder / name, site, ending, [])
+        self._serve(name)
+
+    def _serve(self, name: str) -> None:
+        """Answer the calls to a node, which remembers nothing of earlier ones."""
+        node = self.nodes[name]
+        service = node.site.service(node.ending, Unwatched)
+        server: Any = self.network.serve(PLACES[name], node.site.identity, service.allowed)
+        service.add(server, node.ended.append)
+
+    def mend(self) -> None:
+        """Begin again with all processes, over the same files: only ledgers remember anything."""
+        self.network.begin_again()
+        for name, node in self.nodes.items():
+            node.ended.clear()
+            self._serve(name)
+        self.dealt.clear()
+        for name in HELPERS:
+            self._start_helper(name)
 
     def _start_helper(self, name: str) -> None:
         identity = self._dialling(load_identity(self.keys / name, HELPERS[name]))
@@ -131,7 +173,7 @@ class House:
     def stop(self, name: str) -> None:
         """End a node's process, and leave its files."""
         self.network.lose(name)
-        self.run(self.clock_quiet())
+        self.run(self.end())
         self.nodes.pop(name).ending.close()
 
     def restart(self, name: str) -> None:
@@ -154,8 +196,12 @@ class House:
         assert isinstance(loop, StandingClock)
         return loop
 
-    async def clock_quiet(self) -> None:
+    async def end(self) -> None:
+        """Let everything end that was begun, and see that nothing is left of it."""
+        await asyncio.sleep(MINUTES * 60)
         await self.clock.quiet()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not left and not self.network.open_calls and not self.clock.works, left
 
     def run(self, talk: Coroutine[Any, Any, Outcome]) -> Outcome:
         """Run a coroutine on the house's clock."""
@@ -177,9 +223,10 @@ class House:
         except UmpcError as error:
             return error
 
-    def spent(self, names: Iterable[str] = ()) -> dict[str, Fraction]:
+    def states(self, study: Study) -> dict[str, str]:
+        """What each node of a study has of it, as `Node.state` says."""
+        return {each.name: self.nodes[each.name].state(study) for each in study.whole.nodes}
+
+    def spent(self) -> dict[str, Fraction]:
         """What each node's ledger has charged of ε."""
-        return {
-            name: self.nodes[name].dataset.ledger.balance().spent
-            for name in names or self.nodes
-        }
+        return {name: each.dataset.ledger.balance().spent for name, each in self.nodes.items()}

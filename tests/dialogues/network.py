@@ -11,9 +11,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any, NoReturn
 
 from umpc.errors import CertificateError, PeerUnavailable
@@ -169,10 +168,12 @@ class Network:
         """Let nothing pass to and from a process any more; no connection ends."""
         self.silent.add(name)
 
-    def forget(self) -> None:
-        """Do nothing more with messages, and forget those that were said."""
+    def begin_again(self) -> None:
+        """Forget all: what was said, what is to be done, and who is silent."""
+        assert not self._connections
         self._moments.clear()
         self.said.clear()
+        self.silent.clear()
 
     # ---- connections ---------------------------------------------------------------------------
 
@@ -549,16 +550,10 @@ class Context:
         return {"x509_pem_cert": [self._call.connection.caller.cert_pem]}
 
 
-def told(said: Iterable[Said]) -> Iterator[tuple[str, str, str]]:
-    """Sender, receiver and names of messages; repeated names of one link are counted."""
+def told(said: Iterable[Said]) -> dict[tuple[str, str], list[str]]:
+    """Sender and receiver → the names of the messages between them, in order."""
     links: dict[tuple[str, str], list[str]] = {}
     for each in said:
-        links.setdefault((each.sender, each.receiver), []).extend(each.names)
-    for (sender, receiver), names in links.items():
-        heard = [name for name in names if name not in UNTOLD]
-        runs = [(name, len(list(same))) for name, same in groupby(heard)]
-        yield (
-            sender,
-            receiver,
-            ", ".join(name if times == 1 else f"{name} x{times}" for name, times in runs),
-        )
+        names = [name for name in each.names if name not in UNTOLD]
+        links.setdefault((each.sender, each.receiver), []).extend(names)
+    return links
