@@ -227,6 +227,7 @@ class House:
         """What each node of a study has of it, as `Node.state` says."""
         return {each.name: self.nodes[each.name].state(study) for each in study.whole.nodes}
 
-    def spent(self) -> dict[str, Fraction]:
-        """What each node's ledger has charged of ε."""
-        return {name: each.dataset.ledger.balance().spent for name, each in self.nodes.items()}
+    def balances(self) -> dict[str, tuple[Fraction, Fraction]]:
+        """What each node's ledger has charged of ε, and what it reserves."""
+        found = {name: each.dataset.ledger.balance() for name, each in self.nodes.items()}
+        return {name: (each.spent, each.reserved) for name, each in found.items()}

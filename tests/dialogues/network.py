@@ -127,6 +127,7 @@ class Network:
         self.said: list[Said] = []
         self._servers: dict[str, MemoryServer] = {}
         self._moments: list[Moment] = []
+        self._watching: list[Callable[[Said], None]] = []
         self._connections: list[Connection] = []
         self.dialled = 0
         self.silent: set[str] = set()
@@ -158,6 +159,10 @@ class Network:
         """Let a message wait, and all behind it on its stream, until it is released."""
         return self.at(sender, receiver, name, hold=True)
 
+    def watch(self, look: Callable[[Said], None]) -> None:
+        """Have somebody look at each message before anything is done with it."""
+        self._watching.append(look)
+
     def lose(self, name: str) -> None:
         """End a process as far as others can see: all of its connections break, and stay so."""
         self._servers = {at: each for at, each in self._servers.items() if each.name != name}
@@ -172,6 +177,7 @@ class Network:
         """Forget all: what was said, what is to be done, and who is silent."""
         assert not self._connections
         self._moments.clear()
+        self._watching.clear()
         self.said.clear()
         self.silent.clear()
 
@@ -215,6 +221,8 @@ class Network:
         message = kinds[pipe.method].FromString(data)
         said = Said(pipe.sender, pipe.receiver, data, message, names_of(message))
         self.said.append(said)
+        for look in self._watching:
+            look(said)
         for moment in self._moments:
             if moment.meets(said):
                 return moment.reach(said, pipe)

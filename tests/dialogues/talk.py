@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tests.dialogues.house import participants
+from tests.dialogues.house import ROLES, House, participants
 from tests.dialogues.network import UNTOLD, Said, told
 from tests.support.fields import number_field
 from tests.support.garbled import NO_DEALER
@@ -24,8 +24,10 @@ from tests.support.shuffled import shuffled_study
 from tests.support.studies import CLASSES, KENDALL, make_study
 from tests.support.triples import BY_TRIPLES
 from tests.support.vector import vector_study
+from umpc.errors import UmpcError
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
+from umpc.study.report import Report
 
 STEPS = ("propose", "agree", "prepare", "evaluate", "release", "ask")
 SECONDS = 30
@@ -156,3 +158,92 @@ def check(said: Sequence[Said], dialogue: str, nodes: Sequence[str]) -> None:
                 assert at[each.sender] >= step, f"{each} came before its step"
                 if each.receiver == "coordinator":
                     owed[each.sender].pop(0)
+
+
+# --- scenes ---------------------------------------------------------------------------------------
+
+
+MAY_BE = {"evaluates": ("nothing", "held"), "asked": ("held", "charged")}
+"""What is on disk after last words that do not say it."""
+
+
+class Scene:
+    """Runs of one study, of which each is held against the rules of charges.
+
+    Before a node says *ready*, its share is on its disk; before it says *released*, the charge. A
+    node that has released anything says the same bytes whenever it says them again.
+    """
+
+    def __init__(self, house: House, study: Study):
+        self.house = house
+        self.study = study
+        self.before = house.balances()
+        self.shares: dict[str, set[bytes]] = {}
+        """Node → the shares that it has released: one at most."""
+        self.errors: dict[str, UmpcError | None] = {}
+        """Node → how its last run ended."""
+        house.network.watch(self._look)
+
+    def _look(self, said: Said) -> None:
+        if said.receiver != "coordinator" or said.sender not in self.house.nodes:
+            return
+        disk = self.house.nodes[said.sender].on_disk
+        if said.names == ("ready",):
+            assert self.study.whole.hash in {each.study for each in disk.held}
+        if said.names == ("released",):
+            assert self.study.whole.hash in disk.account.charged
+            self.shares.setdefault(said.sender, set()).add(said.message.released.share)
+
+    def run(self, **how: Any) -> Report | UmpcError:
+        """Run the study to its end, and check what is left of it."""
+        house = self.house
+        result = house.run(house.study(self.study, **how))
+        house.run(house.end())
+        self.errors = {name: (node.ended or [None])[-1] for name, node in house.nodes.items()}
+        self.check_charges()
+        if isinstance(result, UmpcError):
+            assert "\n" not in result.message and result.culprit in ROLES, repr(result)
+        else:
+            assert all(state == "charged" for state in self.states.values())
+        return result
+
+    @property
+    def states(self) -> dict[str, str]:
+        return self.house.states(self.study)
+
+    def check_charges(self) -> None:
+        """Check that ε is charged, reserved or free as each node's state says, and on its disk."""
+        cost, now = self.study.exact_epsilon, self.house.balances()
+        for name, state in self.states.items():
+            assert state in ("nothing", "prepared", "held", "charged")
+            spent, reserved = now[name][0] - self.before[name][0], now[name][1] - self.before[name][1]
+            assert spent == (cost if state == "charged" else 0)
+            assert reserved == (cost if state in ("held", "prepared") else 0)
+        assert all(len(shares) == 1 for shares in self.shares.values())
+
+    def check_said(self) -> None:
+        """Check each node's state by its last words, as docs/protocol.md has it."""
+        last: dict[str, str] = dict.fromkeys(self.states, "nothing")
+        for said in self.house.network.said:
+            node = said.sender if said.sender in last else said.receiver
+            match said.sender, said.names:
+                case "coordinator", ("evaluate",):
+                    last[node] = "evaluates"
+                case "coordinator", ("release",):
+                    last[node] = "asked"
+                case "coordinator", ("abort",) if not said.message.abort.keep:
+                    last[node] = "nothing"
+                case _, ("ready",):
+                    last[node] = "held"
+                case _, ("released",):
+                    last[node] = "charged"
+        for node, state in self.states.items():
+            assert state in MAY_BE.get(last[node], (last[node],)), f"{node} {last[node]}"
+
+    def run_again(self) -> Report:
+        """Run the study once more, where all that failed is well again: it ends, charged once."""
+        self.house.mend()
+        self.house.network.watch(self._look)
+        result = self.run()
+        assert isinstance(result, Report), repr(result)
+        return result

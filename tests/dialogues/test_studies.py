@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.dialogues.house import NODES, House
-from tests.dialogues.talk import BEGIN, RELEASED, WITH_DEALER, check, study_of
+from tests.dialogues.talk import BEGIN, RELEASED, WITH_DEALER, Scene, check, study_of
 from umpc.study.report import Report
 
 NEW_CHANNEL = """
@@ -124,20 +124,12 @@ LARGE = {
 
 
 def is_dialogue(house: House, kind: str, nodes: int, dialogue: str) -> None:
-    """Check the dialogue of a study, what is on disk then, and what is charged."""
-    names = NODES[:nodes]
-    study = study_of(kind, *names)
-    before = house.spent()
-    report = house.run(house.study(study))
-    assert isinstance(report, Report)
-    house.run(house.end())
-    check(house.network.said, dialogue, names)
-    assert set(house.states(study).values()) == {"charged"}
-    for name, spent in house.spent().items():
-        assert spent - before[name] == (study.exact_epsilon if name in names else 0)
-        assert house.nodes[name].on_disk.account.charged.keys() >= (
-            {study.hash} if name in names else set()
-        )
+    """Check the dialogue of a study, what is on disk at its moments, and what is charged."""
+    scene = Scene(house, study_of(kind, *NODES[:nodes]))
+    assert isinstance(scene.run(), Report)
+    check(house.network.said, dialogue, NODES[:nodes])
+    for name in NODES[:nodes]:
+        assert scene.study.hash in house.nodes[name].on_disk.account.charged
 
 
 @pytest.mark.parametrize(("kind", "nodes"), DIALOGUES)
