@@ -1,0 +1,142 @@
+"""The dialogue of a whole study of every protocol: who says what to whom, in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.dialogues.house import NODES, House
+from tests.dialogues.talk import BEGIN, RELEASED, WITH_DEALER, Scene, check, study_of
+from umpc.study.report import Report
+
+NEW_CHANNEL = """
+release    earlier > later: ot_choice
+release    later > earlier: ot_offer, ot_trees
+"""
+MASKED = f"""{RELEASED}{WITH_DEALER}
+prepare    earlier > later: hello
+prepare    later > earlier: hello
+evaluate   earlier > later: masked_fields, open 1
+evaluate   later > earlier: masked_fields, open 1
+"""
+MASKED_OF_THREE = MASKED.replace("material", "material x2")
+TOSSED = f"""{RELEASED}{WITH_DEALER}
+prepare    earlier > later: hello, ot_choice, toss 1, toss x4, ot_open_bits x4
+prepare    later > earlier: hello, ot_offer, ot_trees, toss x4, ot_open_bits x4
+evaluate   earlier > later: masked_fields, open 1
+evaluate   later > earlier: masked_fields, open 1
+{NEW_CHANNEL}"""
+DEALT_COINS = f"""{RELEASED}
+prepare    each > dealer: deal
+prepare    dealer > each: node_seed, material x2
+prepare    earlier > later: hello, open 1, open 2, open 3, open 4
+prepare    later > earlier: hello, open 1, open 2, open 3, open 4
+evaluate   earlier > later: masked_fields, open 1
+evaluate   later > earlier: masked_fields, open 1
+"""
+GARBLED = f"""{RELEASED}
+prepare    earlier > later: hello, ot_choice
+prepare    later > earlier: hello, ot_offer, ot_trees
+evaluate   earlier > later: labels, garbled
+evaluate   later > earlier: ot_extend 1
+{NEW_CHANNEL}"""
+TRIPLES = f"""{RELEASED}
+prepare    earlier > later: hello, ot_choice
+prepare    later > earlier: hello, ot_offer, ot_trees
+evaluate   earlier > later: triples 2, triples 3, triples 4, triples 5, triples 7
+evaluate   later > earlier: triples 1, triples 3, triples 4, triples 5, triples 6
+"""
+OF_TOTAL = """
+evaluate   coordinator > each: evaluate
+evaluate   each > coordinator: histogram
+total      coordinator > each: total
+total      each > coordinator: total_signed
+confirm    coordinator > each: total_confirmed
+confirm    each > coordinator: ready
+release    coordinator > each: release
+release    each > coordinator: released
+"""
+GRID = f"{BEGIN}{OF_TOTAL}{WITH_DEALER}"
+GRID_ALONE = f"""{RELEASED}
+prepare    earlier > later: hello, ot_choice 1
+prepare    later > earlier: hello, ot_offer 1, ot_trees 1
+evaluate   earlier > later: ot_multiples 2
+evaluate   later > earlier: ot_extend 1
+"""
+VECTOR = f"""{RELEASED}
+prepare    each > dealer: deal
+prepare    dealer > each: node_seed, material x2
+prepare    earlier > later: hello
+prepare    later > earlier: hello
+evaluate   earlier > later: masked_fields, open 1 x2
+evaluate   later > earlier: masked_fields, open 1 x2
+"""
+TWO_ROUNDS = f"""{RELEASED}
+ask        coordinator > each: ask
+ask        each > coordinator: answer
+"""
+SHUFFLED = f"""{RELEASED}
+prepare    each > shuffler-1: begin
+prepare    each > shuffler-2: begin
+prepare    shuffler-1 > each: taken
+prepare    shuffler-2 > each: taken
+prepare    shuffler-1 > shuffler-2: order
+prepare    shuffler-2 > shuffler-1: ordered
+prepare    coordinator > shuffler-1: collect
+prepare    coordinator > shuffler-2: collect
+prepare    shuffler-1 > coordinator: run
+prepare    shuffler-2 > coordinator: run
+release    each > shuffler-1: shares
+release    each > shuffler-2: pad
+release    shuffler-1 > each: taken
+release    shuffler-2 > each: taken
+release    shuffler-1 > coordinator: heap
+release    shuffler-2 > coordinator: heap
+"""
+DIALOGUES = {
+    ("tables", 2): MASKED,
+    ("tables", 3): MASKED_OF_THREE,
+    ("keys", 2): MASKED,
+    ("keys", 3): MASKED_OF_THREE,
+    ("mean", 2): RELEASED,
+    ("mean", 3): RELEASED,
+    ("committee", 2): TOSSED,
+    ("dealt coins", 2): DEALT_COINS,
+    ("dealt coins", 3): DEALT_COINS.replace("material x2", "material x3"),
+    ("garbled", 2): GARBLED,
+    ("garbled", 3): GARBLED,
+    ("triples", 2): TRIPLES,
+    ("triples", 3): TRIPLES,
+    ("grid", 2): GRID,
+    ("grid", 3): GRID,
+    ("grid alone", 2): GRID_ALONE,
+    ("grid alone", 3): GRID_ALONE,
+    ("vector", 2): VECTOR,
+    ("local mean", 2): RELEASED,
+    ("local mean", 3): RELEASED,
+}
+LARGE = {
+    ("two rounds", 2): TWO_ROUNDS,
+    ("two rounds", 3): TWO_ROUNDS,
+    ("shuffled", 2): SHUFFLED,
+    ("shuffled", 3): SHUFFLED,
+}
+"""Those of protocols that need many records."""
+
+
+def is_dialogue(house: House, kind: str, nodes: int, dialogue: str) -> None:
+    """Check the dialogue of a study, what is on disk at its moments, and what is charged."""
+    scene = Scene(house, study_of(kind, *NODES[:nodes]))
+    assert isinstance(scene.run(), Report)
+    check(house.network.said, dialogue, NODES[:nodes])
+    for name in NODES[:nodes]:
+        assert scene.study.hash in house.nodes[name].on_disk.account.charged
+
+
+@pytest.mark.parametrize(("kind", "nodes"), DIALOGUES)
+def test_a_study_is_this_dialogue(house, kind, nodes):
+    is_dialogue(house, kind, nodes, DIALOGUES[kind, nodes])
+
+
+@pytest.mark.parametrize(("kind", "nodes"), LARGE)
+def test_a_study_of_many_records_is_this_dialogue(roomy, kind, nodes):
+    is_dialogue(roomy, kind, nodes, LARGE[kind, nodes])
