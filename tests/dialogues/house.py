@@ -17,11 +17,11 @@ from umpc.coordinator.client import prepare_study, run_study
 from umpc.dealer.server import ALLOWED as OF_DEALER
 from umpc.dealer.server import DealerServer
 from umpc.errors import UmpcError
-from umpc.node.attempts.coordinator_stream import Unwatched
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import Snapshot, read_beside
 from umpc.node.config import load_datasets
 from umpc.node.datasets import Dataset
+from umpc.node.run.coordinator import Unwatched
 from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.study.report import Report
