@@ -14,12 +14,15 @@ import pytest
 
 from tests.support.fields import number_field
 from tests.support.ledgers import charged, kinds, opened, pay
-from tests.support.node_talks import run_of
+from tests.support.local import local_study
+from tests.support.node_talks import run_of, talk_to
 from tests.support.sites import site_of
 from tests.support.studies import AUC, CLASSES, make_study
 from umpc.errors import AlreadyReleased, DataError, RangeError, UmpcError
+from umpc.node.audit.entry import AuditRow
 from umpc.node.budget.ledger import Ledger
 from umpc.node.run.earlier import refuse_former
+from umpc.node.run.release import question_digest
 from umpc.node.run.study import run_study
 from umpc.proto.codec import encode_kept
 from umpc.study import messages as m
@@ -155,3 +158,29 @@ def sent_by(study: Study, ledger: Ledger) -> list[m.NodeMessage]:
 
     asyncio.run(run_study(run_of(site_of(ledger), study.coordinator, receive, send)))
     return sent
+
+
+def test_an_answer_that_is_sent_again_has_a_row_in_the_audit_trail(path):
+    """The bytes of a release that is sent again have one, too. Neither of them costs anything."""
+    study = local_study("ghazi-rounds", 1)
+    released, question = m.Released(b"a" * 32, b"share", 9), b"question"
+    rows: list[AuditRow] = []
+    with opened(path) as ledger:
+        ledger.reserve(study.hash, study.exact_epsilon, Fraction(0))
+        pay(ledger, study.hash, released.attempt, encode_kept(released))
+        asked = question_digest(study, released.attempt, question)
+        ledger.answer(study.hash, released.attempt, asked, b"answer")
+        site = site_of(ledger, record=lambda *more: rows.extend(more))
+        for _ in range(2):
+            assert talk_to(site, study, [m.Ask(question)]) == (
+                [released, m.Answer(b"answer")],
+                None,
+            )
+        told = talk_to(site, study, [m.Ask(b"another question")])
+    assert isinstance(told[1], AlreadyReleased) and told[0] == [released]
+    events = [row.event for row in rows]
+    assert events == [*["proposal", "release", "answer"] * 2, "proposal", "release"]
+    again = [row for row in rows if row.event == "answer"]
+    assert {(row.epsilon, row.delta, row.note) for row in again} == {
+        ("0", "0", "again, nothing charged")
+    }
