@@ -184,9 +184,17 @@ class Scene:
         """Node → the shares that it has released: one at most."""
         self.errors: dict[str, UmpcError | None] = {}
         """Node → how its last run ended."""
+        self._faults: list[AssertionError] = []
         house.network.watch(self._look)
 
     def _look(self, said: Said) -> None:
+        """Look at what a node says, and remember what is wrong: the node would catch it."""
+        try:
+            self._check(said)
+        except AssertionError as fault:
+            self._faults.append(fault)
+
+    def _check(self, said: Said) -> None:
         if said.receiver != "coordinator" or said.sender not in self.house.nodes:
             return
         disk = self.house.nodes[said.sender].on_disk
@@ -204,6 +212,7 @@ class Scene:
         house = self.house
         result = house.run(self._run(beside))
         house.run(house.end())
+        assert not self._faults
         self.errors = {name: (node.ended or [None])[-1] for name, node in house.nodes.items()}
         self.check_charges()
         if isinstance(result, UmpcError):
