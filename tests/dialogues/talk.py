@@ -252,15 +252,19 @@ class Scene:
     def check_said(self) -> None:
         """Check each node's state by its last words, as docs/protocol.md has it."""
         last: dict[str, str] = dict.fromkeys(self.states, "nothing")
-        for said in self.house.network.said:
+        names = [(said.sender, said.names[0]) for said in self.house.network.said]
+        for place, said in enumerate(self.house.network.said):
             node = said.sender if said.sender in last else said.receiver
             match said.sender, said.names:
                 case "coordinator", ("evaluate",):
                     last[node] = "evaluates"
                 case "coordinator", ("release",):
                     last[node] = "asked"
-                case "coordinator", ("abort",) if not said.message.abort.keep:
-                    last[node] = "nothing"
+                case "coordinator", ("abort",):
+                    are_new = all((each, "accepted") in names[:place] for each in last)
+                    is_uncharged = are_new and ("coordinator", "release") not in names[:place]
+                    assert said.message.abort.keep != is_uncharged
+                    last[node] = "nothing" if is_uncharged else last[node]
                 case _, ("ready",):
                     last[node] = "held"
                 case _, ("released",):

@@ -175,9 +175,11 @@ def other_signature(said: Said) -> list[bytes]:
     return [said.other(said.message)]
 
 
-def shorter(said: Said) -> list[bytes]:
-    """A frame whose payload lacks its last byte."""
-    said.message.frame.payload = said.message.frame.payload[:-1]
+def unsigned(said: Said) -> list[bytes]:
+    """A node's answer whose signature has one bit flipped."""
+    answer = getattr(said.message, said.names[0])
+    answer = answer.member if said.names == ("accepted",) else answer
+    answer.signature = bytes([answer.signature[0] ^ 1]) + answer.signature[1:]
     return [said.other(said.message)]
 
 
@@ -222,10 +224,22 @@ HOLES: dict[str, tuple[Callable[[], Any], str, Lie, str]] = {
         LIES["flipped"],
         "broke coordinator",
     ),
-    "the shape of a message": (
-        partial(without, "shape of a message"),
-        "north > south: open 1",
-        shorter,
+    "north signed its member": (
+        partial(without, "a member is signed"),
+        "north > coordinator: accepted",
+        unsigned,
+        "broke north",
+    ),
+    "north signed all members": (
+        partial(without, "all signed the members"),
+        "north > coordinator: opened",
+        unsigned,
+        "broke north",
+    ),
+    "north signed the attempt": (
+        partial(without, "all signed the attempt"),
+        "north > coordinator: prepared",
+        unsigned,
         "broke north",
     ),
     "the same attempt is prepared": (
