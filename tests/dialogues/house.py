@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.dialogues.clock import StandingClock
-from tests.dialogues.network import Network
+from tests.dialogues.network import Network, Pipe
 from umpc.cli.own_site import OwnSite, open_site, own_identity
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.dealer.server import ALLOWED as OF_DEALER
@@ -40,6 +40,8 @@ EPSILON = 10**9
 MINUTES = 15
 """Minutes after which nothing goes on of a study."""
 Outcome = TypeVar("Outcome")
+Choose = Callable[[Sequence[Pipe]], Pipe]
+"""Chooses among pipes, each there once for each message that waits in it."""
 
 
 def participants(*names: str) -> tuple[Participant, ...]:
@@ -206,6 +208,20 @@ class House:
     def run(self, talk: Coroutine[Any, Any, Outcome]) -> Outcome:
         """Run a coroutine on the house's clock."""
         return self._runner.run(talk)
+
+    async def in_turns(self, choose: Choose) -> None:
+        """Let one message pass whenever nothing else can happen: the one that is chosen."""
+        turns = self.network.turns = asyncio.Queue()
+        waiting: list[Pipe] = []
+        while True:
+            if not waiting:
+                waiting.append(await turns.get())
+            await self.clock.quiet()
+            while not turns.empty():
+                waiting.append(turns.get_nowait())
+            chosen = choose(waiting)
+            waiting.remove(chosen)
+            chosen.turn()
 
     # ---- studies -------------------------------------------------------------------------------
 

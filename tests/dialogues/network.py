@@ -130,6 +130,8 @@ class Network:
         self._watching: list[Callable[[Said], None]] = []
         self._connections: list[Connection] = []
         self.dialled = 0
+        self.turns: asyncio.Queue[Pipe] | None = None
+        """If there is one, it gets each pipe that has something to say, and gives turns."""
         self.silent: set[str] = set()
         """Processes of which nothing comes any more, and which hear nothing."""
 
@@ -180,6 +182,7 @@ class Network:
         self._watching.clear()
         self.said.clear()
         self.silent.clear()
+        self.turns = None
 
     # ---- connections ---------------------------------------------------------------------------
 
@@ -287,23 +290,34 @@ class Pipe:
 
     def put(self, *item: Any) -> None:
         self._waiting.append((item[0], item[1:]))
-        self.flow()
+        if self.network.turns is None or self.method == METHOD:
+            self.flow()
+        else:
+            self.network.turns.put_nowait(self)
+
+    def turn(self) -> None:
+        """Let one message pass, or the end."""
+        if self._waiting and not self.is_held:
+            self._pass_one()
 
     def flow(self) -> None:
         """Let pass what may."""
         while not self.is_held:
             if {self.sender, self.receiver} & self.network.silent:
                 return
-            if self._out:
-                self._deliver(self._out.popleft())
-            elif self._waiting:
-                kind, rest = self._waiting.popleft()
-                if kind == "message":
-                    self._out += [("message", each) for each in self.network.passed(self, *rest)]
-                else:
-                    self._out.append((kind, rest))
-            else:
+            if not self._waiting and not self._out:
                 return
+            self._pass_one()
+
+    def _pass_one(self) -> None:
+        if not self._out:
+            kind, rest = self._waiting.popleft()
+            if kind == "message":
+                self._out += [("message", each) for each in self.network.passed(self, *rest)]
+            else:
+                self._out.append((kind, rest))
+        while self._out and not self.is_held:
+            self._deliver(self._out.popleft())
 
     def _deliver(self, item: Item) -> None:
         if self.is_over:

@@ -10,7 +10,8 @@ A line of a dialogue names a step, who speaks to whom, and what is said in this 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 from tests.dialogues.house import ROLES, House, participants
@@ -24,7 +25,7 @@ from tests.support.shuffled import shuffled_study
 from tests.support.studies import CLASSES, KENDALL, make_study
 from tests.support.triples import BY_TRIPLES
 from tests.support.vector import vector_study
-from umpc.errors import UmpcError
+from umpc.errors import ImpossibleResult, UmpcError
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.report import Report
@@ -163,6 +164,7 @@ def check(said: Sequence[Said], dialogue: str, nodes: Sequence[str]) -> None:
 # --- scenes ---------------------------------------------------------------------------------------
 
 
+Beside = Callable[[], Coroutine[Any, Any, None]]
 MAY_BE = {"evaluates": ("nothing", "held"), "asked": ("held", "charged")}
 """What is on disk after last words that do not say it."""
 
@@ -182,9 +184,17 @@ class Scene:
         """Node → the shares that it has released: one at most."""
         self.errors: dict[str, UmpcError | None] = {}
         """Node → how its last run ended."""
+        self._faults: list[AssertionError] = []
         house.network.watch(self._look)
 
     def _look(self, said: Said) -> None:
+        """Look at what a node says, and remember what is wrong: the node would catch it."""
+        try:
+            self._check(said)
+        except AssertionError as fault:
+            self._faults.append(fault)
+
+    def _check(self, said: Said) -> None:
         if said.receiver != "coordinator" or said.sender not in self.house.nodes:
             return
         disk = self.house.nodes[said.sender].on_disk
@@ -194,18 +204,33 @@ class Scene:
             assert self.study.whole.hash in disk.account.charged
             self.shares.setdefault(said.sender, set()).add(said.message.released.share)
 
-    def run(self, **how: Any) -> Report | UmpcError:
-        """Run the study to its end, and check what is left of it."""
+    def run(self, beside: Beside | None = None) -> Report | UmpcError:
+        """Run the study to its end, and check what is left of it.
+
+        Args: beside: what happens meanwhile; it ends with the study.
+        """
         house = self.house
-        result = house.run(house.study(self.study, **how))
+        result = house.run(self._run(beside))
         house.run(house.end())
+        assert not self._faults
         self.errors = {name: (node.ended or [None])[-1] for name, node in house.nodes.items()}
         self.check_charges()
         if isinstance(result, UmpcError):
-            assert "\n" not in result.message and result.culprit in ROLES, repr(result)
+            assert "\n" not in result.message
+            assert result.culprit in ROLES or isinstance(result, ImpossibleResult), repr(result)
         else:
             assert all(state == "charged" for state in self.states.values())
         return result
+
+    async def _run(self, beside: Beside | None) -> Report | UmpcError:
+        other = asyncio.create_task(beside()) if beside is not None else None
+        try:
+            return await self.house.study(self.study)
+        finally:
+            if other is not None:
+                if other.done():
+                    other.result()
+                other.cancel()
 
     @property
     def states(self) -> dict[str, str]:
@@ -216,7 +241,10 @@ class Scene:
         cost, now = self.study.exact_epsilon, self.house.balances()
         for name, state in self.states.items():
             assert state in ("nothing", "prepared", "held", "charged")
-            spent, reserved = now[name][0] - self.before[name][0], now[name][1] - self.before[name][1]
+            spent, reserved = (
+                now[name][0] - self.before[name][0],
+                now[name][1] - self.before[name][1],
+            )
             assert spent == (cost if state == "charged" else 0)
             assert reserved == (cost if state in ("held", "prepared") else 0)
         assert all(len(shares) == 1 for shares in self.shares.values())
@@ -224,15 +252,19 @@ class Scene:
     def check_said(self) -> None:
         """Check each node's state by its last words, as docs/protocol.md has it."""
         last: dict[str, str] = dict.fromkeys(self.states, "nothing")
-        for said in self.house.network.said:
+        names = [(said.sender, said.names[0]) for said in self.house.network.said]
+        for place, said in enumerate(self.house.network.said):
             node = said.sender if said.sender in last else said.receiver
             match said.sender, said.names:
                 case "coordinator", ("evaluate",):
                     last[node] = "evaluates"
                 case "coordinator", ("release",):
                     last[node] = "asked"
-                case "coordinator", ("abort",) if not said.message.abort.keep:
-                    last[node] = "nothing"
+                case "coordinator", ("abort",):
+                    are_new = all((each, "accepted") in names[:place] for each in last)
+                    is_uncharged = are_new and ("coordinator", "release") not in names[:place]
+                    assert said.message.abort.keep != is_uncharged
+                    last[node] = "nothing" if is_uncharged else last[node]
                 case _, ("ready",):
                     last[node] = "held"
                 case _, ("released",):

@@ -11,19 +11,23 @@ from typing import Any
 
 import pytest
 
+from tests.node.test_prepared_attempts import park, prepared
 from tests.support.node_talks import run_of
+from tests.support.protocols import with_facts
 from tests.support.sites import idle_site, unused
 from tests.support.studies import make_study
 from umpc.errors import LocalProtocolError, PeerLost, RemoteProtocolError
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.prepared_attempts import PreparedAttempt
 from umpc.node.run.context import RunContext
+from umpc.node.run.earlier import resume
 from umpc.node.run.link import PeerLink, peer_stream
 from umpc.node.run.prepare import Others
 from umpc.node.run.release import release
 from umpc.node.standing import Chain, KeptChannel, Standing
 from umpc.proto.codec import encode_kept
 from umpc.study import messages as m
+from umpc.study.parts import Participant
 
 STUDY = make_study(nodes=4)
 CERTIFICATES = (b"of node-0", b"of node-2")
@@ -191,3 +195,48 @@ def test_nothing_is_charged_after_a_violation():
     run.guard.note(RemoteProtocolError("a replayed frame", culprit="node-2"))
     with pytest.raises(RemoteProtocolError, match="replayed"):
         asyncio.run(release(run, others, held(m.Released(bytes(32), b"share", 7))))
+
+
+def test_a_prepared_run_meets_at_the_addresses_of_the_study_as_it_is_proposed(tmp_path):
+    """A study with new addresses is the same study.
+
+    A peer may still know the preparation's links by the attempt's id, so the meeting has another.
+    """
+    (parked, *rest) = park(prepared(), tmp_path)
+    calls: list[tuple[str, bytes]] = []
+    all_have_called = asyncio.Event()
+
+    async def dial(study: Any, peer: int, meeting: bytes, standing: Any) -> Any:
+        calls.append((study.nodes[peer].address, meeting))
+        if len(calls) == 2:
+            all_have_called.set()
+        return PeerLink(peer_stream(study.nodes[peer].name))
+
+    async def evaluate() -> m.CoordinatorMessage:
+        await all_have_called.wait()
+        return m.Evaluate(())
+
+    async def hear(message: m.NodeMessage) -> None:
+        assert isinstance(message, m.Accepted)
+
+    async def scenario() -> None:
+        site = idle_site(dial=dial, permit=lambda *_: None, permit_delta=lambda _: None)
+        study = parked.side.study
+        nodes = tuple(
+            Participant(each.name, f"moved:{number}") for number, each in enumerate(study.nodes)
+        )
+        run = run_of(site, study.coordinator, evaluate, hear)
+        run.stream.proposed = with_facts(study, nodes=nodes)
+        assert run.study.hash == study.hash
+        others = Others(run)
+        order, seconds = await resume(run, others, parked)
+        assert order == m.Evaluate(()) and seconds is not None
+        assert seconds > 2 * study.seconds_per_step, "the other nodes may still be meeting"
+        assert others.bytes_offline == parked.bytes_offline
+        others.end(is_good=False)
+
+    asyncio.run(scenario())
+    assert [address for address, _ in calls] == ["moved:1", "moved:2"]
+    assert len({meeting for _, meeting in calls} | {parked.attempt.id}) == 2
+    for each in rest:
+        each.close()
