@@ -50,8 +50,8 @@ CATEGORIES = {
     ),
     "sign gates": ("mpc.masked.dcf:evaluate",),
     "the rest of evaluation": (
-        "node.attempts.rounds:resume",
-        "node.attempts.rounds:Rounds.begin",
+        "node.run.rounds:resume",
+        "node.run.rounds:Rounds.begin",
         "mpc.masked.tasks:TaskRounds.after",
     ),
     "masks, masked fields": (
@@ -74,7 +74,7 @@ CATEGORIES = {
     "frames": (
         "proto.frame_codec:encode_frame",
         "proto.frame_codec:decode_frame",
-        "node.attempts.peers:Mailbox.put",
+        "node.run.link:Mailbox.put",
     ),
     "records, ledger": (
         "node.records:load_records",

@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any
 
 from umpc.errors import UmpcError
-from umpc.node.attempts.material import MaterialReader
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.study.messages import Frame
 from umpc.transport.services import EOF
@@ -54,21 +53,35 @@ class MemoryStream:
         self._inbox.put_nowait(None)
 
 
-class MemoryReader(MaterialReader):
-    """The dealer's material, all of it at hand."""
+class MemoryDealer:
+    """A node's end of its call to a dealer whose material is at hand.
 
-    frames: deque[Frame]
+    Args: frames: all frames for the node, asked for when it reads.
+    """
 
-    async def seed(self) -> bytes:
-        return (await self._read()).payload
+    peer = "dealer"
 
-    async def _read(self) -> Frame:
-        frame = self.frames.popleft()
-        self.bytes_received += frame.wire_bytes
-        return frame
+    def __init__(self, frames: Callable[[], deque[Frame]]):
+        self._frames = frames
+        self.channel = self
 
-    def close(self, keep: bool = False) -> None:
-        self._alarm = None
+    def stream_stream(self, *_: Any, **__: Any) -> Callable[[], None]:
+        """Answer as a channel does from which a stub is made."""
+        return lambda: None
+
+    unary_unary = unary_stream = stream_stream
+
+    def begin(self, call: Any) -> None: ...
+
+    async def write(self, request: Any) -> None: ...
+
+    async def next(self, step: str) -> list[Frame]:
+        return [self._frames().popleft()]
+
+    def violation(self, action: str) -> UmpcError:
+        raise AssertionError(action)
+
+    def cancel(self) -> None: ...
 
 
 class MemoryLedger:

@@ -17,7 +17,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.masked.cells import fields_frames
 from umpc.mpc.masked.compiler import FEW_EDGES, compile_program
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.node.attempts.links import DIALS_AT_ONCE as DIALS
+from umpc.node.links import DIALS_AT_ONCE as DIALS
 from umpc.planning.seconds import CALL, CONNECTION, FIXED, Network
 from umpc.proto import codec
 from umpc.protocols.u_mpc.noise_binding import shared_attempt

@@ -1,6 +1,6 @@
 """Whole sessions of real nodes in one process, with the times at which messages arrive.
 
-Each node is a `StudyRun` with its threads, links, material and rounds, as in `umpc node start`. The
+Each node is a run with its threads, links, material and rounds, as in `umpc node start`. The
 streams between processes are queues in memory, so a message arrives when it is sent. Ledgers are in
 memory, so no disk blurs the times. The coordinator asks all other nodes first. It asks the last
 node only when they can do nothing without it, so it has a clean clock for that node.
@@ -25,7 +25,7 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -33,7 +33,7 @@ from unittest.mock import patch
 import numpy as np
 
 from bench.kendall import kendall_study
-from bench.memory_site import MemoryLedger, MemoryReader, MemoryStream, NoParking
+from bench.memory_site import MemoryDealer, MemoryLedger, MemoryStream, NoParking
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import Ring
 from umpc.dealer.session import DealerSession
@@ -41,14 +41,13 @@ from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.random_bits import RandomBits
 from umpc.mpc import attempt
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.compiler import compile_program
-from umpc.node.attempts import study_run
-from umpc.node.attempts.material import DealerCall, DealerLine, request_of
-from umpc.node.attempts.peers import PeerLink
-from umpc.node.attempts.site import Site
-from umpc.node.attempts.study_run import StudyRun
 from umpc.node.records import Records
+from umpc.node.run import study as study_run
+from umpc.node.run.context import RunContext, Site
+from umpc.node.run.coordinator import CoordinatorStream
+from umpc.node.run.link import PeerLink
+from umpc.node.run.study import run_study
 from umpc.protocols.registry import protocol_of
 from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
@@ -125,16 +124,12 @@ class Session:
 
     async def run(self) -> None:
         """All steps of docs/protocol.md."""
-        runs = [
-            StudyRun(
-                self._site(node),
-                self.study.coordinator,
-                self._inboxes[node].get,
-                self._receiver(node),
-            )
-            for node in range(NODES)
-        ]
-        nodes = [asyncio.create_task(run.run()) for run in runs]
+        nodes = []
+        for node in range(NODES):
+            site = self._site(node)
+            ends = self._inboxes[node].get, self._receiver(node)
+            stream = CoordinatorStream(site.name, self.study.coordinator, *ends)
+            nodes.append(asyncio.create_task(run_study(RunContext(site, stream))))
         try:
             async with asyncio.timeout(SESSION_SECONDS):
                 await self._conduct()
@@ -212,7 +207,7 @@ class Session:
         return [peer, watched]
 
     def _site(self, node: int) -> Site:
-        async def link(study: Study, peer: int, meeting: bytes) -> PeerLink:
+        async def link(study: Study, peer: int, meeting: bytes, standing: Any) -> PeerLink:
             if node == WATCHED:
                 self._note("link")
             self._met[node].set()
@@ -222,21 +217,8 @@ class Session:
             self._tasks.append(asyncio.create_task(made.pump()))
             return made
 
-        async def material(
-            attempt: SharedAttempt,
-            openings: Sequence[bytes],
-            signatures: Sequence[bytes],
-            chunks: list[Chunk],
-            *_: Any,
-        ) -> MemoryReader:
-            dealer = self.study.dealer
-            assert dealer is not None
-            line = DealerLine(dealer, attempt.study)
-            facts = attempt.study, attempt.members, openings, signatures
-            call = DealerCall(line, request_of(*facts))
-            reader = MemoryReader(dealer, call, attempt, node, chunks)
-            reader.frames = self._dealt[node]
-            return reader
+        async def dial_dealer(call: Any) -> None:
+            call.stream = MemoryDealer(lambda: self._dealt[node])
 
         def unused(*_: Any) -> Any:
             raise AssertionError("this study needs no such part")
@@ -254,7 +236,7 @@ class Session:
             permit_delta=lambda _: None,
             dial=link,
             await_link=link,
-            open_material=material,
+            dial_dealer=dial_dealer,
             open_spool=unused,
             open_delivery=unused,
         )

@@ -104,7 +104,7 @@ STEPS: Steps = {
         f"{TRANSFERS}.correlated_ot:CorrelatedReceiver": "extend",
         f"{TRANSFERS}.correlated_ot:RowHash": "after",
         f"{GARBLED}.sides:Side": "own_bits",
-        "umpc.node.attempts.peers:PeerLink": "send",
+        "umpc.node.run.link:PeerLink": "send",
     },
     "dealer": {"umpc.dealer.session:DealerSession": "__init__ frames"},
     "coordinator": {

@@ -11,10 +11,10 @@ from tests.architecture import state
 
 PAGE = state.ROOT / "docs" / "architecture.md"
 OF_ONE_STUDY = {
-    *("AttemptRun", "AttemptRunner", "Conductor", "FrameQueue", "HubChannel", "Mailbox"),
-    *("MaterialReader", "MeshPreparation", "MisfitFinder", "Numbering", "PeerLink"),
+    *("AttemptRun", "Conductor", "FrameQueue", "HubChannel", "Mailbox"),
+    *("MaterialReader", "MisfitFinder", "Numbering", "PeerLink"),
     *("PeopleSoFar", "ReadersWait", "Rounds", "RoundsAtCluster", "Run", "RunCompute", "RunLinks"),
-    *("RunTraffic", "RunningChunks", "Session", "Spool", "StreamReader"),
+    *("RunningChunks", "Session", "Spool", "StreamReader"),
     *("_Gathered", "_PayloadsInOrder"),
 }
 """Classes whose objects end with a study, a stream or a reading of the table."""

@@ -1,4 +1,4 @@
-"""umpc.node.attempts.links: whom a node calls for a coordinator, and when it calls nobody."""
+"""umpc.node.links: whom a node calls for a coordinator, and when it calls nobody."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from tests.support.studies import make_study
 from umpc.errors import ApprovalPending, PeerUnavailable, PolicyRefused, StudyError, VersionMismatch
+from umpc.node import links as module
 from umpc.node.approvals import ACCEPTED, REJECTED, Approvals
-from umpc.node.attempts import links as module
-from umpc.node.attempts.links import ContactCheck, called_by
+from umpc.node.links import ContactCheck, called_by
 from umpc.node.policy import ANYTHING
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import checked

@@ -14,7 +14,7 @@ from tests.support.studies import LOUD, Entropy, clear_sums, graph_of, make_stud
 from umpc.api.description import describe_prediction, describe_study
 from umpc.cli.show import print_report
 from umpc.errors import RemoteProtocolError
-from umpc.protocols.base.coordinator import Standing
+from umpc.protocols.base.coordinator import StudyState
 from umpc.protocols.registry import checked
 from umpc.reporting.words import describe_records
 from umpc.simulation import simulate
@@ -127,10 +127,10 @@ def test_held_attempts_of_other_survivors_are_never_finished_as_these():
     study = without(whole, ["node-2"])
     side = coordinator_of(study)
     held = [m.Held(bytes(32), 4), m.Held(bytes(32), 5)]
-    assert side.standing(held) is Standing.DROP
+    assert side.state(held) is StudyState.DROP
     fits = [replace(answer, missing=("node-2",)) for answer in held]
-    assert side.standing(fits) is Standing.FINISH
-    assert side.standing([fits[0], held[1]]) is Standing.DROP
+    assert side.state(fits) is StudyState.FINISH
+    assert side.state([fits[0], held[1]]) is StudyState.DROP
 
 
 def test_the_report_and_the_plan_say_who_is_missing_and_what_the_estimate_is_of(capsys):

@@ -22,9 +22,9 @@ from umpc.dealer import attempt_run
 from umpc.dealer.attempt_run import AttemptRun
 from umpc.dealer.session import DealerSession
 from umpc.errors import RemoteProtocolError, UmpcError
-from umpc.node.attempts.material import MaterialReader
-from umpc.node.attempts.rounds import Rounds
-from umpc.node.attempts.running_chunks import evaluate_chunks
+from umpc.node.run.chunks import evaluate_chunks
+from umpc.node.run.material import MaterialReader
+from umpc.node.run.rounds import Rounds
 from umpc.study.messages import Frame
 
 SECONDS = 60

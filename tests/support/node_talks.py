@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from umpc.errors import UmpcError
-from umpc.node.attempts.site import Site
-from umpc.node.attempts.study_run import StudyRun
+from umpc.node.run.context import RunContext, Site
+from umpc.node.run.coordinator import CoordinatorStream
+from umpc.node.run.study import run_study
 from umpc.study import messages as m
 from umpc.study.document import Study
 
 Said = tuple[list[m.NodeMessage], UmpcError | None]
 """The node's messages, and how it ended."""
+
+
+def run_of(
+    site: Site,
+    coordinator: str,
+    receive: Callable[[], Awaitable[m.CoordinatorMessage]],
+    send: Callable[[m.NodeMessage], Awaitable[None]],
+) -> RunContext:
+    """Return a run of a node with this coordinator; `run_study` takes its steps."""
+    return RunContext(site, CoordinatorStream(site.name, coordinator, receive, send))
 
 
 def talk_to(
@@ -37,7 +48,7 @@ def talk_to(
 
     async def whole() -> None:
         async with asyncio.timeout(5):
-            await StudyRun(site, study.coordinator, receive, send).run()
+            await run_study(run_of(site, study.coordinator, receive, send))
 
     try:
         asyncio.run(whole())

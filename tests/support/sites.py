@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from umpc.errors import DataError
-from umpc.node.attempts.prepared_attempts import PreparedAttempts
-from umpc.node.attempts.site import Site
 from umpc.node.budget.ledger import Ledger
+from umpc.node.prepared_attempts import PreparedAttempts
+from umpc.node.run.context import Site
 from umpc.simulation import AUTHORITY
 
 
@@ -24,7 +24,7 @@ def site_of(ledger: Ledger, **parts: Any) -> Site:
             "permit_delta",
             "dial",
             "await_link",
-            "open_material",
+            "dial_dealer",
             "open_spool",
             "open_delivery",
         ),
@@ -38,3 +38,8 @@ def site_of(ledger: Ledger, **parts: Any) -> Site:
         "admit": lambda _: None,
     }
     return Site(**{**lacking, **has, **parts})
+
+
+def idle_site(**parts: Any) -> Site:
+    """The site of node-0 without a ledger, for a part of a run that needs none."""
+    return site_of(cast(Ledger, None), **parts)

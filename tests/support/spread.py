@@ -19,8 +19,9 @@ from umpc.dealer import attempt_run
 from umpc.mpc.masked import plan
 from umpc.mpc.masked.compiler import program_of
 from umpc.mpc.masked.tasks import Heard, OwnerBatch, Said, TaskRounds
-from umpc.node.attempts import rounds, running_chunks
-from umpc.node.attempts.peers import Mailbox
+from umpc.node.run import chunks as running_chunks
+from umpc.node.run import rounds
+from umpc.node.run.link import Mailbox
 from umpc.study.messages import Frame
 
 

@@ -15,6 +15,8 @@ from umpc.transport.status import CULPRIT
 from umpc.transport.tls import grpc
 
 BYTES = b"\xff\xff\xff\xff"
+EMPTY = b""
+"""A message of a stream with nothing in it."""
 CALLS = 30
 METHODS = {
     "coordinator": ("Node/Hello", "Node/Contact", "Node/Study", "Shuffler/Collect", "Hub/Status"),
@@ -25,7 +27,9 @@ SERVERS = {"Node": "node-1", "Dealer": "dealer", "Shuffler": "shuffler-2", "Hub"
 STREAMS = ("Join", "Study", "Peer", "Deal", "Deliver")
 
 
-async def ended(here: Lab, caller: str, server: str, method: str, calls: int) -> set[tuple]:
+async def ended(
+    here: Lab, caller: str, server: str, method: str, calls: int, sent: bytes = BYTES
+) -> set[tuple]:
     """Send bytes that are no message, in so many calls. Returns: the codes and culprits."""
     role = "coordinator" if caller == "coordinator" else caller.partition("-")[0]
     identity = load_identity(here.folder / caller, role)
@@ -36,11 +40,11 @@ async def ended(here: Lab, caller: str, server: str, method: str, calls: int) ->
         try:
             if method.rpartition("/")[2] in STREAMS:
                 call = channel.stream_stream(f"/umpc.v1.{method}")()
-                await call.write(BYTES)
+                await call.write(sent)
                 await call.read()
                 code, said = await call.code(), await call.trailing_metadata()
             else:
-                await channel.unary_unary(f"/umpc.v1.{method}")(BYTES)
+                await channel.unary_unary(f"/umpc.v1.{method}")(sent)
                 code, said = grpc.StatusCode.OK, ()
         except grpc.aio.AioRpcError as error:
             code, said = error.code(), error.trailing_metadata()
@@ -62,6 +66,8 @@ def test_they_are_refused_by_name_after_the_role_and_with_few_lines(lab, hub):
                 continue
             found = asyncio.run(ended(here, caller, server, method, CALLS))
             assert found == {(grpc.StatusCode.INVALID_ARGUMENT, caller)}, method
+    found = asyncio.run(ended(here, "coordinator", "node-1", "Node/Study", 1, EMPTY))
+    assert found == {(grpc.StatusCode.INVALID_ARGUMENT, "coordinator")}
     found = asyncio.run(ended(here, "node-2", "node-1", "Node/Study", 1))
     assert {code for code, _ in found} == {grpc.StatusCode.PERMISSION_DENIED}
     for server in {"node-1", "dealer", "shuffler-2", "hub"} & here.served.keys():

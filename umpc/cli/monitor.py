@@ -13,10 +13,10 @@ from umpc.errors import UmpcError
 if TYPE_CHECKING:
     from umpc.monitoring.metrics import Metrics
     from umpc.monitoring.traces import Tracing
-    from umpc.node.attempts.coordinator_stream import RunWatch
     from umpc.node.budget.budget_account import Balance
     from umpc.node.budget.ledger import Ledger
     from umpc.node.config import NodeConfig
+    from umpc.node.run.coordinator import RunWatch
     from umpc.transport.authority import Identity
 
 log = logging.getLogger("umpc.metrics")
@@ -78,7 +78,7 @@ class Monitor:
 
     def watch(self) -> RunWatch:
         """Return the observer of one study, which makes its spans."""
-        from umpc.node.attempts.coordinator_stream import Unwatched
+        from umpc.node.run.coordinator import Unwatched
 
         return Unwatched() if self._tracing is None else self._tracing.begin()
 

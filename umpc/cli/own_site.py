@@ -13,9 +13,9 @@ from umpc.errors import CertificateError
 
 if TYPE_CHECKING:
     from umpc.cli.server_options import Finished, Server, Service
-    from umpc.node.attempts.coordinator_stream import RunWatch
     from umpc.node.config import NodeConfig
     from umpc.node.datasets import Dataset
+    from umpc.node.run.coordinator import RunWatch
     from umpc.transport.authority import Identity
     from umpc.transport.hub.address import HubAddress
 

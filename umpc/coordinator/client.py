@@ -6,7 +6,7 @@ within a second, and nothing waits for a peer that is gone.
 *Returning.* A site that is lost after it was ready: the run waits until it is there again.
 
 From *ready* on, a node has its finished attempt on disk, and a node that starts again offers it
-(`node/attempts/study_run.py`). So the coordinator proposes the same study once more: each node then
+(`node/run/earlier.py`). So the coordinator proposes the same study once more: each node then
 releases the bytes that it holds, or sends those that it has released, and no node charges twice.
 That is also what a second `umpc study run` does.
 """

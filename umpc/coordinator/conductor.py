@@ -16,7 +16,7 @@ from umpc.coordinator.losses import Losses
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased, StudyError
 from umpc.failpoints import failpoint
-from umpc.protocols.base.coordinator import CoordinatorSide, Finished, Proposed, Standing
+from umpc.protocols.base.coordinator import CoordinatorSide, Finished, Proposed, StudyState
 from umpc.protocols.registry import check_new_run
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
@@ -153,7 +153,7 @@ class Conductor:
 
     def _check_new(self, answers: Sequence[Proposed]) -> None:
         """Ask the rules for new runs where no node has a result. Raises: StudyError."""
-        if self.side.standing(answers) is Standing.ANEW:
+        if self.side.state(answers) is StudyState.ANEW:
             try:
                 self.check_new(self.side.study)
             except StudyError as error:
@@ -173,14 +173,14 @@ class Conductor:
         answers = await self._ask("propose", proposal, PROPOSED)
         self.losses.hear(answers)
         self.may_be_charged = any(not isinstance(answer, m.Accepted) for answer in answers)
-        standing = self.side.standing(answers)
-        if standing is Standing.REPLAY:
+        state = self.side.state(answers)
+        if state is StudyState.REPLAY:
             raise AlreadyReleased(
                 f"the study {self.side.study.name!r} was released before, so there is nothing to "
                 f"prepare; `umpc study run` shows its stored result at no cost"
             )
         self._check_new(answers)
-        agree = self._agree(answers) if standing is Standing.ANEW else None
+        agree = self._agree(answers) if state is StudyState.ANEW else None
         if agree is None:
             raise AlreadyReleased(
                 f"nodes hold an attempt of the study {self.side.study.name!r} that was finished "
@@ -279,7 +279,7 @@ class Conductor:
         """
         self.may_be_charged = any(not isinstance(answer, m.Accepted) for answer in answers)
         self.losses.is_uncharged = self.losses.is_uncharged or not self.may_be_charged
-        if self.side.standing(answers) is not Standing.DROP:
+        if self.side.state(answers) is not StudyState.DROP:
             return answers
         holders = [
             link for link, a in zip(self.links, answers, strict=True) if isinstance(a, m.Held)

@@ -3,7 +3,12 @@
 | file | what it is |
 |---|---|
 | `server.py` | the gRPC server: access control, and the end of a study with its stream |
-| `attempts/` | one study at this node: its steps, links, material and rounds |
+| `run/` | one study at this node: its steps, links, material and rounds |
+| `links.py` | links between nodes: dialling and waiting; which processes this node reaches |
+| `standing.py` | what two processes keep between studies: chains of transfers |
+| `prepared_attempts.py` | attempts that are prepared and wait for their run |
+| `spool.py` | material on disk, encrypted, that waits for a run |
+| `shufflers.py` | the streams to a study's two shufflers |
 | `budget/` | the privacy budget on disk |
 | `backup/` | the site's files in one archive, and back: no charge is forgotten |
 | `records.py` | the site's records: the study's columns of its table, as integers |

@@ -41,7 +41,6 @@ import numpy as np
 
 from umpc.errors import PolicyRefused, StudyError
 from umpc.node.approvals import Approvals, approvals_beside
-from umpc.node.attempts.prepared_attempts import PreparedAttempts
 from umpc.node.audit import trail
 from umpc.node.audit.trail import AuditTrail, Record, nothing, of_rules
 from umpc.node.budget.ledger import Ledger
@@ -56,6 +55,7 @@ from umpc.node.config import (
 )
 from umpc.node.field_sets import FieldSets, field_sets_beside
 from umpc.node.policy import Policy
+from umpc.node.prepared_attempts import PreparedAttempts
 from umpc.node.records import Records, load_records, reading_beside
 from umpc.node.told_order import is_told, tell_order
 from umpc.protocols.registry import protocol_of

@@ -3,7 +3,7 @@
 | call | by | purpose |
 |---|---|---|
 | Hello | coordinator, node, dealer | the node's name, role and version |
-| Contact | coordinator | which processes of a study the node reaches (`node/attempts/links.py`) |
+| Contact | coordinator | which processes of a study the node reaches (`node/links.py`) |
 | Study | coordinator | one study; the stream's end is the study's end |
 | Peer | node | rounds with a node that comes earlier in the study |
 
@@ -15,10 +15,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from umpc import logs
 from umpc.compute.executor import Executor
@@ -29,36 +27,25 @@ from umpc.errors import (
     EncodingError,
     FailedCheck,
     LedgerError,
-    LocalProtocolError,
     PeerLost,
-    PreparationError,
     StudyAborted,
     UmpcError,
 )
-from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import Chunk
 from umpc.node.approvals import Approvals
-from umpc.node.attempts.coordinator_stream import RunWatch, Unwatched
-from umpc.node.attempts.links import ContactCheck, Links
-from umpc.node.attempts.material import (
-    DealerCall,
-    DealerLine,
-    MaterialReader,
-    request_of,
-)
-from umpc.node.attempts.next_channels import NextChannels
-from umpc.node.attempts.site import Site
-from umpc.node.attempts.spool import Spool
-from umpc.node.attempts.study_run import DatasetChoice, StudyRun
 from umpc.node.audit import trail
 from umpc.node.datasets import Dataset, Datasets
+from umpc.node.links import ContactCheck, Links
 from umpc.node.policy import Policy
+from umpc.node.run.context import DatasetChoice, RunContext, Site
+from umpc.node.run.coordinator import CoordinatorStream, RunWatch, Unwatched
+from umpc.node.run.study import run_study
+from umpc.node.spool import room_for
+from umpc.node.standing import Standing
 from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.study import document
 from umpc.study import messages as m
-from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.identity import credentials_of
 from umpc.transport.role_guard import of_own_end
@@ -108,7 +95,7 @@ class NodeServer(rpc.NodeServicer):
         self.identity = identity
         self.finished = finished
         self.links = Links(identity)
-        self.channels = NextChannels()
+        self.standing = Standing()
         self.datasets = Datasets(identity.name, datasets)
         self._sites = {each.name: self._site(each) for each in datasets}
         self._contact = ContactCheck(identity, self._rules_for)
@@ -127,15 +114,14 @@ class NodeServer(rpc.NodeServicer):
             permit_delta=admission.permit_delta,
             dial=self.links.dial,
             await_link=self.links.wait_for,
-            open_material=self._open_material,
-            dial_dealer=self._dial_dealer,
-            open_spool=partial(self._open_spool, dataset.config.ledger.parent),
+            dial_dealer=lambda call: call.connect(self.identity),
+            open_spool=partial(room_for, dataset.config.ledger.parent, self.identity.name),
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
             add_charge=partial(trail.add_missing_charge, dataset.audit, dataset.ledger.history),
             written_at=dataset.config.source.written_at,
             workers=self.workers,
-            channels=self.channels,
+            standing=self.standing,
         )
 
     def site_of(self, study: document.Study) -> Site:
@@ -149,7 +135,11 @@ class NodeServer(rpc.NodeServicer):
         return dataset.admission.policy(), dataset.approvals
 
     def close(self) -> None:
-        """Drop the prepared attempts that wait for a run. The ledgers must still be open."""
+        """Drop the prepared attempts that wait for a run, and the standing with other nodes.
+
+        The ledgers must still be open.
+        """
+        self.standing.close()
         for dataset in self.datasets.found:
             dataset.parking.close()
 
@@ -169,45 +159,44 @@ class NodeServer(rpc.NodeServicer):
     async def Study(self, requests: object, context: StudyContext) -> None:
         """Run one study of a coordinator, from its proposal to its end."""
         coordinator = peer_of(context).name
+        inbox: asyncio.Queue[m.CoordinatorMessage] = asyncio.Queue(maxsize=4)
 
         async def receive() -> m.CoordinatorMessage:
             try:
                 message = await frame_codec.joined(lambda: read(context))
+                if message is not None:
+                    return codec.decode_coordinator(message)
             except EncodingError as error:
-                run.unreadable = error
+                stream.unreadable = error
                 raise
-            if message is None:
-                raise StudyAborted(f"{coordinator} ended the study", culprit=coordinator)
-            return codec.decode_coordinator(message)
+            raise StudyAborted(f"{coordinator} ended the study", culprit=coordinator)
 
         async def send(message: m.NodeMessage) -> None:
             try:
                 await context.write(codec.encode_node(message))
             except grpc.aio.BaseError as error:
-                raise lost(coordinator, run.step) from error
+                raise lost(coordinator, stream.step) from error
 
-        inbox: asyncio.Queue[m.CoordinatorMessage] = asyncio.Queue(maxsize=4)
+        stream = CoordinatorStream(self.identity.name, coordinator, inbox.get, send)
+        stream.watch = self.watch()
+        stream.step = "propose"
         first = self._sites[self.datasets.first.name]
-        run = StudyRun(
-            first, coordinator, inbox.get, send, DatasetChoice(self.site_of, self.datasets.check)
-        )
-        run.watch = self.watch()
-        run.step = "propose"
-        with logs.about(run.place, f"node {self.identity.name}"):
-            await self._follow(run, receive, inbox, send)
-        if run.unreadable is not None:
-            raise run.unreadable  # the guard ends the call, and tells the log
+        run = RunContext(first, stream, DatasetChoice(self.site_of, self.datasets.check))
+        with logs.about(stream.place, f"node {self.identity.name}"):
+            await self._follow(run, receive, inbox)
+        if stream.unreadable is not None:
+            raise stream.unreadable  # the guard ends the call, and tells the log
 
     async def _follow(
         self,
-        run: StudyRun,
+        run: RunContext,
         receive: Callable[[], Awaitable[m.CoordinatorMessage]],
         inbox: asyncio.Queue[m.CoordinatorMessage],
-        send: Callable[[m.NodeMessage], Awaitable[None]],
     ) -> None:
         """Let a run take its steps, until it ends or its coordinator goes away."""
-        steps = asyncio.create_task(run.run())
-        listener = asyncio.create_task(_listen(receive, inbox, run, steps))
+        stream = run.stream
+        steps = asyncio.create_task(run_study(run))
+        listener = asyncio.create_task(_listen(receive, inbox, stream, steps))
         error: UmpcError | None = None
         try:
             await steps
@@ -216,40 +205,41 @@ class NodeServer(rpc.NodeServicer):
         except UmpcError as failure:
             error = failure
             with contextlib.suppress(PeerLost):
-                await send(codec.failure_of(public_error(failure, self.identity.name)))
+                await stream.send(codec.failure_of(public_error(failure, self.identity.name)))
             error = await _first_cause(failure, listener)
         except asyncio.CancelledError:
             # The listener cancels, or gRPC does when the coordinator's connection is gone.
-            error = None if run.answered else _reason(listener, run.coordinator)
+            error = None if stream.answered else _reason(listener, stream.coordinator)
         finally:
             steps.cancel()
             listener.cancel()
             self._conclude(run, error)
             await asyncio.gather(steps, listener, return_exceptions=True)
 
-    def _conclude(self, run: StudyRun, error: UmpcError | None) -> None:
+    def _conclude(self, run: RunContext, error: UmpcError | None) -> None:
         """Drop, log and report at the end of a run."""
-        if error is not None and not run.aborted:
+        stream = run.stream
+        if error is not None and not stream.aborted:
             error = of_own_end(error)
-        run.watch.end(run.proposed.hash if run.proposed else None, error)
-        if run.parked is not None and run.aborted:
+        stream.watch.end(stream.proposed.hash if stream.proposed else None, error)
+        if run.parked is not None and stream.aborted:
             run.site.parking.drop(run.parked, "was given up by the coordinator")
-        if run.aborted and not run.keeps:
+        if stream.aborted and not stream.keeps:
             self._give_up(run)
-        if error is not None and (run.unreadable is None or run.proposed is not None):
+        if error is not None and (stream.unreadable is None or stream.proposed is not None):
             self._log_failure(run, error)
-        if run.proposed is not None and (run.parked is None or run.aborted):
+        if stream.proposed is not None and (run.parked is None or stream.aborted):
             self.finished(error)
 
-    def _give_up(self, run: StudyRun) -> None:
+    def _give_up(self, run: RunContext) -> None:
         """Drop what the run held: its coordinator says that no node has charged for it.
 
         Whoever else proposes the study, which many processes know, drops nothing.
         """
-        if run.proposed is None or run.proposed.coordinator != run.coordinator:
+        if run.stream.proposed is None or run.stream.proposed.coordinator != run.stream.coordinator:
             return
         try:
-            run.site.ledger.drop(run.proposed.whole.hash)
+            run.site.ledger.drop(run.stream.proposed.whole.hash)
         except LedgerError as error:
             log.warning("what the study held stays until its time is up: %s", error.message)
 
@@ -257,72 +247,29 @@ class NodeServer(rpc.NodeServicer):
         """Serve a link to a peer."""
         await self.links.serve(peer_of(context).name, context)
 
-    # ---- requests of a run -------------------------------------------------------------------
-
-    async def _open_material(
-        self,
-        attempt: SharedAttempt,
-        openings: tuple[bytes, ...],
-        signatures: tuple[bytes, ...],
-        chunks: list[Chunk],
-        asked: DealerCall | None = None,
-    ) -> MaterialReader:
-        """Open the stream from the dealer.
-
-        Args: asked: the call, if the dealer was asked.
-        """
-        dealer = _dealer_of(attempt.study)
-        call = asked
-        if call is None:
-            line = DealerLine(dealer, attempt.study)
-            facts = attempt.study, attempt.members, openings, signatures
-            call = DealerCall(line, request_of(*facts))
-            await self._dial_dealer(line)
-            await call.ask()
-        node = attempt.study.index_of(self.identity.name)
-        return MaterialReader(dealer, call, attempt, node, chunks)
-
-    async def _dial_dealer(self, line: DealerLine) -> None:
-        """Connect to a dealer."""
-        await line.connect(self.identity)
-
-    def _open_spool(self, folder: Path, study: document.Study, size: int) -> Spool:
-        """Return a place in a folder for material of this size.
-
-        Raises: PreparationError if it would take more than half of the disk's free space.
-        """
-        free = shutil.disk_usage(folder).free
-        if size > free // 2:
-            raise PreparationError(
-                f"the material of this study takes {size:,} bytes, for which its disk has no room; "
-                "run the study without preparation, or have its administrator make room",
-                detail=f"{free:,} bytes are free in {folder}, of which at most half are taken",
-            )
-        return Spool(folder, study.dealer.name if study.dealer else self.identity.name)
-
-    def _log_failure(self, run: StudyRun, error: UmpcError) -> None:
+    def _log_failure(self, run: RunContext, error: UmpcError) -> None:
         self._record_failure(run, error)
-        name = f"study {run.proposed.name!r}" if run.proposed else "a study"
+        name = f"study {run.stream.proposed.name!r}" if run.stream.proposed else "a study"
         log.warning(
-            "%s ended in step %s: %s: %s", name, run.step, type(error).__name__, error.message
+            "%s ended in step %s: %s: %s",
+            name,
+            run.stream.step,
+            type(error).__name__,
+            error.message,
         )
         if error.detail:
             log.warning("for the administrator only: %s", error.detail)
-        if run.proposed is not None and run.site.ledger.holds(run.proposed.whole.hash):
+        if run.stream.proposed is not None and run.site.ledger.holds(
+            run.stream.proposed.whole.hash
+        ):
             log.info("its finished attempt is held here, and another run of it can finish it")
 
-    def _record_failure(self, run: StudyRun, error: UmpcError) -> None:
-        row = trail.of_failure(error, run.proposed, run.coordinator, run.step)
+    def _record_failure(self, run: RunContext, error: UmpcError) -> None:
+        row = trail.of_failure(error, run.stream.proposed, run.stream.coordinator, run.stream.step)
         try:
             run.site.record(row)
         except AuditError as failure:
             log.error("%s", failure.message)
-
-
-def _dealer_of(study: document.Study) -> Participant:
-    if study.dealer is None:
-        raise LocalProtocolError("material was asked for in a study without a dealer")
-    return study.dealer
 
 
 Listener = asyncio.Task[UmpcError | None]
@@ -331,7 +278,7 @@ Listener = asyncio.Task[UmpcError | None]
 async def _listen(
     receive: Callable[[], Awaitable[m.CoordinatorMessage]],
     inbox: asyncio.Queue[m.CoordinatorMessage],
-    run: StudyRun,
+    stream: CoordinatorStream,
     steps: asyncio.Task[None],
 ) -> UmpcError | None:
     """Put the coordinator's messages into the inbox until the stream ends, and return the reason.
@@ -345,8 +292,8 @@ async def _listen(
         while True:
             message = await receive()
             if isinstance(message, m.Abort):
-                run.aborted = True
-                run.keeps = message.keep
+                stream.aborted = True
+                stream.keeps = message.keep
                 raise StudyAborted(
                     message.reason or "the coordinator ended the study",
                     culprit=message.culprit or None,
@@ -356,8 +303,8 @@ async def _listen(
         error = failure
     except (grpc.aio.AioRpcError, grpc.aio.BaseError):
         pass  # the coordinator is gone
-    has_hung_up = isinstance(error, StudyAborted) and not run.aborted
-    if not run.answered and not (run.answering and has_hung_up):
+    has_hung_up = isinstance(error, StudyAborted) and not stream.aborted
+    if not stream.answered and not (stream.answering and has_hung_up):
         steps.cancel()
     return error
 

@@ -30,11 +30,12 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization as form
@@ -68,10 +69,18 @@ FILES = ("ca.pem", "cert.pem", "key.pem", "crl.pem")
 Stamp = tuple[int, int, int, int] | None
 """The file system's facts about a file; they change whenever the file's content does."""
 
+Dial = Callable[..., Awaitable[Any]]
+"""A way to other processes: it takes the arguments of `hub.routes.connect`, and returns a channel
+with the methods of gRPC's that the generated stubs use."""
+
 
 @dataclass(frozen=True)
 class Identity:
-    """The certificate and key of a process, checked by `load_identity`."""
+    """The certificate and key of a process, checked by `load_identity`.
+
+    dial: how this process reaches others; None over TCP, directly or through a hub, as an address
+        says.
+    """
 
     name: str
     role: str
@@ -81,6 +90,7 @@ class Identity:
     not_after: datetime
     revoked: Revoked | None = field(default=None, repr=False)
     source: IdentityFolder | None = field(default=None, repr=False, compare=False)
+    dial: Dial | None = field(default=None, repr=False, compare=False)
 
     def latest(self) -> Identity:
         """Return the identity that the folder holds now, or this one if there is no folder."""

@@ -12,7 +12,7 @@ from tests.support.grid import COUNTS, GridRun, cells_of, grid_study
 from tests.support.studies import KENDALL, SPEARMAN, Entropy, random_tables
 from umpc.crypto.ring import Ring
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.node.attempts.run_material import SMALL_STUDY, is_small
+from umpc.node.run.context import SMALL_STUDY, is_small
 from umpc.protocols.grid import masks
 from umpc.protocols.grid.dealing import GridDealing
 from umpc.protocols.grid.masked_form import PairSum, masked_forms

@@ -23,7 +23,7 @@ from umpc.errors import (
     StudyError,
     UmpcError,
 )
-from umpc.node.attempts.delivery import ShufflerStream, ShufflerStreams
+from umpc.node.shufflers import ShufflerStream, ShufflerStreams
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import AUTHORITY
 from umpc.study import messages as m

@@ -1,7 +1,7 @@
 """The coordinator's side of a protocol: one study, one attempt; no network, disk or clock.
 
     side.propose()                    propose
-    side.standing(answers)            is there an attempt to finish, to drop, or to show again?
+    side.state(answers)            is there an attempt to finish, to drop, or to show again?
     agree = side.agree(answers)       agree: everybody's members, or None for a replay
     prepared = side.resume(answers)   … or all of them have prepared one, and evaluate comes next
     begin = side.begin(opened)        prepare: everybody's openings
@@ -44,7 +44,7 @@ Proposed = m.Accepted | Finished
 """A node's answer to a proposal."""
 
 
-class Standing(Enum):
+class StudyState(Enum):
     """The state of a proposed study at its nodes."""
 
     ANEW = "no node has finished an attempt"
@@ -100,7 +100,7 @@ class CoordinatorSide(ABC):
         """ahead: to prepare the study now, and to run it later."""
         return m.Propose(self.study.encode(), ahead)
 
-    def standing(self, answers: Sequence[Proposed]) -> Standing:
+    def state(self, answers: Sequence[Proposed]) -> StudyState:
         """The state of the study at its nodes.
 
         Raises: AlreadyReleased where some nodes have charged for an attempt that another node has
@@ -112,12 +112,12 @@ class CoordinatorSide(ABC):
         missing = {a.missing for _, a in named if isinstance(a, m.Released | m.Held)}
         fits = missing <= {self.study.names_missing}  # what others survived is of no use here
         if len(released) == len(named):
-            return Standing.REPLAY
+            return StudyState.REPLAY
         attempts = {*released.values(), *held.values()}
         if fits and len(released) + len(held) == len(named) and len(attempts) == 1:
-            return Standing.FINISH
+            return StudyState.FINISH
         if not released:
-            return Standing.DROP if held else Standing.ANEW
+            return StudyState.DROP if held else StudyState.ANEW
         rest = [name for name in self.names if name not in released]
         without = [name for name in rest if held.get(name) not in released.values()] or rest
         raise AlreadyReleased(
@@ -134,12 +134,12 @@ class CoordinatorSide(ABC):
 
         Raises: TooFewRecords, StudyError, RangeError where it cannot run over so many records;
             RemoteProtocolError, CertificateError naming a node whose member is not its own; as
-            `standing`.
+            `state`.
         """
-        standing = self.standing(answers)
-        if standing in (Standing.FINISH, Standing.REPLAY):
+        state = self.state(answers)
+        if state in (StudyState.FINISH, StudyState.REPLAY):
             return None
-        if standing is Standing.DROP:
+        if state is StudyState.DROP:
             raise LocalProtocolError("held attempts are dropped before the members agree")
         accepted = cast(Sequence[m.Accepted], answers)
         for name, answer in zip(self.names, accepted, strict=True):

@@ -137,6 +137,9 @@ async def connect(
 
     Raises: CertificateError, PeerUnavailable, ConfigError.
     """
+    if identity.dial is not None:
+        channel: Channel = await identity.dial(identity, name, role, address, timeout, patience)
+        return channel
     if is_behind_hub(address):
         return await connect_through(identity, name, role, address, timeout, patience)
     return await channels.connect(identity, name, role, address, timeout, patience)

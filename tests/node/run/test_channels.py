@@ -1,0 +1,177 @@
+"""Two nodes that ended a study make a channel for the next one over the link that they have.
+
+docs/decisions/0087-one-chain-of-channels.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.garbled import without_points
+from tests.support.memory_links import in_place, linked
+from tests.support.transfers import bits_of, correlated
+from umpc.crypto.rounds import run_in_memory
+from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, UmpcError
+from umpc.mpc.transfers.chained_set_up import MOST_PEERS
+from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
+from umpc.mpc.transfers.correlated_ot import fresh_delta
+from umpc.node.run import channels
+from umpc.node.run.channels import (
+    EndedLink,
+    channel_name,
+    ended_links,
+    make_channels,
+    next_channel,
+)
+from umpc.node.standing import LONGEST, Chain, KeptChannel, Standing, StandingWith
+
+ATTEMPT = bytes(32)
+NAME = channel_name(ATTEMPT, "north", "south")
+CERTIFICATES = {"north": b"of north", "south": b"of south"}
+
+
+@pytest.fixture
+def ends():
+    seed = bytes(range(32))
+    sender = open_sender(seed, fresh_delta(seed), b"study", "south")
+    with without_points():
+        made, _ = run_in_memory([sender, open_receiver(seed, b"study", "north")])
+    return made
+
+
+def standing_with(standing: Standing, peer: str) -> StandingWith:
+    (own,) = set(CERTIFICATES) - {peer}
+    return StandingWith(standing, peer, (CERTIFICATES[own], CERTIFICATES[peer]))
+
+
+def ended_link(link, end, standing: Standing, chain: Chain) -> EndedLink:
+    return EndedLink(link, standing_with(standing, link.peer), NAME, (0, 1), end, chain)
+
+
+async def made_by(ended: list[EndedLink]) -> bool:
+    """Whether all channels were made."""
+    closed = []
+
+    async def close(made: bool) -> None:
+        closed.append(made)
+
+    await make_channels(ended, in_place, close)
+    (made,) = closed
+    return made
+
+
+def test_both_nodes_keep_one_end_each_of_a_correlated_channel(ends):
+    async def scenario() -> list[Standing]:
+        stores = [Standing() for _ in ends]
+        chain = Chain(5.0, 7)
+        parties = [
+            made_by([ended_link(link, end, store, chain)])
+            for store, link, end in zip(stores, linked("north", "south"), ends, strict=True)
+        ]
+        assert await asyncio.gather(*parties) == [True, True]
+        offered = await standing_with(stores[0], "south").offer()
+        accepted = await standing_with(stores[1], "north").accept(NAME)
+        assert offered.name == NAME and offered.chain == accepted.chain == chain
+        choices = bits_of("made", 100)
+        t, message = accepted.channel.extend(choices)
+        q = offered.channel.extend(message, 100)
+        assert correlated(q, t, choices, offered.channel.delta)
+        assert (offered.channel.delta != ends[0].delta).any()
+        return stores
+
+    asyncio.run(scenario())
+
+
+def test_a_failure_is_told_to_the_end_of_the_links_and_to_nobody_else(ends):
+    async def scenario() -> None:
+        store = Standing()
+        failure = PeerLost("south went away", culprit="south")
+        link, _ = linked("north", "south", failure=failure)
+        ended = [ended_link(link, ends[0], store, Chain(0.0))]
+        assert not await made_by(ended) and len(store) == 0
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "violation",
+    [
+        EncodingError("a message of 3 bytes came, 4 were due"),
+        RemoteProtocolError("south sent a wrong check", culprit="south"),
+    ],
+)
+def test_a_peer_that_breaks_the_protocol_is_named_in_the_log(ends, violation, caplog):
+    async def scenario(failure: UmpcError) -> None:
+        link, _ = linked("north", "south", failure=failure)
+        ended = [ended_link(link, ends[0], Standing(), Chain(0.0))]
+        assert not await made_by(ended)
+
+    asyncio.run(scenario(PeerLost("south went away", culprit="south")))
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+    asyncio.run(scenario(violation))
+    (told,) = (record for record in caplog.records if record.levelno >= logging.WARNING)
+    assert "no channel to south is kept" in told.getMessage()
+    assert violation.message in told.getMessage()
+
+
+class Mesh:
+    """A node's side with channels to some peers."""
+
+    index = 2
+
+    def __init__(self, peers):
+        self.channel_peers = tuple(peers)
+        names = [f"node-{number}" for number in range(2 + max(2, *self.channel_peers))]
+        members = [SimpleNamespace(name=name, certificate=name.encode()) for name in names]
+        self.attempt = SimpleNamespace(id=ATTEMPT, members=members)
+
+    def channel(self, peer):
+        return f"channel {peer}"
+
+    def take_up(self, peer, channel):
+        raise AssertionError
+
+
+def found(peers, kept=None, keeps=True, connected=None):
+    store = Standing(lambda: 10.0)
+    all_links = {peer: SimpleNamespace(peer=f"node-{peer}", channel=kept) for peer in peers}
+    known = all_links if connected is None else {each: all_links[each] for each in connected}
+    return ended_links(store if keeps else None, Mesh(peers), known)
+
+
+def test_links_over_which_a_channel_is_made():
+    made = found([0, 1, 3])
+    assert [each.owners for each in made] == [(0, 2), (1, 2), (2, 3)]
+    assert [each.channel for each in made] == ["channel 0", "channel 1", "channel 3"]
+    assert made[0].name == channel_name(ATTEMPT, "node-2", "node-0")
+    assert {each.chain for each in made} == {Chain(10.0)}
+    assert made[1].standing.certificates == (b"node-2", b"node-1")
+    assert [each.owners for each in found([0, 1], connected=[1])] == [(1, 2)]
+    assert len(found(range(3, 3 + MOST_PEERS))) == MOST_PEERS
+    assert found(range(3, 4 + MOST_PEERS)) == [] == found([0], keeps=False)
+
+
+def test_a_chain_grows_by_a_study_and_ends():
+    kept = KeptChannel("node-0", NAME, None, Chain(5.0, 3), ())
+    assert found([0], kept)[0].chain == Chain(5.0, 4)
+    assert found([0], KeptChannel("node-0", NAME, None, Chain(5.0, LONGEST - 1), ())) == []
+    assert found([0], KeptChannel("node-0", NAME, None, Chain(-3600.0), ())) == []
+
+
+def test_both_ends_have_one_name_and_every_attempt_another():
+    names = {channel_name(bytes([attempt]) * 32, "north", "south") for attempt in range(3)}
+    assert len(names) == 3 and channel_name(bytes(32), "south", "north") in names
+
+
+def test_a_channel_draws_its_seeds_anew(ends, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(channels, "fresh_delta", drawn.append)
+    monkeypatch.setattr(channels, "chain_sender", lambda _, seed, *rest: drawn.append(seed))
+    monkeypatch.setattr(channels, "chain_receiver", lambda _, seed, *rest: drawn.append(seed))
+    for end in (*ends, *ends):
+        next_channel(end, NAME, "peer")
+    assert len(drawn) == len(set(drawn)) == 6

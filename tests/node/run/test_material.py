@@ -1,0 +1,89 @@
+"""umpc.node.run.material: the dealer is dialled early, and asked with signed facts."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.support.node_talks import run_of
+from tests.support.sites import idle_site, unused
+from umpc.errors import LocalProtocolError, PeerUnavailable
+from umpc.node.run.material import DealerCall, Material
+
+
+def dealt_run(
+    dial: Any, *, asks_early: bool = True, has_dealer: bool = True
+) -> tuple[Material, Any]:
+    """The material of a run whose site dials the dealer so, and its node's side."""
+    dealer = SimpleNamespace(name="dealer", address="127.0.0.1:1") if has_dealer else None
+    study = SimpleNamespace(dealer=dealer, seconds_per_step=20, encode=lambda: b"study")
+    mesh = SimpleNamespace(asks_early=asks_early, members=())
+    run = run_of(idle_site(dial_dealer=dial), "coordinator", unused, unused)
+    return Material(run), SimpleNamespace(study=study, mesh=mesh, signatures=())
+
+
+@pytest.mark.parametrize(("asks_early", "has_dealer"), [(True, True), (True, False), (False, True)])
+def test_the_dealer_is_dialled_before_e_is_known_only_where_the_edges_surely_need_it(
+    asks_early, has_dealer
+):
+    """It is dialled while the members agree, and asked with facts of which none follows from E."""
+    said: list[str] = []
+
+    async def dial(call: DealerCall) -> None:
+        said.append(f"dial {call.stream.peer}")
+
+    material, side = dealt_run(dial, asks_early=asks_early, has_dealer=has_dealer)
+
+    async def scenario() -> None:
+        material.dial(side)
+        await asyncio.sleep(0)
+        is_due = asks_early and has_dealer
+        assert said == ["dial dealer"] * is_due
+        if is_due:  # nothing was connected here, so the request does not leave
+            with pytest.raises(LocalProtocolError, match="before it was connected"):
+                await material.ask(side, ())
+        else:
+            await material.ask(side, ())
+        material.close(keep_spool=False)
+
+    asyncio.run(scenario())
+
+
+def test_a_dealer_that_cannot_be_reached_is_told_of_when_it_is_asked():
+    async def dial(call: DealerCall) -> None:
+        raise PeerUnavailable("no dealer", culprit="dealer")
+
+    material, side = dealt_run(dial)
+
+    async def scenario() -> None:
+        material.dial(side)
+        await asyncio.sleep(0)
+        with pytest.raises(PeerUnavailable, match="no dealer"):
+            await material.ask(side, ())
+        material.close(keep_spool=False)
+
+    asyncio.run(scenario())
+
+
+def test_a_run_that_ends_before_the_dealer_is_asked_ends_the_dialling():
+    ended: list[str] = []
+
+    async def dial(call: DealerCall) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(call.stream.peer)
+
+    material, side = dealt_run(dial)
+
+    async def scenario() -> None:
+        material.dial(side)
+        await asyncio.sleep(0)
+        material.close(keep_spool=False)
+        await asyncio.sleep(0)
+        assert ended == ["dealer"]
+
+    asyncio.run(scenario())

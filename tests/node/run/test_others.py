@@ -1,0 +1,242 @@
+"""umpc.node.run.prepare: whom a run meets, who is late, and what ends with the run.
+
+docs/decisions/0087-one-chain-of-channels.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.node.test_prepared_attempts import park, prepared
+from tests.support.node_talks import run_of
+from tests.support.protocols import with_facts
+from tests.support.sites import idle_site, unused
+from tests.support.studies import make_study
+from umpc.errors import LocalProtocolError, PeerLost, RemoteProtocolError
+from umpc.node.budget.held_attempts import HeldAttempt
+from umpc.node.prepared_attempts import PreparedAttempt
+from umpc.node.run.context import RunContext
+from umpc.node.run.earlier import resume
+from umpc.node.run.link import PeerLink, peer_stream
+from umpc.node.run.prepare import Others
+from umpc.node.run.release import release
+from umpc.node.standing import Chain, KeptChannel, Standing
+from umpc.proto.codec import encode_kept
+from umpc.study import messages as m
+from umpc.study.parts import Participant
+
+STUDY = make_study(nodes=4)
+CERTIFICATES = (b"of node-0", b"of node-2")
+
+
+class Mesh:
+    """Node 0 of a study of four nodes, in which all pairs of nodes have a channel."""
+
+    index, peers, channel_peers = 0, (1, 2, 3), (1, 2, 3)
+    attempt = SimpleNamespace(
+        id=bytes(32),
+        members=[
+            SimpleNamespace(name=f"node-{number}", certificate=f"of node-{number}".encode())
+            for number in range(4)
+        ],
+        program=SimpleNamespace(window=None),
+    )
+
+    def channel(self, peer: int) -> Any:
+        return f"channel {peer}"
+
+    def take_up(self, peer: int, channel: Any) -> None: ...
+
+
+class Link:
+    """A link to node-2 that notes its end."""
+
+    peer, channel, step, bytes_sent, is_awaited = "node-2", None, "release", 0, False
+
+    def __init__(self, done: list[str]):
+        self._done = done
+
+    async def finish(self) -> None:
+        self._done.append("finished")
+
+    def close(self) -> None:
+        self._done.append("closed")
+
+    async def ended(self) -> None:
+        self._done.append("ended")
+
+    async def send(self, frame: Any) -> None:
+        raise PeerLost("node-2 is gone", culprit="node-2")
+
+    receive = send
+
+
+def run_with(standing: Standing | None = None, **parts: Any) -> tuple[RunContext, Others]:
+    run = run_of(idle_site(standing=standing, **parts), "coordinator", unused, unused)
+    run.stream.proposed = STUDY
+    return run, Others(run)
+
+
+def kept(standing: Standing, chain: Chain | None = None) -> KeptChannel:
+    made: Any = "an earlier channel"
+    return KeptChannel("node-2", bytes(32), made, chain or Chain(0.0), CERTIFICATES, standing.now())
+
+
+def ends(*, is_good: bool, has_met: bool = True, is_parked: bool = False) -> tuple[list[str], bool]:
+    """How the link of a run ends. Returns: what was done with it, and whether standing is left."""
+    done: list[str] = []
+
+    async def scenario() -> bool:
+        standing = Standing()
+        standing.keep(kept(standing))
+        run, others = run_with(standing)
+        link: Any = Link(done)
+        others.links.made[2] = link
+        mesh: Any = Mesh()
+        if has_met:
+            others.has_met(mesh)
+        if is_parked:
+            side: Any = SimpleNamespace(study=STUDY)
+            run.parked = PreparedAttempt(side, (), [], None, 0, STUDY.exact_epsilon)
+        others.end(is_good=is_good)
+        if standing.is_made_with("node-2"):
+            done.append("makes a channel")
+            while standing.is_made_with("node-2"):
+                await asyncio.sleep(0.001)
+        return len(standing) > 0
+
+    return done, asyncio.run(scenario())
+
+
+def test_a_run_that_ended_well_makes_channels_and_a_failure_to_make_one_ends_the_standing():
+    """The link here is lost meanwhile. Both ends then have none, and nothing from before."""
+    done, is_left = ends(is_good=True)
+    assert done == ["makes a channel", "closed", "ended"] and not is_left
+
+
+@pytest.mark.parametrize("is_parked", [True, False])
+def test_a_preparation_leaves_the_next_channel_to_its_run(is_parked):
+    """It would hold up the run, which may come at once."""
+    done, is_left = ends(is_good=True, is_parked=is_parked)
+    assert ("makes a channel" in done) is not is_parked
+    assert is_left is is_parked
+
+
+def test_a_run_that_ends_before_its_set_up_makes_none_and_keeps_the_standing():
+    assert ends(is_good=True, has_met=False) == (["closed"], True)
+
+
+@pytest.mark.parametrize("has_met", [True, False])
+def test_a_run_that_failed_makes_no_channel_and_ends_the_standing_with_its_peers(has_met):
+    """A failed check gives no second try."""
+    assert ends(is_good=False, has_met=has_met) == (["closed"], False)
+
+
+def test_a_step_whose_time_is_up_names_the_peer_whose_message_is_missing():
+    """A later look would find nobody: the time limit cancels what waits."""
+    late: Any = ("open", 1, (0, 2), 0)
+
+    async def scenario() -> None:
+        run, others = run_with()
+        run.stream.proposed = STUDY.replaced(seconds_per_step=1)
+        others.links.made = {
+            number: PeerLink(peer_stream(f"node-{number}")) for number in (1, 2, 3)
+        }
+        with pytest.raises(TimeoutError):
+            async with others.step("evaluate"):
+                await others.links.made[2].receive(late)
+        assert run.missing == ["node-2"]
+        others.end(is_good=False)
+
+    asyncio.run(scenario())
+
+
+def test_the_peers_that_have_not_connected_are_missing():
+    async def scenario() -> None:
+        came = asyncio.Event()
+
+        async def dial(study: Any, peer: int, meeting: bytes, standing: Any) -> Any:
+            if peer > 1:
+                came.set()
+                await asyncio.Event().wait()
+            return PeerLink(peer_stream(study.nodes[peer].name))
+
+        run, others = run_with(dial=dial)
+        mesh: Any = Mesh()
+        others.links.begin_to_connect(run.site, mesh, STUDY, bytes(32))
+        await came.wait()
+        await asyncio.sleep(0)
+        assert others.links.waited_for() == ["node-2", "node-3"]
+        assert others.links.names == ["node-1"]
+        others.end(is_good=False)
+
+    asyncio.run(scenario())
+
+
+def test_a_run_that_has_ended_computes_nothing_more():
+    run, others = run_with()
+    others.end(is_good=False)
+    with pytest.raises(LocalProtocolError):
+        asyncio.run(run.compute.in_thread(sum, ()))
+
+
+def held(kept: m.Released | m.Delivery) -> HeldAttempt:
+    cost = STUDY.exact_epsilon, STUDY.exact_epsilon
+    return HeldAttempt(STUDY.hash, STUDY.name, *cost, kept.attempt, encode_kept(kept), 0)
+
+
+def test_nothing_is_charged_after_a_violation():
+    """The site here has no ledger, so a charge would be another error."""
+    run, others = run_with()
+    run.guard.note(RemoteProtocolError("a replayed frame", culprit="node-2"))
+    with pytest.raises(RemoteProtocolError, match="replayed"):
+        asyncio.run(release(run, others, held(m.Released(bytes(32), b"share", 7))))
+
+
+def test_a_prepared_run_meets_at_the_addresses_of_the_study_as_it_is_proposed(tmp_path):
+    """A study with new addresses is the same study.
+
+    A peer may still know the preparation's links by the attempt's id, so the meeting has another.
+    """
+    (parked, *rest) = park(prepared(), tmp_path)
+    calls: list[tuple[str, bytes]] = []
+    all_have_called = asyncio.Event()
+
+    async def dial(study: Any, peer: int, meeting: bytes, standing: Any) -> Any:
+        calls.append((study.nodes[peer].address, meeting))
+        if len(calls) == 2:
+            all_have_called.set()
+        return PeerLink(peer_stream(study.nodes[peer].name))
+
+    async def evaluate() -> m.CoordinatorMessage:
+        await all_have_called.wait()
+        return m.Evaluate(())
+
+    async def hear(message: m.NodeMessage) -> None:
+        assert isinstance(message, m.Accepted)
+
+    async def scenario() -> None:
+        site = idle_site(dial=dial, permit=lambda *_: None, permit_delta=lambda _: None)
+        study = parked.side.study
+        nodes = tuple(
+            Participant(each.name, f"moved:{number}") for number, each in enumerate(study.nodes)
+        )
+        run = run_of(site, study.coordinator, evaluate, hear)
+        run.stream.proposed = with_facts(study, nodes=nodes)
+        assert run.study.hash == study.hash
+        others = Others(run)
+        order, seconds = await resume(run, others, parked)
+        assert order == m.Evaluate(()) and seconds is not None
+        assert seconds > 2 * study.seconds_per_step, "the other nodes may still be meeting"
+        assert others.bytes_offline == parked.bytes_offline
+        others.end(is_good=False)
+
+    asyncio.run(scenario())
+    assert [address for address, _ in calls] == ["moved:1", "moved:2"]
+    assert len({meeting for _, meeting in calls} | {parked.attempt.id}) == 2
+    for each in rest:
+        each.close()

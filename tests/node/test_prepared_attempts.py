@@ -1,0 +1,273 @@
+"""umpc.node.prepared_attempts: a prepared attempt runs once.
+
+Its reservation is never forgotten.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.protocols import run_own_steps
+from tests.support.sessions import Run
+from tests.support.studies import LOUD, clear_sums
+from umpc.crypto.rounds import run_in_memory
+from umpc.errors import (
+    LedgerError,
+    LocalProtocolError,
+    PreparationError,
+    PreparationLost,
+    RemoteProtocolError,
+)
+from umpc.node.budget.budget_account import BudgetCost
+from umpc.node.budget.prepared_costs import PreparedCost
+from umpc.node.prepared_attempts import PreparedAttempt, PreparedAttempts
+from umpc.node.spool import Spool
+
+HOUR = 3600
+
+
+def prepared(**changes) -> Run:
+    run = Run(counts=(4, 3, 5), epsilon=LOUD, **changes).agree().begin().seed().set_up().toss()
+    for chunk in run.attempt.noise_chunks:
+        run.finish(chunk)
+    return run
+
+
+def park(run: Run, folder) -> list[PreparedAttempt]:
+    """All material on disk, as nodes keep it."""
+    chunks = [
+        [c for c in run.attempt.chunks_of(node) if not c.noise] for node in range(len(run.nodes))
+    ]
+    spools = [Spool(folder, "dealer") for _ in run.nodes]
+    for chunk in run.attempt.chunks():
+        for node, frame in () if chunk.noise else run.dealer.deal_one(chunk):
+            spools[node].add(frame.payload)
+    rows = zip(run.nodes, chunks, spools, strict=True)
+    return [
+        PreparedAttempt(session, tuple(run.openings), of, spool, 7, 0)
+        for session, of, spool in rows
+    ]
+
+
+def finish(run: Run, parked: list[PreparedAttempt]) -> list[bytes]:
+    """The run of what was parked."""
+    members = [each.side.accept() for each in parked]
+    openings = [each.agree(members) for each in parked]
+    assert {each.begin(openings).id for each in parked} == {run.attempt.id}
+    run.fields()
+    tree_hash = run.attempt.tree_hash()
+    for chunk in run.attempt.chunks():
+        if not chunk.noise:
+            payloads = [parked[node].spool.take() for node in chunk.parties]
+            pairs = zip(chunk.parties, payloads, strict=True)
+            results, _ = run_in_memory(
+                [run.nodes[node].protocol(chunk, payload, tree_hash) for node, payload in pairs]
+            )
+            for node, result in zip(chunk.parties, results, strict=True):
+                run.nodes[node].add(chunk, result)
+    for node in run.nodes:
+        run_own_steps(node)
+    return [node.release().share for node in run.nodes]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"noise": "in_mpc"}, {"noise": "in_mpc", "coins": "dealt"}],
+    ids=["distributed", "transfers", "dealt"],
+)
+def test_a_run_from_the_parking_ends_as_any_other(tmp_path, changes):
+    """Same randomness, so the very same bytes; and they are the sum."""
+    run = prepared(**changes)
+    shares = finish(run, park(run, tmp_path))
+    usual = prepared(**changes)
+    usual.fields()
+    for chunk in usual.attempt.chunks():
+        if not chunk.noise:
+            usual.finish(chunk)
+    for node in usual.nodes:
+        run_own_steps(node)
+    assert shares == [node.release().share for node in usual.nodes]
+    ring = run.attempt.ring
+    total = ring.decode(sum(int.from_bytes(share, "little") for share in shares))
+    assert [total] == clear_sums(run.study, run.tables, run.attempt.hypergraph)
+
+
+@pytest.fixture
+def parked(tmp_path) -> PreparedAttempt:
+    made = park(prepared(), tmp_path)
+    for other in made[1:]:
+        other.close()
+    yield made[0]
+    made[0].close()
+
+
+def test_the_same_questions_get_the_same_answers(parked):
+    members, openings = parked.attempt.members, parked.openings
+    assert parked.agree(list(members)) == openings[0]
+    assert parked.begin(list(openings)) is parked.attempt
+
+
+@pytest.mark.parametrize(
+    "change", [{"commitment": bytes(32)}, {"public_key": bytes(32)}, {"records": 4}]
+)
+def test_another_member_ends_it_by_name(parked, change):
+    """The opening was seen before, so a node with a new commitment could choose the joint seed."""
+    members = list(parked.attempt.members)
+    members[1] = replace(members[1], **change)
+    with pytest.raises(PreparationLost, match=r"node-1 no longer has.*prepare it again") as caught:
+        parked.agree(members)
+    assert (caught.value.culprit, caught.value.step) == ("node-1", "agree")
+
+
+def test_a_coordinator_that_alters_something_is_blamed(parked):
+    first, *others = parked.attempt.members
+    for members in ([replace(first, records=9), *others], [first], [first, others[1], others[0]]):
+        with pytest.raises(RemoteProtocolError, match="entry") as caught:
+            parked.agree(members)
+        assert caught.value.culprit == "coordinator"
+    for openings in (parked.openings[:2], [*parked.openings[:2], bytes(32)]):
+        with pytest.raises(RemoteProtocolError, match="openings"):
+            parked.begin(openings)
+
+
+# --- the store --------------------------------------------------------------------------------
+
+
+class Clock:
+    """Time, timers, and a ledger that cancels, and knows what is reserved."""
+
+    def __init__(self, most: int = 2, file: Path | None = None):
+        self.now, self.cancelled, self.timers = 0.0, [], []
+        self.parking = PreparedAttempts(self, most, HOUR, lambda: self.now, self.later, file)
+
+    def reservation(self, study: bytes) -> tuple[str, BudgetCost]:
+        return study.decode(), BudgetCost(Fraction(study[0]), None)
+
+    def cancel(self, study: bytes) -> None:
+        self.cancelled.append(study)
+
+    def later(self, delay, act):
+        timer = SimpleNamespace(at=self.now + delay, act=act, dead=False)
+        timer.cancel = lambda: setattr(timer, "dead", True)
+        self.timers.append(timer)
+        return timer
+
+    def pass_time(self, seconds: float, timers: bool = True) -> None:
+        self.now += seconds
+        for timer in self.timers if timers else ():
+            if not timer.dead and timer.at <= self.now:
+                timer.act()
+
+
+def entry(name: bytes) -> PreparedAttempt:
+    closed = []
+    study = SimpleNamespace(hash=name, name=name.decode(), whole=SimpleNamespace(hash=name))
+    parked = PreparedAttempt(
+        SimpleNamespace(study=study), (), [], SimpleNamespace(close=lambda: closed.append(1)), 0, 0
+    )
+    parked.closed = closed
+    return parked
+
+
+def test_it_is_taken_once_with_its_reservation():
+    clock, a = Clock(), entry(b"a")
+    clock.parking.put(a)
+    assert clock.parking.take(b"b") is None
+    clock.pass_time(90.4)
+    assert clock.parking.take(b"a") is a and a.seconds == 90, "a report tells this time"
+    assert clock.parking.take(b"a") is None
+    clock.parking.drop(a, "is late")
+    clock.pass_time(2 * HOUR)
+    assert (clock.cancelled, a.closed) == ([], []) and all(timer.dead for timer in clock.timers)
+
+
+@pytest.mark.parametrize("timers", [True, False])
+def test_its_time_is_up_also_where_timers_slept(timers):
+    clock, a = Clock(), entry(b"a")
+    clock.parking.put(a)
+    clock.pass_time(HOUR - 1)
+    assert clock.cancelled == []
+    clock.pass_time(1, timers)
+    assert clock.parking.take(b"a") is None
+    assert (clock.cancelled, a.closed, len(clock.parking)) == ([b"a"], [1], 0)
+
+
+def test_the_sites_commands_read_what_waits(tmp_path):
+    file = tmp_path / "ledger.prepared"
+    file.write_text("left by a process that was killed")
+    clock = Clock(file=file)
+    assert not file.exists()
+    clock.parking.put(entry(b"a"))
+    clock.pass_time(HOUR / 2)
+    clock.parking.put(entry(b"b"))
+    found = [PreparedCost.decode(line) for line in file.read_text().splitlines()]
+    assert [(each.name, each.cost.epsilon, each.until) for each in found] == [
+        ("a", ord("a"), HOUR),
+        ("b", ord("b"), 1.5 * HOUR),
+    ]
+    clock.pass_time(HOUR / 2)
+    assert [PreparedCost.decode(line).name for line in file.read_text().splitlines()] == ["b"]
+    clock.parking.take(b"b")
+    assert not file.exists()
+    clock.parking.put(entry(b"c"))
+    clock.parking.close()
+    assert not file.exists()
+
+
+def test_an_earlier_one_of_a_study_does_not_end_a_later_one():
+    clock, first, second = Clock(), entry(b"a"), entry(b"a")
+    clock.parking.put(first)
+    clock.parking.take(b"a")
+    clock.parking.put(second)
+    clock.parking.drop(first, "is not meant")
+    assert clock.cancelled == [] and clock.parking.take(b"a") is second
+
+
+def test_two_of_one_study_cannot_be():
+    clock = Clock()
+    clock.parking.put(entry(b"a"))
+    with pytest.raises(LocalProtocolError):
+        clock.parking.put(entry(b"a"))
+
+
+def test_a_full_parking_says_what_to_do():
+    clock = Clock()
+    clock.parking.put(entry(b"a"))
+    clock.pass_time(HOUR / 2)
+    clock.parking.put(entry(b"b"))
+    for refused in (clock.parking.check_room, lambda: clock.parking.put(entry(b"c"))):
+        with pytest.raises(
+            PreparationError, match=r"2 prepared studies wait.*run one of them.*come back in 0\.5 h"
+        ):
+            refused()
+    clock.pass_time(HOUR / 2)
+    clock.parking.put(entry(b"c"))
+    with pytest.raises(PreparationError, match="most = 0"):
+        Clock(0).parking.check_room()
+
+
+def test_the_nodes_end_drops_all():
+    clock, entries = Clock(), [entry(b"a"), entry(b"b")]
+    for each in entries:
+        clock.parking.put(each)
+    clock.parking.close()
+    assert clock.cancelled == [b"a", b"b"] and [each.closed for each in entries] == [[1], [1]]
+
+
+def test_a_ledger_that_fails_does_not_keep_the_material(caplog):
+    clock, a = Clock(), entry(b"a")
+    clock.parking.put(a)
+
+    def fails(study):
+        raise LedgerError("closed")
+
+    clock.cancel = fails
+    caplog.set_level(logging.WARNING)
+    clock.parking.close()
+    assert a.closed == [1] and "until the next start" in caplog.text

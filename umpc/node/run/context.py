@@ -1,0 +1,303 @@
+"""The parts of a process and of a study that a run needs.
+
+*Guard.* A violation by a peer or by the dealer ends a study's steps at once.
+
+*Run compute.* The computation of one run: in a thread of its own, or in place where it takes a
+moment.
+
+*Compute threads.* Threads that compute for runs: each run has one of its own, which the next run
+uses again.
+
+A thread that ends leaves memory behind: FLINT keeps caches for each thread, and nothing frees them
+when the thread ends. So threads are kept. There are as many as runs that ever computed at the same
+time, and at most MOST_THREADS: more runs share a thread, and each still computes one step at a
+time and in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+from umpc.compute.executor import Executor
+from umpc.crypto.signing import Credentials
+from umpc.errors import LocalProtocolError, MpcError
+from umpc.mpc.attempt import SharedAttempt
+from umpc.node.audit.trail import Record, nothing
+from umpc.node.budget.ledger import Ledger
+from umpc.node.prepared_attempts import PreparedAttempt, PreparedAttempts
+from umpc.node.records import Records
+from umpc.node.run.coordinator import CoordinatorStream
+from umpc.node.spool import Spool
+from umpc.node.standing import Standing
+from umpc.study.document import Study
+
+NO_COST = (Fraction(0), Fraction(0))
+"""ε and δ of what is sent again."""
+PROGRESS_EVERY = 64
+"""Number of chunks between two reports of a step's progress."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """The parts of its process that a run needs, for one of the node's data sets.
+
+    credentials: what the node signs with and checks others by, as its files are now.
+    admit: whether the site's rules and its administrator allow a study, before any data is read.
+    load: the study's records, once its ε is reserved.
+    permit: whether the rules still allow it, over so many records.
+    permit_delta: whether the rules allow a release of so much δ.
+    dial: a link to a peer that comes later in the study.
+    await_link: the link that an earlier peer dials. Both take the study, the peer's index, the
+        meeting's name, and the `StandingWith` the peer where the run may use a channel, or None.
+    dial_dealer: connects a `DealerCall`.
+    open_spool: room on disk for so many bytes.
+    open_delivery: opens the streams to the shufflers.
+    record: appends rows to the audit trail, on disk when it returns.
+    add_charge: appends the row of a released study's charge where the trail has none.
+    workers: computes chunks of edges beside the run's own thread, if there is such a place.
+    written_at: when the table's files were last written, in seconds since 1970; 0 if unknown.
+    standing: what the process keeps with other nodes between studies, if it keeps anything.
+    """
+
+    name: str
+    credentials: Callable[[], Credentials]
+    ledger: Ledger
+    parking: PreparedAttempts
+    admit: Callable[[Study], None]
+    load: Callable[[Study], Records]
+    permit: Callable[[Study, int], None]
+    permit_delta: Callable[[Fraction], None]
+    dial: Callable[..., Awaitable[Any]]
+    await_link: Callable[..., Awaitable[Any]]
+    dial_dealer: Callable[..., Awaitable[None]]
+    open_spool: Callable[[Study, int], Spool]
+    open_delivery: Callable[..., Awaitable[None]]
+    record: Record = nothing
+    add_charge: Callable[[bytes], None] = lambda study: None
+    written_at: Callable[[], float] = lambda: 0.0
+    workers: Executor | None = None
+    standing: Standing | None = None
+
+
+@dataclass(frozen=True)
+class DatasetChoice:
+    """How a node with several data sets finds that of a study.
+
+    site_of: the parts of the process for the study's data set; the first one's where it has none.
+    check: raises StudyError where the study has no data set of the node.
+    """
+
+    site_of: Callable[[Study], Site]
+    check: Callable[[Study], None]
+
+
+class RunContext:
+    """One run: the parts of its process, its coordinator, and its computation.
+
+    Args:
+        site: the parts of the process, until `choice` has found those for the study's data set.
+        stream: to the study's coordinator.
+    """
+
+    def __init__(self, site: Site, stream: CoordinatorStream, choice: DatasetChoice | None = None):
+        self.site = site
+        self.stream = stream
+        self.choice = choice
+        self.guard = ViolationGuard()
+        self.compute = RunCompute()
+        self.missing: list[str] = []
+        """The names whose messages were missing when the time of a step was up."""
+        self.parked: PreparedAttempt | None = None
+        """The attempt that waits for another run: this run ended, the study did not."""
+
+    @property
+    def study(self) -> Study:
+        """The study, once it is proposed."""
+        return self.stream.study
+
+    @property
+    def charged_as(self) -> bytes:
+        """The hash under which the study is reserved and charged, whoever survives."""
+        return self.study.whole.hash
+
+
+# --- guard ----------------------------------------------------------------------------------------
+
+
+class ViolationGuard:
+    """The first violation of a study, and the end that it puts to the steps."""
+
+    def __init__(self) -> None:
+        self._violation: MpcError | None = None
+        self._violated = asyncio.Event()
+        self._has_settled = False
+
+    async def run(self, steps: Coroutine[Any, Any, None]) -> None:
+        """Run a study's steps; the violation of a peer or of the dealer ends them at once.
+
+        A violation counts also while nobody waits for that process, but not after `settle`: what
+        leaves the node is then made and may be paid.
+
+        Raises: the violation, or the failure of the steps.
+        """
+        work = asyncio.create_task(steps)
+        alarm = asyncio.create_task(self._violated.wait())
+        try:
+            await asyncio.wait({work, alarm}, return_when=asyncio.FIRST_COMPLETED)
+            if self._violation is not None and not work.done() and not self._has_settled:
+                raise self._violation
+            await work
+        finally:
+            alarm.cancel()
+            work.cancel()
+            await asyncio.gather(work, alarm, return_exceptions=True)
+
+    def note(self, error: MpcError) -> None:
+        """Take note of a violation. Only the first one counts."""
+        self._violation = self._violation or error
+        self._violated.set()
+
+    def settle(self) -> None:
+        """Look for a violation for the last time, before the charge. Raises: the violation."""
+        if self._violation is not None:
+            raise self._violation
+        self._has_settled = True
+
+
+# --- run compute ----------------------------------------------------------------------------------
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+FEW_NODES = 8
+"""The most nodes whose signatures the event loop checks itself: a millisecond's work."""
+SMALL_STUDY = 1 << 15
+"""The largest study whose brief computations the event loop does itself: its edges, its records,
+or its cells as if they were edges."""
+
+
+class RunCompute:
+    """The computation of one run. The thread is taken when it is first needed."""
+
+    def __init__(self) -> None:
+        self.is_small = False
+        """The attempt with other nodes has a size of at most SMALL_STUDY."""
+        self._thread: ThreadPoolExecutor | None = None
+        self._calls: list[Future[Any]] = []
+        """Those that wait or are computed, and some that have ended."""
+        self._is_closed = False
+
+    async def in_thread(
+        self,
+        function: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """Computation off the event loop, one at a time, in order.
+
+        A call that is cancelled before it begins is left out.
+        """
+        if self._is_closed:
+            raise LocalProtocolError("a run that has ended wanted to compute")
+        if self._thread is None:
+            self._thread = COMPUTE_THREADS.take()
+        call = self._thread.submit(partial(function, *arguments, **named))
+        self._calls = [each for each in self._calls if not each.done()]
+        self._calls.append(call)
+        return await asyncio.wrap_future(call)
+
+    async def briefly(
+        self,
+        function: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """Computation in proportion to the attempt's size: in place where that is small.
+
+        A change of threads and back takes longer than a millisecond's work on a busy machine, and
+        a small study has dozens. Never while another computation of this run goes on.
+        """
+        is_computing = any(not each.done() for each in self._calls)
+        if self.is_small and not is_computing and not self._is_closed:
+            return function(*arguments, **named)
+        return await self.in_thread(function, *arguments, **named)
+
+    async def for_nodes(
+        self, function: Callable[[Sequence[Any]], Result], given: Sequence[Any]
+    ) -> Result:
+        """Computation in proportion to the number of nodes: in place where these are few.
+
+        Args: given: the function's argument, which has an item for each node.
+        """
+        if len(given) <= FEW_NODES:
+            return function(given)
+        return await self.in_thread(function, given)
+
+    def close(self) -> None:
+        """Drop the calls that wait, and give the thread to other runs."""
+        self._is_closed = True
+        for call in self._calls:
+            call.cancel()
+        if self._thread is not None:
+            COMPUTE_THREADS.give_back(self._thread)
+            self._thread = None
+
+
+def is_small(attempt: SharedAttempt) -> bool:
+    """Whether work in proportion to the attempt's records, edges or cells takes a moment only."""
+    return attempt.size <= SMALL_STUDY
+
+
+# --- compute threads ------------------------------------------------------------------------------
+
+MOST_THREADS = 16
+
+
+class ComputeThreads:
+    """The threads of a process. Args: most: how many there may be."""
+
+    def __init__(self, most: int = MOST_THREADS) -> None:
+        self._most = most
+        self._free: list[ThreadPoolExecutor] = []
+        self._runs: Counter[ThreadPoolExecutor] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self) -> ThreadPoolExecutor:
+        """Return an executor with one thread, which few others use until it is given back."""
+        with self._lock:
+            if self._free:
+                thread = self._free.pop()
+            elif len(self._runs) < self._most:
+                thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="study")
+            else:
+                thread = min(self._runs, key=self._runs.__getitem__)
+            self._runs[thread] += 1
+            return thread
+
+    def give_back(self, thread: ThreadPoolExecutor) -> None:
+        """Let others use the thread, once the last computation of its run has ended."""
+
+        def idle(_: Future[None]) -> None:
+            with self._lock:
+                self._runs[thread] -= 1
+                if not self._runs[thread]:
+                    self._free.append(thread)
+                    del self._runs[thread]
+
+        thread.submit(_nothing).add_done_callback(idle)
+
+
+def _nothing() -> None:
+    """Be the last in a thread's queue."""
+
+
+COMPUTE_THREADS = ComputeThreads()
+"""The threads of this process."""

@@ -1,0 +1,330 @@
+"""The dealer's material of one run: asked for, read ahead up to a window, and used once.
+
+A study that is prepared ahead keeps its material on disk for its run (`umpc/node/spool.py`). A node
+that makes its material with the other nodes keeps that on disk by the same means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from umpc.crypto.prg import SEED_BYTES
+from umpc.errors import LocalProtocolError, MpcError, UmpcError
+from umpc.failpoints import failpoint
+from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.chunks import Chunk
+from umpc.node.run.context import PROGRESS_EVERY, RunContext
+from umpc.node.spool import TAG_BYTES, Spool
+from umpc.proto import codec, frame_codec
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocols.base.node import AsksEarly, MeshSide, NodeSide
+from umpc.study.document import Study
+from umpc.study.messages import Frame
+from umpc.study.parts import Participant
+from umpc.transport.authority import Identity
+from umpc.transport.services import dealer_stub
+from umpc.transport.stream import RpcStream
+
+WINDOW_BYTES = 32 << 20
+"""Material that a node reads ahead at most, for any number of edges.
+
+The chunks on their way have theirs, too (`chunks.py`)."""
+
+
+class Material:
+    """The material of one run."""
+
+    def __init__(self, run: RunContext):
+        self.reader: MaterialReader | None = None
+        """The dealer's stream, once it is open."""
+        self.spool: Spool | None = None
+        """The material on disk, where it is fetched or made ahead of the data."""
+        self._run = run
+        self._call: DealerCall | None = None
+        self._dialled: asyncio.Task[None] | None = None
+        self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def bytes_received(self) -> int:
+        return self.reader.bytes_received if self.reader else 0
+
+    def dial(self, side: NodeSide) -> None:
+        """Begin to connect to the dealer, where a study surely needs one, once the members agree.
+
+        The coordinator waits for the other nodes meanwhile, and the dealer has nothing to do. One
+        that cannot be reached is told of when it is asked.
+        """
+        dealer, mesh = side.study.dealer, side.mesh
+        if dealer is None or not isinstance(mesh, AsksEarly) or not mesh.asks_early:
+            return
+        self._call = DealerCall(dealer, side.study)
+        self._dialled = asyncio.create_task(self._run.site.dial_dealer(self._call))
+        # A dealer that nobody asks any more need not have answered.
+        self._dialled.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    async def ask(self, side: NodeSide, openings: Sequence[bytes]) -> None:
+        """Ask the dealer that was dialled for material, before E is expanded.
+
+        The dealer then expands E at the same time. All that it is told are public facts that every
+        node has signed. Raises: PeerUnavailable, CertificateError.
+        """
+        if self._call is None or self._dialled is None or not isinstance(side.mesh, AsksEarly):
+            return
+        facts = side.mesh.members, openings, side.signatures
+        request = codec.deal_request(side.study.encode(), *facts)
+        await self._dialled
+        await self._call.ask(request)
+
+    async def open(
+        self,
+        attempt: SharedAttempt,
+        openings: Sequence[bytes],
+        signatures: Sequence[bytes],
+        chunks: Sequence[Chunk],
+    ) -> bytes:
+        """Begin to read. Returns: the node's seed: the dealer's, or its own if nothing is dealt.
+
+        Args: signatures: every node's, of all members. chunks: this node's, in the common order.
+        """
+        if not attempt.needs_dealer:
+            self.hang_up()
+            return os.urandom(SEED_BYTES)
+        study = attempt.study
+        if study.dealer is None:
+            raise LocalProtocolError("material was asked for in a study without a dealer")
+        if self._call is None:
+            self._call = DealerCall(study.dealer, study)
+            await self._run.site.dial_dealer(self._call)
+            facts = attempt.members, openings, signatures
+            await self._call.ask(codec.deal_request(study.encode(), *facts))
+        node = study.index_of(self._run.site.name)
+        self.reader = MaterialReader(study.dealer, self._call, attempt, node, chunks)
+        seed = await self.reader.seed()
+        self.reader.on_violation(self._run.guard.note)
+        self._pump = asyncio.create_task(self.reader.pump())
+        return seed
+
+    async def open_spool(
+        self, mesh: MeshSide, chunks: Sequence[Chunk], size_of: Callable[[Any, int, int], int]
+    ) -> Spool:
+        """Room on disk for this node's material, except that of the noise, which is used at once.
+
+        Args: size_of: the bytes of a chunk's material, from its plan, party and number of edges.
+        """
+        attempt = mesh.attempt
+
+        def opened() -> Spool:
+            sizes = (
+                size_of(attempt.plan(chunk), chunk.parties.index(mesh.index), chunk.count)
+                + TAG_BYTES
+                for chunk in chunks
+                if not chunk.noise
+            )
+            return self._run.site.open_spool(attempt.study, sum(sizes))
+
+        self.spool = await self._run.compute.in_thread(opened)
+        return self.spool
+
+    async def ready(self, chunks: int, tell: Callable[[int, int], Awaitable[None]]) -> None:
+        """All of it on disk, if there is room for that, or as much as the window holds.
+
+        Args: chunks: whose material is still to come. tell: reports progress, as (done, of).
+        """
+        if self.reader is None:
+            return
+        if self.spool is None:
+            await self.reader.prefetched()
+            return
+        # The dealer's stream ends with the run.
+        for done in range(chunks):
+            await self._run.compute.in_thread(self.spool.add, await self.reader.next())
+            failpoint("during-spool")
+            if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
+                await tell(done + 1, chunks)
+
+    async def read_ahead(self) -> None:
+        """Begin to read what an earlier run put on disk."""
+        if self.spool:
+            await self.spool.read_ahead(WINDOW_BYTES)
+
+    def waited_for(self, step: str) -> list[str]:
+        """The dealer's name, if its material is missing or may be, as in the step *prepare*."""
+        if self.reader is not None and (self.reader.is_awaited or step == "prepare"):
+            return [self.reader.dealer]
+        return []
+
+    def hang_up(self) -> None:
+        """End the call to the dealer."""
+        if self._pump:
+            self._pump.cancel()
+        if self._dialled:
+            self._dialled.cancel()
+        if self.reader:
+            self.reader.close()
+        elif self._call:
+            self._call.close()
+
+    def close(self, *, keep_spool: bool) -> None:
+        """End all of it. Args: keep_spool: what is on disk stays."""
+        self.hang_up()
+        if self.spool and not keep_spool:
+            self.spool.close()
+
+
+class DealerCall:
+    """One node's call to the study's dealer for the material of one attempt."""
+
+    def __init__(self, dealer: Participant, study: Study):
+        self._dealer = dealer
+        self._patience = study.seconds_per_step
+        # It reads on demand, so that the reader's window is all that this node holds.
+        self.stream: RpcStream[pb.DealRequest, list[Frame]] = RpcStream(
+            dealer.name,
+            "prepare",
+            frame_codec.decode_frames,
+            ahead=0,
+            early_end="ended before all material had come",
+        )
+
+    async def connect(self, identity: Identity) -> None:
+        """Connect to the dealer, which is told nothing yet.
+
+        Raises: PeerUnavailable, CertificateError.
+        """
+        await self.stream.connect(identity, "dealer", self._dealer.address, self._patience)
+
+    async def ask(self, request: pb.DealRequest) -> None:
+        """Ask for the material of an attempt that all nodes have agreed to.
+
+        Args: request: all that the attempt's id follows from, and not E: the dealer may expand E
+            meanwhile.
+        """
+        self.stream.begin(dealer_stub(self.stream.channel).Deal())
+        for piece in frame_codec.cut(request):
+            await self.stream.write(piece)
+
+    def close(self) -> None:
+        """Hang up; the connection ends in the background."""
+        self.stream.cancel()
+
+
+class MaterialReader:
+    """The material of one node, as it comes from the dealer.
+
+    Args:
+        dealer: the study's dealer.
+        call: to it, which was opened or is about to be.
+        node: this node's index.
+        chunks: its chunks in the common order. Their material must come in this order.
+    """
+
+    def __init__(
+        self,
+        dealer: Participant,
+        call: DealerCall,
+        attempt: SharedAttempt,
+        node: int,
+        chunks: Sequence[Chunk],
+    ):
+        self.dealer = dealer.name
+        self.bytes_received = 0
+        self.is_awaited = False
+        self._call = call
+        self._stream = call.stream
+        self._ahead = len(chunks)
+        if attempt.dealt_at_most > WINDOW_BYTES:
+            self._ahead = attempt.chunks_ahead(WINDOW_BYTES)[node]
+        self._chunks = chunks
+        self._read_frames: deque[Frame] = deque()
+        self._held: deque[Frame] = deque()
+        self._held_bytes = 0
+        self._came = 0
+        self._failure: UmpcError | None = None
+        self._alarm: Callable[[MpcError], None] | None = None
+        self._changed = asyncio.Condition()
+
+    async def seed(self) -> bytes:
+        """Return the node's seed, which is the first frame."""
+        frame = await self._read()
+        if frame.step != "node_seed" or len(frame.payload) != 32:
+            raise self._stream.violation("did not begin with the node's seed")
+        return frame.payload
+
+    async def pump(self) -> None:
+        """Read all frames in order, and never hold more than the window."""
+        try:
+            for chunk in self._chunks:
+                frame = await self._read()
+                self._check(frame, chunk)
+                async with self._changed:
+                    await self._changed.wait_for(lambda: self._held_bytes < WINDOW_BYTES)
+                    self._held.append(frame)
+                    self._held_bytes += len(frame.payload)
+                    self._came += 1
+                    self._changed.notify_all()
+        except UmpcError as error:
+            async with self._changed:
+                self._failure = error
+                self._changed.notify_all()
+            if self._alarm is not None and self.violation is not None:
+                self._alarm(self.violation)
+
+    def _check(self, frame: Frame, chunk: Chunk) -> None:
+        """Raises: RemoteProtocolError if the frame is not the material of this chunk."""
+        due = ("material", 0, chunk.place, chunk.number)
+        if frame.key != due or frame.count != chunk.count:
+            raise self._stream.violation(
+                f"sent {frame.label} where chunk {chunk.number} of cell {chunk.place} was due"
+            )
+
+    async def prefetched(self) -> None:
+        """Wait for the material that every node can hold before any node uses any."""
+        async with self._changed:
+            await self._changed.wait_for(
+                lambda: self._failure is not None or self._came >= self._ahead
+            )
+        if self._failure is not None:
+            raise self._failure
+
+    async def next(self) -> bytes:
+        """Return the material of the next chunk, which is handed out once."""
+        async with self._changed:
+            self.is_awaited = True
+            try:
+                await self._changed.wait_for(lambda: self._held or self._failure is not None)
+            finally:
+                self.is_awaited = False
+            if self._failure is not None and (self.violation is not None or not self._held):
+                raise self._failure
+            frame = self._held.popleft()
+            self._held_bytes -= len(frame.payload)
+            self._changed.notify_all()
+        return frame.payload
+
+    @property
+    def violation(self) -> MpcError | None:
+        """The dealer's violation, if there was one. No material is handed out after it."""
+        return self._failure if isinstance(self._failure, MpcError) else None
+
+    def on_violation(self, alarm: Callable[[MpcError], None]) -> None:
+        """Call `alarm` with the dealer's violation, now or as soon as there is one."""
+        self._alarm = alarm
+        if self.violation is not None:
+            alarm(self.violation)
+
+    def close(self) -> None:
+        """Hang up; the connection ends in the background."""
+        self._alarm = None
+        self._call.close()
+
+    async def _read(self) -> Frame:
+        """The next frame of the stream, whose messages have one or more."""
+        if not self._read_frames:
+            self._read_frames.extend(await self._stream.next("prepare"))
+        frame = self._read_frames.popleft()
+        self.bytes_received += frame.wire_bytes
+        return frame

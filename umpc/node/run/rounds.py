@@ -1,0 +1,374 @@
+"""The rounds of an attempt at one node: protocols driven over links, with the dealer's material.
+
+A protocol is a generator that yields this node's message of a round and gets its peers' messages.
+
+*Field rounds.* Round 1 of an attempt: each node sends each of its peers the masked records that
+they share.
+
+A node with many peers has little for each of them. It sends all that first, and then waits for the
+messages of all these peers together. A peer with more to exchange has a task of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from umpc.compute.executor import Executor
+from umpc.crypto.rounds import Message, Outgoing, check_reply
+from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.failpoints import failpoint
+from umpc.mpc.chunks import Chunk
+from umpc.mpc.masked.plan import Program as MaskedProgram
+from umpc.mpc.transfers.message_shapes import FEW_ANDS
+from umpc.node.run.context import PROGRESS_EVERY
+from umpc.node.run.link import PeerLink, all_of
+from umpc.node.run.material import MaterialReader
+from umpc.node.spool import Spool
+from umpc.protocols.base.node import MeshSide, TakesChannels
+from umpc.study.messages import Frame, frame_of, key_of
+from umpc.transport.patience import task_group, together
+
+log = logging.getLogger("umpc.node")
+T = TypeVar("T")
+Out = TypeVar("Out")
+In = TypeVar("In")
+Said = Message | Outgoing
+"""A chunk's message of a round to all its other parties, or one for each of them."""
+Step = tuple[Generator[Any, Any, Any], Said | None, Any]
+"""A chunk's protocol after one step: itself, its next message, and its result at the end."""
+SetUp = tuple[Generator[Message, Any, Any], Message | None, Any]
+"""A set-up after one step, likewise. It has one peer."""
+
+
+class Rounds:
+    """The rounds of one attempt.
+
+    Args:
+        in_thread: runs computation off the event loop, one call at a time and in order.
+        tell: shows progress. Arguments: chunks done, all chunks.
+        workers: computes large chunks, several at once; None computes all of them `in_thread`.
+        briefly: as in_thread, for work that is short where the study is small.
+    """
+
+    def __init__(
+        self,
+        session: MeshSide,
+        links: Mapping[int, PeerLink],
+        material: MaterialReader | Spool | None,
+        in_thread: Callable[..., Awaitable[Any]],
+        tell: Callable[[int, int], Awaitable[None]],
+        workers: Executor | None = None,
+        briefly: Callable[..., Awaitable[Any]] | None = None,
+    ):
+        self.briefly = briefly or in_thread
+        self.session = session
+        self.links = links
+        self.material = material
+        self.in_thread = in_thread
+        self.tell = tell
+        self.workers = workers
+        self._step = "prepare"
+        self._set_ups: dict[int, SetUp] = {}
+        self._tree_hash = session.attempt.tree_hash()
+
+    @property
+    def compute(self) -> Callable[..., Awaitable[Any]]:
+        """Runs a step of a chunk: masked values of a small study take a moment, gates do not."""
+        is_masked = isinstance(self.session.attempt.program, MaskedProgram)
+        return self.briefly if is_masked else self.in_thread
+
+    @property
+    def step(self) -> str:
+        """The study's step, which failures name: noise is drawn in `prepare`."""
+        return self._step
+
+    def begin_step(self, step: str) -> None:
+        """Go on to another step of the study, on all links."""
+        self._step = step
+        for link in self.links.values():
+            link.step = step
+
+    async def begin_set_up(self, *peers: int) -> None:
+        """Take the first step of the set-ups with these peers, to which there is no link yet.
+
+        It sends nothing, and computes what needs no message: half of the garbler's curve points.
+        """
+
+        async def begin(peer: int, protocol: Generator[Any, Any, Any]) -> None:
+            self._set_ups[peer] = await self.in_thread(_begun, protocol)
+
+        protocols = {peer: self.session.set_up(peer) for peer in peers}
+        await together(begin(peer, each) for peer, each in protocols.items() if each is not None)
+
+    async def set_up(self, *peers: int) -> None:
+        """Do the rounds between this node and these peers that come before all data.
+
+        In each of these rounds, one of the two nodes is silent.
+        """
+        begun = []
+        for peer in peers:
+            link = self.links[peer]
+            if link.channel is not None and isinstance(self.session, TakesChannels):
+                self.session.take_up(peer, link.channel.channel)
+                log.debug("the channel to %s is from after an earlier study", link.peer)
+                continue
+            if peer in self._set_ups:
+                step = self._set_ups.pop(peer)
+                begun.append(drive_on(link, step, self.owners(peer), self.in_thread))
+                continue
+            protocol = self.session.set_up(peer)
+            if protocol is not None:
+                begun.append(drive(link, protocol, self.owners(peer), self.in_thread))
+        await together(begun)
+
+    async def toss(self) -> None:
+        """Draw the committee's noise, where its coins come from transfers.
+
+        Each message takes one frame, whose chunk number is the round.
+        """
+        protocol = await self.briefly(self.session.toss)
+        plan = self.session.attempt.toss_plan
+        if protocol is None or plan is None:
+            return
+        compute = self.briefly if plan.work <= FEW_ANDS else self.in_thread
+        committee = self.session.attempt.committee
+        own = committee.index(self.session.index)
+        due = {
+            number: plan.shapes(number, own) for number in range(len(committee)) if number != own
+        }
+        messages, _ = await compute(resume, protocol, None)
+        for round_number in range(plan.rounds):
+            for number, message in messages.items():
+                await self.links[committee[number]].send(frame_of(message, (), round_number))
+            failpoint("during-toss")
+            replies = {}
+            for number, shapes in due.items():
+                if (shape := shapes[round_number]).width:
+                    frame = frame_of(shape, (), round_number)
+                    replies[number] = await self.links[committee[number]].receive(frame.key)
+            messages, _ = await compute(resume, protocol, replies)
+
+    def owners(self, peer: int) -> tuple[int, int]:
+        """This node and a peer, in the study's order."""
+        return min(self.session.index, peer), max(self.session.index, peer)
+
+    async def exchange_fields(self, *peers: int) -> None:
+        """Do round 1 with these peers, with all at once."""
+        await exchange_fields(self, peers)
+
+    async def make_ahead(self, chunks: Sequence[Chunk], spool: Spool) -> None:
+        """Do the rounds of these chunks that need no data; their results wait on the disk.
+
+        Chunks start in the common order. Their results are kept in it, for a run takes them so.
+        """
+        at_once = self.session.attempt.program.chunks_in_flight
+        begun: deque[asyncio.Task[bytes]] = deque()
+
+        async def make(chunk: Chunk) -> bytes:
+            made = await self.finish(chunk, await self.in_thread(self.begin, chunk, b""))
+            return bytes(made)
+
+        async with task_group() as group:
+            for done, chunk in enumerate(chunks):
+                begun.append(group.create_task(make(chunk)))
+                if len(begun) == at_once:
+                    await self.in_thread(spool.add, await begun.popleft())
+                if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
+                    await self.tell(done + 1, len(chunks))
+            while begun:
+                await self.in_thread(spool.add, await begun.popleft())
+
+    async def finish(self, chunk: Chunk, step: Step) -> Any:
+        """The rounds of a chunk after its first step, and its result."""
+        protocol, message, result = step
+        round_number = 0
+        while message is not None:
+            round_number += 1
+            replies = await self._exchange(chunk, round_number, message)
+            message, result = await self.compute(resume, protocol, replies)
+        if result is None:
+            raise LocalProtocolError("a chunk's protocol ended without a result")
+        return result
+
+    async def _exchange(
+        self, chunk: Chunk, round_number: int, said: Said
+    ) -> list[Message] | dict[int, Message]:
+        """Do one round of a chunk and return the messages of its other owners.
+
+        They are a list in party order, or by party where messages differ from peer to peer.
+        """
+        plan = self.session.attempt.plan(chunk)
+        own = chunk.parties.index(self.session.index)
+        others = {party: node for party, node in enumerate(chunk.parties) if party != own}
+        sent = dict.fromkeys(others, said) if isinstance(said, Message) else said
+        for party, message in sent.items():
+            if message.width:
+                frame = frame_of(message, chunk.place, chunk.number)
+                await self.links[others[party]].send(frame)
+        if sent:
+            failpoint("during-rounds")
+        replies = {}
+        for party, node in others.items():
+            link = self.links[node]
+            reply = due = plan.shape_to(round_number, party, own, chunk.count)
+            if due.width:
+                reply = await link.receive(frame_of(due, chunk.place, chunk.number).key)
+                check_reply(reply, due, link.peer)
+            replies[party] = reply
+        if isinstance(said, Message):
+            return list(replies.values())
+        return {party: reply for party, reply in replies.items() if reply.width}
+
+    def begin(self, chunk: Chunk, payload: bytes) -> Step:
+        """A chunk's first step, which this run's own thread computes."""
+        return _begun(self.session.protocol(chunk, payload, self._tree_hash))
+
+
+def _begun(protocol: Generator[Any, Any, Any]) -> Step:
+    """The first step of a chunk's rounds."""
+    return protocol, *resume(protocol, None)
+
+
+async def drive(
+    link: PeerLink,
+    protocol: Generator[Message, Any, T],
+    owners: tuple[int, ...],
+    compute: Callable[..., Awaitable[Any]],
+    number: int = 0,
+) -> T:
+    """Do the rounds of a set-up over a link, in each of which one end is silent.
+
+    Args: compute: runs each step. number: of the chunk in whose name the frames go.
+
+    Returns: the result of the protocol.
+    """
+    step = await compute(_begun, protocol)
+    made: T = await drive_on(link, step, owners, compute, number)
+    return made
+
+
+async def drive_on(
+    link: PeerLink,
+    step: SetUp,
+    owners: tuple[int, ...],
+    compute: Callable[..., Awaitable[Any]],
+    number: int = 0,
+) -> Any:
+    """Do what `drive` does, for a set-up that has taken its first step."""
+    protocol, message, result = step
+    while message is not None:
+        reply = Message(message.step, b"", 0, 0, message.round)
+        if message.width:
+            await link.send(frame_of(message, owners, number))
+        else:
+            reply = await link.receive(frame_of(message, owners, number).key)
+        message, result = await compute(resume, protocol, [reply])
+    return result
+
+
+def resume(protocol: Generator[Out, In, T], replies: In | None) -> tuple[Out | None, T | None]:
+    """Return a protocol's next message or its result; the other of the two is None.
+
+    Args:
+        replies: the peers' messages of the round; None starts the protocol.
+    """
+    try:
+        message = next(protocol) if replies is None else protocol.send(replies)
+        return message, None
+    except StopIteration as stop:
+        return None, stop.value
+
+
+# --- field rounds ---------------------------------------------------------------------------------
+
+LITTLE = 1 << 14
+"""Bytes for one peer that are sent before anything is read: every line's buffers have room."""
+
+
+async def exchange_fields(rounds: Rounds, peers: Sequence[int]) -> None:
+    """Do round 1 with these peers.
+
+    Each side sends its own records, so the two messages differ in count.
+    """
+    waiting: list[int] = []
+    large: dict[int, list[Frame]] = {}
+    said = await rounds.briefly(_said, rounds.session, peers)
+    for peer, messages in zip(peers, said, strict=True):
+        owners = rounds.owners(peer)
+        frames = [frame_of(message, owners, number) for number, message in enumerate(messages)]
+        if sum(len(frame.payload) for frame in frames) > LITTLE:
+            large[peer] = frames
+            continue
+        for frame in frames:
+            await rounds.links[peer].send(frame)
+        waiting.append(peer)
+    jobs = [_exchange(rounds, peer, frames) for peer, frames in large.items()]
+    if waiting:
+        jobs.append(_receive(rounds, waiting))
+    if len(jobs) == 1:
+        await jobs[0]
+    else:
+        await together(jobs)
+
+
+def _said(session: MeshSide, peers: Sequence[int]) -> list[list[Message]]:
+    return [session.fields_for(peer) for peer in peers]
+
+
+async def _exchange(rounds: Rounds, peer: int, frames: Sequence[Frame]) -> None:
+    """Do round 1 with a peer for which there is much.
+
+    Send while receiving: two nodes that first sent everything would fill both mailboxes.
+    """
+    sending = asyncio.create_task(_send_all(rounds.links[peer], frames))
+    try:
+        await _receive(rounds, [peer])
+        await sending
+    finally:
+        sending.cancel()
+
+
+async def _send_all(link: PeerLink, frames: Sequence[Frame]) -> None:
+    for frame in frames:
+        await link.send(frame)
+
+
+async def _receive(rounds: Rounds, peers: Sequence[int]) -> None:
+    """Wait for the records of these peers, and take them."""
+    due = {peer: rounds.session.due_fields(peer) for peer in peers}
+    asked = [
+        (rounds.links[peer], key_of(shape, rounds.owners(peer), number))
+        for peer, shapes in due.items()
+        for number, shape in enumerate(shapes)
+    ]
+    came = iter(await all_of(asked))
+    heard: list[tuple[int, str, list[Message]]] = []
+    for peer, shapes in due.items():
+        name = rounds.links[peer].peer
+        replies = [next(came).message for _ in shapes]
+        for reply, shape in zip(replies, shapes, strict=True):
+            check_reply(reply, shape, name)
+        heard.append((peer, name, replies))
+    await rounds.briefly(_take, rounds, heard)
+
+
+def _take(rounds: Rounds, heard: Sequence[tuple[int, str, Sequence[Message]]]) -> None:
+    for peer, name, replies in heard:
+        with blaming(name, rounds.step):
+            rounds.session.receive_fields(peer, replies)
+
+
+@contextmanager
+def blaming(culprit: str, step: str) -> Iterator[None]:
+    """Turn an EncodingError into the sender's violation. Raises: RemoteProtocolError."""
+    try:
+        yield
+    except EncodingError as error:
+        raise RemoteProtocolError(
+            f"{culprit}: {error.message}", culprit=culprit, step=step
+        ) from error
