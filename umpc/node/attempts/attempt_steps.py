@@ -52,7 +52,7 @@ from umpc.node.attempts.prepared_attempts import PreparedAttempt
 from umpc.node.attempts.site import Site
 from umpc.node.audit.trail import about
 from umpc.node.budget.budget_account import exact_delta
-from umpc.node.budget.held_attempts import HeldAttempt
+from umpc.node.budget.store import HeldAttempt
 from umpc.node.table.given_up import read_apart, waited_for
 from umpc.proto import codec
 from umpc.protocols.base.aggregation import NodeAggregation

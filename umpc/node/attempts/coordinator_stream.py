@@ -39,8 +39,8 @@ from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner
 from umpc.node.attempts.site import Site
 from umpc.node.audit.trail import about
-from umpc.node.budget.held_attempts import KEPT
 from umpc.node.budget.ledger import Ledger, StoredAnswer, StoredRelease
+from umpc.node.budget.store import KEPT
 from umpc.proto import codec
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import protocol_of

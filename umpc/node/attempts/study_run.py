@@ -43,8 +43,8 @@ from umpc.node.attempts.coordinator_stream import CoordinatorStream, Questions
 from umpc.node.attempts.prepared_attempts import PreparedAttempt
 from umpc.node.attempts.site import Site
 from umpc.node.audit.trail import about
-from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.budget.ledger import StoredRelease
+from umpc.node.budget.store import HeldAttempt
 from umpc.protocols.registry import check_new_run, decode_study, protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
