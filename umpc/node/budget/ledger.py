@@ -189,13 +189,13 @@ class Ledger(LedgerQueries):
         """
         with self._alone():
             cost = self._account.open.get(study)
-            if cost is None or cost.delta is None:
+            if cost is None:
                 raise LedgerError(
                     f"{self._study(study)}: an open reservation was expected of a study that is "
                     "prepared, and there is none. Prepare the study anew"
                 )
             name, events = self._names.get(study, ""), encode_events(cost.events).encode()
-            amounts = (cost.epsilon, cost.delta)
+            amounts = (cost.epsilon, cost.delta or Fraction(0))
             with self._changing("prepare") as store:
                 store.put(Entry(PREPARED, study, b"", events, name, *amounts, int(until)))
             self._prepared.add(study)
