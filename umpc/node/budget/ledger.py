@@ -80,8 +80,8 @@ from umpc.node.budget.store import (
     KEPT,
     MOST_HELD,
     PREPARED,
-    Entry,
     HeldAttempt,
+    StoredEntry,
 )
 from umpc.node.table.fingerprint import Cohort
 from umpc.study.course import Course
@@ -197,7 +197,7 @@ class Ledger(LedgerQueries):
             name, events = self._names.get(study, ""), encode_events(cost.events).encode()
             amounts = (cost.epsilon, cost.delta or Fraction(0))
             with self._changing("prepare") as store:
-                store.put(Entry(PREPARED, study, b"", events, name, *amounts, int(until)))
+                store.put(StoredEntry(PREPARED, study, b"", events, name, *amounts, int(until)))
             self._prepared.add(study)
 
     def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes = b"") -> HeldAttempt:
@@ -223,14 +223,14 @@ class Ledger(LedgerQueries):
             amounts = (cost.epsilon, cost.delta)
             name = self._names.get(study, "")
             kept, owner = bytes(attempt + table), bytes(attempt[:ATTEMPT_BYTES])
-            held = Entry(HELD, study, kept, bytes(share), name, *amounts, until)
+            held = StoredEntry(HELD, study, kept, bytes(share), name, *amounts, until)
             with self._changing("hold") as store:
                 store.put(held)
                 store.remove(study, PREPARED)
                 if text := encode_events(cost.events):
-                    store.put(Entry(EVENTS, study, owner, text.encode()))
+                    store.put(StoredEntry(EVENTS, study, owner, text.encode()))
                 if cohort := self._cohorts.get(study):
-                    store.put(Entry(COHORT, study, owner, cohort.encode().encode()))
+                    store.put(StoredEntry(COHORT, study, owner, cohort.encode().encode()))
             self._prepared.discard(study)
             self._account.mechanisms[study, owner] = cost.events
             self._until[study] = until
@@ -331,7 +331,7 @@ class Ledger(LedgerQueries):
             if len(known) >= most:
                 return False
             with self._changing("fields") as store:
-                store.put(Entry(FIELDS, digest))
+                store.put(StoredEntry(FIELDS, digest))
             return True
 
     def _check_name(self, study: bytes, name: str, course: Course) -> None:

@@ -31,11 +31,11 @@ from umpc.node.budget.budget_account import (
     row_of,
 )
 from umpc.node.budget.ledger_place import Place, connect, system_refuses
-from umpc.node.budget.store import HELD, PREPARED, Entry, Store
+from umpc.node.budget.store import HELD, PREPARED, Store, StoredEntry
 from umpc.node.table.fingerprint import Fingerprint
 
 Found = TypeVar("Found")
-Entries = list[tuple[bytes, Entry | None]]
+Entries = list[tuple[bytes, StoredEntry | None]]
 READINGS = 20
 """Number of tries of `with_anchor` to see ledger and anchor at one time while a node writes."""
 COLUMNS = "seq, at, kind, study, epsilon, delta, attempt, share, note, hash"
@@ -68,8 +68,8 @@ class Snapshot:
     rows: list[Row]
     head: Mark
     fault: str
-    held: list[Entry]
-    prepared: list[Entry]
+    held: list[StoredEntry]
+    prepared: list[StoredEntry]
     damaged: list[bytes]
     cohorts: dict[bytes, Fingerprint]
 
@@ -124,7 +124,7 @@ def with_anchor(place: Place, read: Callable[[], Found]) -> tuple[Found, Mark | 
     )
 
 
-def waiting(account: Account, entries: Entries, now: float) -> list[Entry]:
+def waiting(account: Account, entries: Entries, now: float) -> list[StoredEntry]:
     """Return the attempts that can still be released or run, and reserve their cost.
 
     An attempt whose study is charged, whose time is up or whose seal is wrong cannot. A study that

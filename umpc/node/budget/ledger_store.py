@@ -169,7 +169,7 @@ class LedgerStore:
     def _take_up(self) -> None:
         """Reserve for the attempts that are held, and remove all others.
 
-        What another process had prepared is lost with it.
+        Studies that another process prepared are lost with it.
         """
         entries = list(self._store.read(HELD))
         waiting = reading.waiting(self._account, entries, self._now())

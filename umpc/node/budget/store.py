@@ -92,7 +92,7 @@ Mechanisms = dict[tuple[bytes, bytes], tuple[Event, ...]]
 
 
 @dataclass(frozen=True)
-class Entry:
+class StoredEntry:
     """One entry of the Store.
 
     study: its key. attempt: the attempt's id; of a held one also, in protocols that ask later, 32
@@ -127,7 +127,7 @@ class Entry:
         return (*values, row_hash(key, TAG, values))
 
 
-HeldAttempt = Entry
+HeldAttempt = StoredEntry
 """An entry of the kind HELD."""
 
 
@@ -139,7 +139,7 @@ class Store:
 
     def read(
         self, kind: str, rest: str = OLDEST_FIRST, values: tuple[Any, ...] = ()
-    ) -> Iterator[tuple[bytes, Entry | None]]:
+    ) -> Iterator[tuple[bytes, StoredEntry | None]]:
         """Yield (study, entry) of a kind. The entry is None where its seal does not agree.
 
         Former forms are read too, but where the query has a rest of its own.
@@ -150,11 +150,11 @@ class Store:
         if rest == OLDEST_FIRST:
             yield from former_entries(self._db, self._key, kind)
 
-    def find(self, kind: str, study: bytes) -> tuple[bytes, Entry | None] | None:
+    def find(self, kind: str, study: bytes) -> tuple[bytes, StoredEntry | None] | None:
         """Return a study and its entry of a kind, as `read` does, or None if there is none."""
         return next(self.read(kind, "AND study = ?", (study,)), None)
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: StoredEntry) -> None:
         """Write an entry, in the place of a former one. The caller's transaction ends it."""
         self._db.execute(INSERT, entry.sealed(self._key))
 
@@ -191,7 +191,7 @@ class Store:
         instead: str,
         rest: str = OLDEST_FIRST,
         values: tuple[Any, ...] = (),
-    ) -> Iterator[Entry]:
+    ) -> Iterator[StoredEntry]:
         """Yield the entries that are as they were written, and warn of each other one."""
         for study, entry in self.read(kind, rest, values):
             if entry is not None:
@@ -202,12 +202,12 @@ class Store:
                     "the stored %s of study %s was changed on disk; %s", what, short, instead
                 )
 
-    def _entry(self, row: StoredRow) -> Entry | None:
+    def _entry(self, row: StoredRow) -> StoredEntry | None:
         if not is_sealed(self._key, TAG, row):
             return None
         kind, study, name, epsilon, delta, attempt, value, until, _ = row
         amounts = (Fraction(epsilon), Fraction(delta))
-        return Entry(kind, study, attempt, value, name, *amounts, until)
+        return StoredEntry(kind, study, attempt, value, name, *amounts, until)
 
 
 def is_sealed(key: bytes, tag: bytes, row: StoredRow) -> bool:
@@ -243,7 +243,7 @@ DIGESTS = re.compile(r"([0-9a-f]{64}\n)*")
 
 def former_entries(
     db: sqlite3.Connection, key: bytes, kind: str
-) -> Iterator[tuple[bytes, Entry | None]]:
+) -> Iterator[tuple[bytes, StoredEntry | None]]:
     """Yield (study, entry) of a former table, the oldest first, as `Store.read` does."""
     table, columns, tag = FORMER.get(kind, ("", "", b""))
     if not has_table(db, table):
@@ -256,9 +256,9 @@ def former_entries(
         elif kind == HELD:
             name, epsilon, delta, attempt, share, until = rest
             amounts = (Fraction(epsilon), Fraction(delta))
-            yield study, Entry(kind, study, attempt, share, name, *amounts, until)
+            yield study, StoredEntry(kind, study, attempt, share, name, *amounts, until)
         else:
-            yield study, Entry(kind, study, rest[0], rest[1].encode())
+            yield study, StoredEntry(kind, study, rest[0], rest[1].encode())
 
 
 def move_former(
@@ -293,7 +293,7 @@ def move_former(
                 else:  # an entry without a seal, of which every reader warns
                     db.execute(INSERT, (kind, study, "", "", "", b"", b"", NO_END, b""))
         for digest in digests:
-            store.put(Entry(FIELDS, digest))
+            store.put(StoredEntry(FIELDS, digest))
         for table in tables:
             db.execute(f"DROP TABLE {table}")
         at_step("store-before-commit")
