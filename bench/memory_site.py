@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from umpc.errors import UmpcError
-from umpc.node.budget.held_attempts import HeldAttempt
+from umpc.node.budget.store import HELD, HeldAttempt
 from umpc.study.messages import Frame
 from umpc.transport.services import EOF
 from umpc.transport.status import lost
@@ -100,7 +100,7 @@ class MemoryLedger:
     def cancel(self, study: bytes) -> None: ...
 
     def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes) -> HeldAttempt:
-        return HeldAttempt(study, "", Fraction(1), Fraction(0), attempt, share, 0)
+        return HeldAttempt(HELD, study, attempt, share, "", Fraction(1), Fraction(0))
 
     def charge(self, study: bytes, attempt: bytes) -> None: ...
 

@@ -14,9 +14,7 @@ from tests.support.ledgers import OpenLedger, pay
 from umpc.cli.main import umpc
 from umpc.errors import ConfigError, LedgerError
 from umpc.node.budget.anchor import read_anchor
-from umpc.node.budget.budget_account import BudgetCost
 from umpc.node.budget.ledger import Ledger
-from umpc.node.budget.prepared_costs import PreparedCost, prepared_beside, write_prepared
 from umpc.node.config_section import IDENTITY_FILES
 
 A, B, C = (bytes([i]) * 32 for i in (0xA1, 0xB2, 0xC3))
@@ -139,9 +137,9 @@ def test_a_piped_table_follows_columns_and_cuts_no_date(config, monkeypatch, col
 def test_a_prepared_study_is_shown_with_what_it_reserves(config):
     with node(config) as ledger:
         worked(ledger)
-    cost = PreparedCost(b"p" * 32, "ahead", BudgetCost(Fraction(1), Fraction(0)), 4e9)
-    write_prepared(prepared_beside(config.parent / "ledger"), [cost])
-    shown = json.loads(run(config, "show", "--format", "json"))
+        ledger.reserve(b"p" * 32, Fraction(1), Fraction(0), name="ahead")
+        ledger.prepare(b"p" * 32, 4e9)
+        shown, text = json.loads(run(config, "show", "--format", "json")), run(config, "show")
     assert shown["epsilon"] == {"total": "5", "spent": "5/6", "reserved": "3", "left": "7/6"}
     last = shown["studies"][-1]
     assert (last["when"], last["name"], last["state"]) == (
@@ -149,7 +147,7 @@ def test_a_prepared_study_is_shown_with_what_it_reserves(config):
         "ahead",
         "prepared until then",
     )
-    assert "8.99e-10" in run(config, "show")
+    assert "8.99e-10" in text
 
 
 def test_a_ledger_of_an_earlier_version_is_shown_with_its_reservations(config):
@@ -171,7 +169,7 @@ def test_a_held_attempt_that_was_edited_is_shown_and_does_not_verify(config):
     with node(config) as ledger:
         worked(ledger)
         with sqlite3.connect(config.parent / "ledger") as other:
-            other.execute("UPDATE held SET epsilon = '1/4'")
+            other.execute("UPDATE store SET epsilon = '1/4'")
         other.close()
         assert f"the held attempt of {B.hex()} is wrong" in run(config, "show")
         with pytest.raises(LedgerError, match="the held attempt of b2b2b2b2b2b2b2b2 is wrong"):

@@ -18,9 +18,7 @@ from umpc import __version__
 from umpc.cli import doctor_site
 from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.trail import AuditTrail
-from umpc.node.budget.budget_account import BudgetCost
 from umpc.node.budget.ledger import Ledger
-from umpc.node.budget.prepared_costs import PreparedCost, prepared_beside, write_prepared
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.authority import load_identity
 
@@ -91,9 +89,10 @@ def test_each_fault_of_the_disk_is_red(site, monkeypatch):
 
 def test_a_prepared_study_and_long_amounts_are_shown_in_few_characters(site):
     site.spend(Fraction(1, 3) + Fraction(1, 10**30))
-    cost = PreparedCost(b"p" * 32, "tau", BudgetCost(Fraction(2), Fraction(0)), 1e10)
-    write_prepared(prepared_beside(site.ledger), [cost])
-    _, output = site.doctor()
+    with Ledger(site.ledger, "t", Fraction(5)) as ledger:
+        ledger.reserve(b"p" * 32, Fraction(2), Fraction(0), name="tau")
+        ledger.prepare(b"p" * 32, 1e10)
+        _, output = site.doctor()
     assert "epsilon 2.66666 left of 5 (0 spent, 2.33334 reserved), delta " in output
     assert "; reserved for studies prepared ahead: 1\n" in output
 

@@ -14,9 +14,7 @@ from umpc.errors import ApprovalPending
 from umpc.node.approvals import Approvals, approvals_beside
 from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.trail import AuditTrail
-from umpc.node.budget.budget_account import BudgetCost
 from umpc.node.budget.ledger import Ledger
-from umpc.node.budget.prepared_costs import PreparedCost, prepared_beside, write_prepared
 from umpc.node.records import reading_beside
 from umpc.transport.authority import Authority
 
@@ -138,10 +136,10 @@ def test_long_amounts_are_rounded_so_that_no_more_is_left(site):
 
 
 def test_a_prepared_study_is_shown_with_what_it_reserves(site):
-    with Ledger(site.ledger, "t", Fraction(5), Fraction(0)):
+    with Ledger(site.ledger, "t", Fraction(5), Fraction(0)) as ledger:
         assert site.status()[1]["prepared"] == "no study"
-        cost = PreparedCost(b"p" * 32, "tau", BudgetCost(Fraction(2), Fraction(0)), 1e10)
-        write_prepared(prepared_beside(site.ledger), [cost])
+        ledger.reserve(b"p" * 32, Fraction(2), Fraction(0), name="tau")
+        ledger.prepare(b"p" * 32, 1e10)
         code, shown, _ = site.status()
     assert code == 0 and shown["prepared"] == f"study 'tau', hash {'70' * 8}"
     assert shown["epsilon"] == "3 left of 5 (0 spent, 2 reserved)"

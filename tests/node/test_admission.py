@@ -11,15 +11,18 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from scipy import stats
 
 from tests.support.studies import make_study
+from umpc.cli.main import umpc
 from umpc.errors import ConfigError, DataError, PolicyRefused, TooManySchemas, UmpcError
 from umpc.node.approvals import ACCEPTED, Approvals, approvals_beside
+from umpc.node.budget.ledger import Ledger
 from umpc.node.config import NodeConfig, load_node_config
 from umpc.node.config_section import IDENTITY_FILES
-from umpc.node.datasets import Admission
-from umpc.node.field_sets import MOST, field_sets_beside
+from umpc.node.datasets import Admission, open_ledger
+from umpc.node.field_sets import MOST
 from umpc.node.policy import ANYTHING
 from umpc.node.server import public_error
 from umpc.study.document import Study
@@ -38,13 +41,17 @@ class AtNode:
             (folder / name).write_text("pem")
         self.table.write_text("x,y\n1,2\n3,0\n,1\n")
         self.write("")
+        self.ledger: Ledger | None = None
         self.restart()
 
     def restart(self, read: Callable[[Path], NodeConfig] = load_node_config) -> None:
         """Start the node anew, from its files. Args: read: reads the file of rules again."""
         config = load_node_config(self.file)
         approvals = Approvals(approvals_beside(config.ledger))
-        self.admission = Admission(config, "north", approvals, read)
+        if self.ledger is not None:
+            self.ledger.close()
+        self.ledger = open_ledger(config)
+        self.admission = Admission(config, "north", approvals, self.ledger, read)
 
     def write(self, rules: str, budget: str = "5", more: str = "") -> None:
         data = '[data]\npath = "t.csv"\n'
@@ -144,9 +151,12 @@ def test_a_node_answers_for_so_many_sets_of_fields_also_after_a_restart(node):
     assert node.ask(of_fields(columns[0], epsilon="2")) == "1 records"
     with pytest.raises(TooManySchemas) as caught:
         node.admission.load(of_fields(columns[MOST]))
-    path = field_sets_beside(node.admission.config.ledger)
-    assert str(path) in caught.value.detail and str(path) not in caught.value.message
-    path.unlink()
+    command = f"budget fields --config {node.file}"
+    assert "umpc budget fields" in caught.value.detail and "umpc" not in caught.value.message
+    said = (("", f"counted: {MOST} "), (" --forget", f"forgotten: {MOST} "), ("", "counted: 0 "))
+    for option, expected in said:
+        done = CliRunner().invoke(umpc, (command + option).split(), catch_exceptions=False)
+        assert done.output.startswith(expected)
     assert node.ask(of_fields(columns[MOST])) == "1 records"
 
 

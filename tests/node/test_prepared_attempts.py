@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from fractions import Fraction
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,8 +22,6 @@ from umpc.errors import (
     PreparationLost,
     RemoteProtocolError,
 )
-from umpc.node.budget.budget_account import BudgetCost
-from umpc.node.budget.prepared_costs import PreparedCost
 from umpc.node.prepared_attempts import PreparedAttempt, PreparedAttempts
 from umpc.node.spool import Spool
 
@@ -140,14 +136,14 @@ def test_a_coordinator_that_alters_something_is_blamed(parked):
 
 
 class Clock:
-    """Time, timers, and a ledger that cancels, and knows what is reserved."""
+    """Time, timers, and a ledger that prepares and cancels."""
 
-    def __init__(self, most: int = 2, file: Path | None = None):
-        self.now, self.cancelled, self.timers = 0.0, [], []
-        self.parking = PreparedAttempts(self, most, HOUR, lambda: self.now, self.later, file)
+    def __init__(self, most: int = 2):
+        self.now, self.prepared, self.cancelled, self.timers = 0.0, {}, [], []
+        self.parking = PreparedAttempts(self, most, HOUR, lambda: self.now, self.later)
 
-    def reservation(self, study: bytes) -> tuple[str, BudgetCost]:
-        return study.decode(), BudgetCost(Fraction(study[0]), None)
+    def prepare(self, study: bytes, until: float) -> None:
+        self.prepared[study] = until
 
     def cancel(self, study: bytes) -> None:
         self.cancelled.append(study)
@@ -198,26 +194,21 @@ def test_its_time_is_up_also_where_timers_slept(timers):
     assert (clock.cancelled, a.closed, len(clock.parking)) == ([b"a"], [1], 0)
 
 
-def test_the_sites_commands_read_what_waits(tmp_path):
-    file = tmp_path / "ledger.prepared"
-    file.write_text("left by a process that was killed")
-    clock = Clock(file=file)
-    assert not file.exists()
+def test_the_ledger_knows_until_when_it_waits_and_a_disk_that_refuses_ends_it():
+    clock = Clock()
     clock.parking.put(entry(b"a"))
     clock.pass_time(HOUR / 2)
     clock.parking.put(entry(b"b"))
-    found = [PreparedCost.decode(line) for line in file.read_text().splitlines()]
-    assert [(each.name, each.cost.epsilon, each.until) for each in found] == [
-        ("a", ord("a"), HOUR),
-        ("b", ord("b"), 1.5 * HOUR),
-    ]
-    clock.pass_time(HOUR / 2)
-    assert [PreparedCost.decode(line).name for line in file.read_text().splitlines()] == ["b"]
+    assert clock.prepared == {b"a": HOUR, b"b": 1.5 * HOUR}
     clock.parking.take(b"b")
-    assert not file.exists()
-    clock.parking.put(entry(b"c"))
-    clock.parking.close()
-    assert not file.exists()
+
+    def fails(study, until):
+        raise LedgerError("no space left")
+
+    clock.prepare = fails
+    with pytest.raises(LedgerError, match="no space left"):
+        clock.parking.put(entry(b"c"))
+    assert clock.parking.take(b"c") is None and not clock.parking.holds(b"c")
 
 
 def test_an_earlier_one_of_a_study_does_not_end_a_later_one():

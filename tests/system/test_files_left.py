@@ -37,6 +37,7 @@ def names_in(cell: str) -> list[str]:
 
 FILES = {name: row for row in rows_of("file") for name in names_in(row[0]) if name != ".new"}
 TABLES = [name for row in rows_of("table in the ledger") for name in names_in(row[0])]
+ENTRIES = {name: row[3] for row in rows_of("kind in the Store") for name in names_in(row[0])}
 
 
 def as_listed(name: str, node: str) -> str:
@@ -56,6 +57,10 @@ def files_of(lab: Lab) -> set[str]:
     return {
         name for name in files if not name.endswith((".log", ".csv")) and "authority/" not in name
     }
+
+
+def kinds_in(ledger: sqlite3.Connection) -> set[str]:
+    return {kind for (kind,) in ledger.execute("SELECT DISTINCT kind FROM store")}
 
 
 def test_every_file_and_table_that_studies_leave_is_listed(lab, tmp_path_factory):
@@ -88,9 +93,15 @@ def test_every_file_and_table_that_studies_leave_is_listed(lab, tmp_path_factory
         assert {name for (name,) in found} == set(TABLES)
         counts = {name: ledger.execute(f"SELECT COUNT(*) FROM {name}") for name in TABLES}
         assert all(found.fetchone() > (0,) for found in counts.values()), "every table is in use"
+        assert kinds_in(ledger) == set(ENTRIES), "the page lists the kinds that studies leave"
 
     with tarfile.open(archive) as tar:
         kept = {name for name in tar.getnames() if not name.startswith("manifest")}
+        tar.extract("ledger.sqlite", archive.parent, filter="data")
+    with closing(sqlite3.connect(archive.parent / "ledger.sqlite")) as copied:
+        assert kinds_in(copied) == {
+            kind for kind, in_backup in ENTRIES.items() if in_backup == "yes"
+        }
     in_backup = {name for name, row in FILES.items() if row[3] != "no" and name != "site/"}
     expected = {
         name.removeprefix("north-").replace("ledger.sqlite.", "ledger.") for name in in_backup

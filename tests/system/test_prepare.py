@@ -26,7 +26,6 @@ from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.deployment.processes import stop
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable, PolicyRefused, PreparationError
-from umpc.node.budget.prepared_costs import reserve_prepared
 from umpc.study.report import Report
 from umpc.testing import lying
 
@@ -65,15 +64,13 @@ def waiting_files(lab: Lab, name: str) -> list[int]:
 
 
 def files(lab: Lab) -> set[str]:
-    """Return all named files, but the coordinator's own, counts of fields, and what is reserved."""
-    found = {path.name for path in lab.folder.iterdir()} - {"study.toml"}
-    return {name for name in found if not name.endswith((".fieldsets", ".prepared"))}
+    """Return all named files, but the coordinator's own."""
+    return {path.name for path in lab.folder.iterdir()} - {"study.toml"}
 
 
 def reserved(lab: Lab, name: str) -> float:
     """Return the ε that the commands of a site show as reserved for prepared studies."""
-    found = reserve_prepared(beside(lab, name).account, lab.folder / f"{name}-ledger.sqlite")
-    return float(sum(each.cost.epsilon for each in found))
+    return float(sum(each.epsilon for each in beside(lab, name).prepared))
 
 
 def nothing_waits(lab: Lab, names: list[str] | None = None) -> None:

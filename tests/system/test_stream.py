@@ -59,4 +59,4 @@ def _wait_for(process, text: str) -> None:
 def _files(folder) -> set[str]:
     """Return all files below, without those that a node keeps beside an open ledger."""
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    return {name for name in found if not name.endswith(("-wal", "-shm", "-journal", ".fieldsets"))}
+    return {name for name in found if not name.endswith(("-wal", "-shm", "-journal"))}

@@ -139,13 +139,17 @@ class Consortium:
         report = json.loads(done.stdout)
         return report["estimate"], report["replayed"]
 
-    def coordinate(self, name: str, code: Path, **more: str) -> subprocess.CompletedProcess[str]:
-        """Run a study to its end. Args: more: environment variables."""
+    def coordinate(
+        self, name: str, code: Path, command: str = "run", **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run or prepare a study to its end. Args: more: environment variables."""
         text = STUDY.format(name, self.served["dealer"].address)
         for node in NODES:
             text += f'[[nodes]]\nname = "{node}"\naddress = "{self.served[node].address}"\n'
         (self.folder / "study.toml").write_text(text)
-        words = ["study", "run", str(self.folder / "study.toml"), "--format", "json"]
+        words = ["study", command, str(self.folder / "study.toml")]
+        if command == "run":
+            words += ["--format", "json"]
         return subprocess.run(
             [*command_of(code), *words], capture_output=True, text=True, env={**os.environ, **more}
         )
@@ -162,6 +166,8 @@ def test_node_after_node_is_upgraded_and_nothing_is_charged_again(former, tmp_pa
         assert sites.spent() == [1, 1]
         died = sites.coordinate("held", former, UMPC_FAILPOINT="before-release:kill")
         assert died.returncode < 0 and sites.spent() == [1, 1]
+        ahead = sites.coordinate("ahead", former, "prepare")
+        assert ahead.returncode == 0, ahead.stderr
 
         sites.upgrade("node-1", "node")
         if speaks_ours(former):
@@ -185,6 +191,7 @@ def test_node_after_node_is_upgraded_and_nothing_is_charged_again(former, tmp_pa
         assert (mixed, repeated) in ((again, True), (None, False))
         assert sites.spent() == [3, 3]
         assert sites.run("last", ROOT)[1] is False and sites.spent() == [4, 4]
+        assert sites.run("ahead", ROOT)[1] is False and sites.spent() == [5, 5]
         for name in NODES:
             for words in (("budget", "verify"), ("audit", "verify")):
                 verify = [*command_of(ROOT), *words, *sites.place(name)]

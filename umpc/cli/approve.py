@@ -16,7 +16,7 @@ from umpc.cli.dataset_option import (
     approvals_of,
     configs_of,
     has_ledger,
-    read_budget,
+    read_ledger,
 )
 from umpc.cli.show import print_columns
 from umpc.errors import ApprovalError
@@ -239,7 +239,7 @@ def budget_after(config: NodeConfig, study: Study) -> str:
         left = short_amount(config.epsilon - study.exact_epsilon)
         return f"{before}, epsilon {left} after this study"
     try:
-        account = read_budget(config)[0].account
+        account = read_ledger(config).account
     except LedgerError as error:
         return f"not known: {error.message}"
     protocol, charged_as = protocol_of(study), study.whole.hash

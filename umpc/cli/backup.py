@@ -15,7 +15,7 @@ from umpc.cli.paths import FILE
 if TYPE_CHECKING:
     from umpc.node.backup.restoring import Statement
 
-AMOUNT = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE]-?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{0,29}[1-9]"
+AMOUNT = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE]-?[0-9]{1,2})?|[0-9]{1,30}/0*[1-9][0-9]{0,29}"
 ALL = "all"
 
 
@@ -94,6 +94,11 @@ def restore(archive: Path, config: Path, epsilon: str | None, delta: str) -> Non
     click.echo(f"known: {done.known}")
     click.echo(f"restored: {done.ledger}, {done.head}")
     click.echo(f"counts as charged since: epsilon {done.cost.epsilon}, delta {done.cost.delta}")
+    if done.own_delta:
+        click.echo(
+            f"of this delta, {done.own_delta} is the lost studies' composition_delta: the delta "
+            "spent is above the total by it, so raise delta under [budget] by so much more"
+        )
     for path in done.absent:
         click.echo(f"missing: {path}; put it there before the node starts")
     click.echo(

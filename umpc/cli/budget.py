@@ -1,7 +1,7 @@
 """`umpc budget`: show a node's ledger, verify it, and set its anchor again.
 
-`show` and `verify` only read, and they work while the node runs. `anchor --accept` writes, and the
-node must not run.
+`show` and `verify` only read, and they work while the node runs, as `fields --forget` does.
+`anchor --accept` writes rows, and the node must not run.
 
 *Budget shown.* A ledger's sums and studies, as `umpc budget show` prints them: in tables or as
 JSON.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from umpc.cli.amounts import AMOUNTS, short_amount, short_part
-from umpc.cli.dataset_option import CONFIG, DATASET, read_budget, read_ledger
+from umpc.cli.dataset_option import CONFIG, DATASET, read_ledger
 from umpc.cli.show import FORMAT
 
 if TYPE_CHECKING:
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from umpc.node.budget.budget_account import Account, Balance, Row
-    from umpc.node.budget.held_attempts import HeldAttempt
     from umpc.node.budget.ledger_place import Place
     from umpc.node.budget.ledger_reading import Snapshot
-    from umpc.node.budget.prepared_costs import PreparedCost
     from umpc.node.config import NodeConfig
     from umpc.node.table.fingerprint import Fingerprint
 
@@ -53,6 +51,7 @@ def budget() -> None:
     umpc budget show --config node.toml
     umpc budget verify --config node.toml
     umpc budget anchor --config node.toml --accept
+    umpc budget fields --config node.toml --forget
     """
 
 
@@ -66,11 +65,11 @@ def show(config: Path, dataset: str | None, style: str) -> None:
     Long amounts are rounded for people: what is left down, and what is gone up. JSON is exact.
     """
     loaded, place = _place(config, dataset)
-    snapshot, prepared = read_budget(loaded)
+    snapshot = read_ledger(loaded)
     if style == "json":
-        click.echo(json.dumps(as_dict(snapshot, place, prepared)))
+        click.echo(json.dumps(as_dict(snapshot, place)))
     else:
-        print_tables(snapshot, place, prepared)
+        print_tables(snapshot, place)
 
 
 @budget.command()
@@ -131,6 +130,25 @@ def anchor(config: Path, dataset: str | None, accept: bool) -> None:
     click.echo(f"accepted: the anchor {place.anchor} is now at {read_beside(place).head}")
 
 
+@budget.command()
+@CONFIG
+@DATASET
+@click.option("--forget", is_flag=True, help="Let the count begin anew, also while the node runs.")
+def fields(config: Path, dataset: str | None, forget: bool) -> None:
+    """Show how many sets of fields the node was asked about, or forget them.
+
+    A node tells for at most 32 sets of fields how many of its records have all of them. Each set
+    tells a little more about which values are missing together, at no epsilon.
+    """
+    from umpc.node.budget.ledgerfile import count_or_forget_fields
+    from umpc.node.field_sets import MOST
+
+    _, place = _place(config, dataset)
+    found = count_or_forget_fields(place, forget)
+    done = "forgotten" if forget else "counted"
+    click.echo(f"{done}: {found} sets of fields; the node answers for at most {MOST}")
+
+
 def _place(config: Path, dataset: str | None) -> tuple[NodeConfig, Place]:
     from umpc.node.budget.ledger_place import Place
     from umpc.node.config import load_node_config
@@ -175,28 +193,22 @@ class StudyEntry(NamedTuple):
     state: str = ""
 
 
-def studies(
-    rows: list[Row], held: list[HeldAttempt], prepared: list[PreparedCost]
-) -> Iterator[StudyEntry]:
+def studies(snapshot: Snapshot) -> Iterator[StudyEntry]:
     """One entry for each study: its cost, or what it would have cost, and its state.
 
     The order is that of each study's last row; held attempts follow, then prepared studies.
     """
     found: dict[bytes, StudyEntry] = {}
-    for row in rows:
+    for row in snapshot.rows:
         if row.kind in STATES:
             before = found.pop(row.study, None)
             found[row.study] = _entry(row, before if row.kind != "reserve" else None)
     yield from found.values()
-    for each in held:
-        yield StudyEntry(
-            _time(each.until), each.study.hex(), each.name, each.epsilon, each.delta, HELD
-        )
-    for known in prepared:
-        cost = known.cost
-        yield StudyEntry(
-            _time(known.until), known.study.hex(), known.name, cost.epsilon, cost.delta, PREPARED
-        )
+    for state, waiting in ((HELD, snapshot.held), (PREPARED, snapshot.prepared)):
+        for each in waiting:
+            yield StudyEntry(
+                _time(each.until), each.study.hex(), each.name, each.epsilon, each.delta, state
+            )
 
 
 def _time(seconds: float) -> str:
@@ -220,7 +232,7 @@ def _entry(row: Row, before: StudyEntry | None) -> StudyEntry:
 # --- for programs ---
 
 
-def as_dict(snapshot: Snapshot, place: Place, prepared: list[PreparedCost]) -> dict[str, object]:
+def as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
     """The ledger as JSON. Amounts are exact: texts such as "1/3".
 
     A study's mechanism is text as in `umpc/dp/events.py`, and empty where none is known.
@@ -252,7 +264,7 @@ def as_dict(snapshot: Snapshot, place: Place, prepared: list[PreparedCost]) -> d
                 "mechanism": mechanisms.get(study.hash, ""),
                 "data": _data(snapshot.cohorts.get(bytes.fromhex(study.hash))),
             }
-            for study in studies(snapshot.rows, snapshot.held, prepared)
+            for study in studies(snapshot)
         ],
     }
 
@@ -281,14 +293,14 @@ def _exact(study: StudyEntry) -> dict[str, str | None]:
 # --- for people ---
 
 
-def print_tables(snapshot: Snapshot, place: Place, prepared: list[PreparedCost]) -> None:
+def print_tables(snapshot: Snapshot, place: Place) -> None:
     from umpc.cli.show import console
 
     shown = console()
     shown.print(_sums(snapshot.account))
     if composed := _composed(snapshot.account):
         shown.print(composed, soft_wrap=True, markup=False, highlight=False)
-    table = _studies(snapshot, prepared)
+    table = _studies(snapshot)
     shown.print(table if table.row_count else "no study was asked for yet")
     state = f"its anchor {place.anchor} {snapshot.fault or 'agrees'}"
     damaged = [f"the held attempt of {study.hex()} is wrong" for study in snapshot.damaged]
@@ -329,7 +341,7 @@ def _composed(account: Account) -> str:
     )
 
 
-def _studies(snapshot: Snapshot, prepared: list[PreparedCost]) -> Table:
+def _studies(snapshot: Snapshot) -> Table:
     """One line for each study."""
     from rich.markup import escape
     from rich.table import Table
@@ -339,7 +351,7 @@ def _studies(snapshot: Snapshot, prepared: list[PreparedCost]) -> Table:
     for head in ("hash", "name", "epsilon", "delta", "state", "data"):
         table.add_column(head, overflow="fold")
     groups = same_data(snapshot.cohorts)
-    for study in studies(snapshot.rows, snapshot.held, prepared):
+    for study in studies(snapshot):
         table.add_row(
             study.when,
             study.hash[:DIGITS],

@@ -12,7 +12,6 @@ from umpc.cli.paths import FILE
 if TYPE_CHECKING:
     from umpc.node.approvals import Approvals
     from umpc.node.budget.ledger_reading import Snapshot
-    from umpc.node.budget.prepared_costs import PreparedCost
     from umpc.node.config import NodeConfig
 
 CONFIG = click.option(
@@ -56,11 +55,3 @@ def read_ledger(config: NodeConfig) -> Snapshot:
     from umpc.node.budget.ledger_reading import read_beside
 
     return read_beside(Place.of(config.ledger, config.anchor), composition=config.composition)
-
-
-def read_budget(config: NodeConfig) -> tuple[Snapshot, list[PreparedCost]]:
-    """The data set's ledger, with the reservations of prepared studies. Raises: LedgerError."""
-    from umpc.node.budget.prepared_costs import reserve_prepared
-
-    snapshot = read_ledger(config)
-    return snapshot, reserve_prepared(snapshot.account, config.ledger)

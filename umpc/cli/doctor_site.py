@@ -33,7 +33,6 @@ from umpc.errors import (
 )
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.prepared_costs import reserve_prepared
 from umpc.node.config import NodeConfig, changed_since_start
 from umpc.node.dataset_files import is_same_database, shared_content
 from umpc.node.table.source import TableSite
@@ -165,11 +164,10 @@ def check_ledger(config: NodeConfig) -> Iterator[Finding]:
         raise place.of_other_data(config.dataset, account.dataset)
     yield Finding("ledger", f"{place.ledger}: verified with its anchor, {snapshot.head}")
     yield from _private(place.key)
-    is_used_up = not account.largest_epsilon()
-    prepared = reserve_prepared(account, config.ledger)
+    is_used_up = not snapshot.prepared and not account.largest_epsilon()
     left = f"epsilon {balance_text(account.epsilon())}, delta {balance_text(account.delta())}"
-    if prepared:
-        left += f"; reserved for studies prepared ahead: {len(prepared)}"
+    if snapshot.prepared:
+        left += f"; reserved for studies prepared ahead: {len(snapshot.prepared)}"
     if stale := changed_since_start(config):
         yield Finding("restart", error=ConfigError(stale))
     if account.total.epsilon != config.epsilon:

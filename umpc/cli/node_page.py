@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from umpc.cli.dataset_option import CONFIG, approvals_of, configs_of, has_ledger, read_budget
+from umpc.cli.dataset_option import CONFIG, approvals_of, configs_of, has_ledger, read_ledger
 from umpc.errors import ApprovalError, UmpcError
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _budgets(config: Path) -> tuple[BudgetShares, ...]:
     shares = []
     datasets = configs_of(config, None)
     for each in filter(has_ledger, datasets):
-        account = read_budget(each)[0].account
+        account = read_ledger(each).account
         of_which = f", {each.dataset}" if len(datasets) > 1 else ""
         for name, found in (("epsilon", account.epsilon()), ("delta", account.delta())):
             amounts = (found.total, found.spent, found.reserved, found.left)

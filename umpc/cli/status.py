@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.amounts import balance_text
-from umpc.cli.dataset_option import CONFIG, approvals_of, has_ledger, read_budget
+from umpc.cli.dataset_option import CONFIG, approvals_of, has_ledger, read_ledger
 from umpc.errors import UmpcError
 
 if TYPE_CHECKING:
@@ -145,12 +145,12 @@ def _budget(config: NodeConfig, show: Sheet) -> None:
         return
     if stale := changed_since_start(config):
         show.must(stale)
-    snapshot, prepared = read_budget(config)
+    snapshot = read_ledger(config)
     place = Place.of(config.ledger, config.anchor)
     show.line("epsilon", balance_text(snapshot.account.epsilon()))
     show.line("delta", balance_text(snapshot.account.delta()))
     _some(show, "held", [(each.study.hex(), each.name) for each in snapshot.held])
-    _some(show, "prepared", [(each.study.hex(), each.name) for each in prepared])
+    _some(show, "prepared", [(each.study.hex(), each.name) for each in snapshot.prepared])
     for study in snapshot.damaged:
         show.must(f"ledger {place.ledger}: the held attempt of {study.hex()[:16]} is wrong")
     if snapshot.fault:

@@ -44,7 +44,6 @@ from umpc.node.approvals import Approvals, approvals_beside
 from umpc.node.audit import trail
 from umpc.node.audit.trail import AuditTrail, Record, nothing, of_rules
 from umpc.node.budget.ledger import Ledger
-from umpc.node.budget.prepared_costs import prepared_beside
 from umpc.node.config import (
     NodeConfig,
     changed_keys,
@@ -53,7 +52,7 @@ from umpc.node.config import (
     load_datasets,
     note_start,
 )
-from umpc.node.field_sets import FieldSets, field_sets_beside
+from umpc.node.field_sets import count_fields
 from umpc.node.policy import Policy
 from umpc.node.prepared_attempts import PreparedAttempts
 from umpc.node.records import Records, load_records, reading_beside
@@ -130,14 +129,10 @@ def open_dataset(config: NodeConfig, ledger: Ledger) -> Dataset:
             config,
             config.name,
             approvals,
+            ledger,
             record=audit.append,
         ),
-        parking=PreparedAttempts(
-            ledger,
-            config.most_prepared,
-            config.prepared_seconds,
-            file=prepared_beside(config.ledger),
-        ),
+        parking=PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds),
     )
 
 
@@ -300,6 +295,7 @@ class Admission:
     Args:
         config: the configuration at the node's start.
         name: the node's name.
+        ledger: has the count of the sets of fields that were asked about.
         read: reads the configuration again, by default as `reload_config`.
         record: appends to the audit trail.
     """
@@ -309,13 +305,14 @@ class Admission:
         config: NodeConfig,
         name: str,
         approvals: Approvals,
+        ledger: Ledger,
         read: Callable[[Path], NodeConfig] | None = None,
         record: Record = nothing,
     ):
         self.config = config
         self.name = name
         self.approvals = approvals
-        self.field_sets = FieldSets(field_sets_beside(config.ledger))
+        self._ledger = ledger
         self._read_again = read or (lambda path: reload_config(config, path))
         self._rules_follow_from_text = read is None
         self._text: bytes | None = None
@@ -341,7 +338,7 @@ class Admission:
 
         Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
         """
-        self.field_sets.count(study, self.name)
+        count_fields(self._ledger, study, self.name)
         records = load_records(
             self.config.source,
             tuple(each.schema() for each in study.fields),

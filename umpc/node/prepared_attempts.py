@@ -3,7 +3,8 @@
 A prepared attempt keeps its reservation of ε and δ, so the run finds its budget. Each is taken
 once. It then belongs to the run, which uses it up whether or not it comes to an end. Where an
 attempt is dropped, expires, or is left when the process ends, its reservation is returned. Another
-process cannot find anything of it: side and key are in memory alone.
+process cannot run it: side and key are in memory alone. The Store of the ledger tells the site's
+commands what is reserved (`umpc/node/budget/store.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 
 from umpc.errors import (
     LedgerError,
@@ -25,7 +25,6 @@ from umpc.errors import (
 )
 from umpc.mpc.chunks import Chunk
 from umpc.node.budget.ledger import Ledger
-from umpc.node.budget.prepared_costs import PreparedCost, write_prepared
 from umpc.node.spool import Spool
 from umpc.node.standing import Chain
 from umpc.protocols.base.node import NodeSide
@@ -131,7 +130,6 @@ class PreparedAttempts:
     Args:
         most: how many attempts may wait at once. seconds: how long each may wait.
         clock, later: those of the event loop, or of a test.
-        file: where the site's commands read what waits (`prepared_costs.py`); None for nowhere.
     """
 
     def __init__(
@@ -141,7 +139,6 @@ class PreparedAttempts:
         seconds: float,
         clock: Callable[[], float] = time.time,
         later: Callable[[float, Callable[[], None]], asyncio.TimerHandle] | None = None,
-        file: Path | None = None,
     ):
         self.seconds = seconds
         self._ledger, self._most, self._clock = ledger, most, clock
@@ -149,8 +146,6 @@ class PreparedAttempts:
             lambda delay, act: asyncio.get_running_loop().call_later(delay, act)
         )
         self._places: dict[bytes, _Place] = {}
-        self._file = file
-        self._tell()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -175,13 +170,14 @@ class PreparedAttempts:
         )
 
     def put(self, parked: PreparedAttempt) -> None:
-        """Keep it, and its reservation. Raises: PreparationError."""
+        """Keep it, and its reservation. Raises: PreparationError, LedgerError."""
         self.check_room()
         if parked.study_hash in self._places:
             raise LocalProtocolError("the study is prepared already")
+        until = self._clock() + self.seconds
+        self._ledger.prepare(parked.study_hash, until)
         timer = self._later(self.seconds, lambda: self.drop(parked, "was not run in time"))
-        self._places[parked.study_hash] = _Place(parked, self._clock() + self.seconds, timer)
-        self._tell()
+        self._places[parked.study_hash] = _Place(parked, until, timer)
 
     def take(self, study_hash: bytes) -> PreparedAttempt | None:
         """Take the attempt that waits for this study; the taker closes it and its reservation."""
@@ -193,7 +189,6 @@ class PreparedAttempts:
         if place is not None:
             del self._places[study_hash]
             place.timer.cancel()
-            self._tell()
             waited = self.seconds - (place.until - self._clock())
             place.parked.seconds = max(1, round(waited))
             return place.parked
@@ -206,7 +201,6 @@ class PreparedAttempts:
             return
         del self._places[parked.study_hash]
         place.timer.cancel()
-        self._tell()
         parked.close()
         study = parked.side.study
         log.info(
@@ -224,14 +218,3 @@ class PreparedAttempts:
         """The process ends."""
         for place in list(self._places.values()):
             self.drop(place.parked, "ends with the node")
-
-    def _tell(self) -> None:
-        """Write what waits into the file for the site's commands."""
-        if self._file is None:
-            return
-        costs = []
-        for study, place in self._places.items():
-            if found := self._ledger.reservation(study):
-                name, cost = found
-                costs.append(PreparedCost(study, name, cost, place.until))
-        write_prepared(self._file, costs)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import tarfile
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,15 +16,18 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.backup_sites import ALL, TOTAL, Site, refused
+from tests.support.former_store import CHARGED, HELD, copy_former
 from tests.support.ledgers import A, B, C, D, pay
 from tests.support.studies import KENDALL, make_study
 from umpc import errors as e
 from umpc.cli.main import umpc
+from umpc.dp.composition import ZCDP, Composition
+from umpc.dp.events import PureEvent
 from umpc.node.approvals import ACCEPTED, PENDING, REJECTED, Approvals, approvals_beside
 from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.reading import rows
 from umpc.node.audit.trail import AuditTrail
-from umpc.node.backup.archive import LEDGER
+from umpc.node.backup.archive import CONFIG, FIELD_SETS, LEDGER, Manifest, write_archive
 from umpc.node.backup.restoring import (
     Restoration,
     Restored,
@@ -31,10 +36,13 @@ from umpc.node.backup.restoring import (
     note_of,
     restore,
 )
-from umpc.node.budget.anchor import read_key
+from umpc.node.budget.anchor import read_anchor, read_key
 from umpc.node.budget.ledger import QUESTION_BYTES, Ledger
 from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.store import FOR_EVER
+from umpc.node.table.fingerprint import Cohort
 from umpc.study.course import Course
+from umpc.transport.files import digest_of
 
 ASKED = b"q" * QUESTION_BYTES
 
@@ -325,3 +333,72 @@ def test_a_restore_that_cost_nothing_is_no_charge_for_the_next_one(site, tmp_pat
     trail.append(AuditRow("restore", epsilon="0", delta="0", note=note_of(1, "nothing was lost")))
     restore(archive, site.config)
     assert site.spent() == 1
+
+
+def test_a_copy_has_what_is_for_ever_and_nothing_that_could_still_leave(site):
+    with site.open() as ledger:
+        for study, name in ((A, "charged"), (B, "held"), (C, "prepared")):
+            ledger.reserve(study, Fraction(1), D, name=name, events=(PureEvent(Fraction(1)),))
+            ledger.note_cohort(study, Cohort(2, b"whole", {"age": b"age"}))
+        pay(ledger, A, b"a" * 32, b"share")
+        ledger.hold(B, b"b" * 32, b"this share has not left")
+        ledger.prepare(C, 4e9)
+        assert ledger.count_fields(C, 1)
+        archive = site.back_up()
+    assert b"this share has not left" not in archive.read_bytes()
+    site.lose(".anchor", ".key")
+    restore(archive, site.config)
+    with closing(sqlite3.connect(site.ledger)) as db:
+        assert {kind for (kind,) in db.execute("SELECT kind FROM store")} == set(FOR_EVER)
+    with site.open(composition=Composition(ZCDP, Fraction(1, 10**9))) as ledger:
+        assert ledger.balance().reserved == 0 and not ledger.holds(B)
+        assert ledger.cohort(A) is not None and not ledger.count_fields(A, 1)
+        assert ledger.charge(A, b"a" * 32).share == b"share", "a charge is for ever"
+        with pytest.raises(e.LedgerError, match="a held attempt was expected"):
+            ledger.charge(B, b"b" * 32)
+        ledger.verify()
+
+
+def test_an_archive_of_a_former_version_is_restored(site, tmp_path):
+    """Its ledger has the former tables, and the sets of fields are in a file of their own."""
+    (former := tmp_path / "former").mkdir()
+    ledger = copy_former(former)
+    place = Place.of(ledger)
+    key, mark = read_key(place.key), read_anchor(place.anchor)
+    with closing(sqlite3.connect(ledger)) as db:
+        db.execute("DELETE FROM held")
+        db.commit()
+    files = {LEDGER: ledger, FIELD_SETS: Path(f"{ledger}.fieldsets"), CONFIG: site.config}
+    found = {name: digest_of(file) for name, file in files.items()}
+    manifest = Manifest("then", "0", "north", "bank", mark.seq, mark.hash.hex(), "", found)
+    write_archive(tmp_path / "a.tar", manifest, files, key)
+    shutil.copy(place.key, f"{site.ledger}.key")
+    restore(tmp_path / "a.tar", site.config, Statement(Fraction(1, 10), D))
+    with site.open(delta=Fraction(1, 10**9)) as opened:
+        assert opened.balance().spent == Fraction(11, 10)
+        assert opened.answered(CHARGED).answer == b"the answer" and not opened.holds(HELD)
+        assert not opened.count_fields(A, 2), "two sets of fields were counted before"
+        opened.verify()
+    assert not Path(f"{site.ledger}.fieldsets").exists()
+
+
+@pytest.mark.parametrize("amount", ["1/10", "3/2", "0.5", "01/020", "10/100", "2e-1"])
+def test_an_amount_is_a_decimal_or_any_fraction(site, amount):
+    archive = lost_after_a_charge(site, ".key")
+    words = ("--config", str(site.config), "--charged-since", amount, "--delta-since", "1/1000")
+    done = CliRunner().invoke(umpc, ["node", "restore", str(archive), *words])
+    assert done.exit_code == 0, done.output
+    assert f"counts as charged since: epsilon {Fraction(amount)}, delta 1/1000\n" in done.output
+
+
+def test_the_delta_of_the_lost_studies_composition_is_said_and_is_above_the_total(site):
+    text = site.config.read_text() + 'composition = "advanced"\ncomposition_delta = "1e-10"\n'
+    site.config.write_text(text)
+    archive = lost_after_a_charge(site, ".key")
+    words = ("--config", str(site.config), "--charged-since", "all")
+    said = CliRunner().invoke(umpc, ["node", "restore", str(archive), *words]).output
+    assert "1/10000000000 is the lost studies' composition_delta: the delta spent is above" in said
+    loaded, total, own = site.loaded(), Fraction(1, 10**9), Fraction(1, 10**10)
+    for more, left in ((Fraction(0), 0), (own, 0), (own + D, D)):
+        with site.open(delta=total + more, composition=loaded.composition) as ledger:
+            assert (ledger.delta().spent, ledger.delta().left) == (total + own, left)

@@ -96,11 +96,11 @@ def test_the_mechanism_is_kept_over_restarts_and_copies(path):
 @pytest.mark.parametrize(
     "statement",
     [
-        "DELETE FROM events",
-        "UPDATE events SET events = 'zcdp 1/6000'",
-        "UPDATE events SET attempt = x'01'",
-        "UPDATE events SET seal = 'x'",
-        "DROP TABLE events",
+        "DELETE FROM store",
+        "UPDATE store SET value = CAST('zcdp 1/6000' AS BLOB)",
+        "UPDATE store SET attempt = x'01'",
+        "UPDATE store SET seal = 'x'",
+        "DROP TABLE store",
     ],
 )
 def test_a_mechanism_changed_on_disk_only_makes_its_study_count_in_full(path, statement):
@@ -123,7 +123,7 @@ def test_a_dropped_attempt_takes_its_mechanism_along(path):
         del event
         ledger.hold(A, bytes(32), b"share")
         ledger.drop(A)
-        assert ledger.ask("SELECT COUNT(*) FROM events").fetchone() == (0,)
+        assert ledger.ask("SELECT COUNT(*) FROM store").fetchone() == (0,)
         gc.collect()
         assert in_memory() is None
         ledger.reserve(A, Fraction(1), D)
@@ -145,7 +145,7 @@ def test_by_default_nothing_changes_for_a_ledger(path):
             rows.append(ledger.ask("SELECT seq, at, kind, epsilon, note FROM ledger").fetchall())
     assert rows[0] == rows[1]
     with closing(sqlite3.connect(plain, isolation_level=None)) as other:
-        other.execute("DROP TABLE events")  # as an earlier version leaves it
+        other.execute("DROP TABLE store")  # as an earlier version leaves it
     with opened(plain) as ledger:
         ledger.verify()
         assert ledger.balance() == balance(5, "1/3", 0, "14/3")

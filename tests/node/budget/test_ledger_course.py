@@ -9,7 +9,7 @@ import pytest
 from tests.support.ledgers import A, B, C, D, balance, kinds, opened, pay
 from umpc.errors import AlreadyReleased, InsufficientBudget, LedgerError
 from umpc.node.budget.budget_account import course_in
-from umpc.node.budget.held_attempts import KEPT
+from umpc.node.budget.store import KEPT
 from umpc.study.course import Course
 
 ATTEMPT = bytes(32)

@@ -19,7 +19,6 @@ from umpc.errors import LedgerError
 from umpc.node.approvals import ACCEPTED, REJECTED, Approvals
 from umpc.node.audit.reading import compare, verify
 from umpc.node.audit.trail import AuditTrail
-from umpc.node.budget.held_attempts import TABLE as HELD
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
@@ -36,13 +35,14 @@ def tables(path: Path) -> set[str]:
 def test_a_former_ledger_gets_new_tables_after_a_copy_and_loses_nothing(tmp_path, name):
     path = copy_release(tmp_path, name)
     copy = Path(f"{path}.former-3")
-    assert "cohorts" not in tables(path)
+    assert "store" not in tables(path)
     for _ in range(2):
         with Ledger(path, name, Fraction(10), Fraction(1, 10**9)) as ledger:
             assert ledger.balance().spent == 1
             (charged,) = [row for row in ledger.history() if row.kind == "charge"]
             assert charged.note == "first" and ledger.released(charged.study).share
-    assert "cohorts" in tables(path) and "cohorts" not in tables(copy)
+    assert "store" in tables(path) and "store" not in tables(copy)
+    assert not Path(f"{path}.fieldsets").exists(), "it is in the Store"
     assert copy.stat().st_mode & 0o777 == 0o600
     assert [each.name for each in tmp_path.glob("*former*")] == [copy.name], "one copy, no draft"
 
@@ -64,7 +64,6 @@ def test_a_former_ledger_gets_new_tables_after_a_copy_and_loses_nothing(tmp_path
 def test_the_copy_has_no_share_that_has_not_left(tmp_path):
     path = copy_release(tmp_path, "node-1")
     with closing(sqlite3.connect(path)) as db:
-        db.execute(HELD)
         values = (b"h" * 32, "held", "1/1", "0/1", b"attempt", b"this share has not left", 0, b"")
         db.execute("INSERT INTO held VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
         db.commit()

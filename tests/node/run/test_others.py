@@ -17,7 +17,7 @@ from tests.support.protocols import with_facts
 from tests.support.sites import idle_site, unused
 from tests.support.studies import make_study
 from umpc.errors import LocalProtocolError, PeerLost, RemoteProtocolError
-from umpc.node.budget.held_attempts import HeldAttempt
+from umpc.node.budget.store import HeldAttempt
 from umpc.node.prepared_attempts import PreparedAttempt
 from umpc.node.run.context import RunContext
 from umpc.node.run.earlier import resume

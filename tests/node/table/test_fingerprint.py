@@ -1,4 +1,4 @@
-"""umpc/node/table/fingerprint.py and umpc/node/budget/cohort_records.py."""
+"""umpc/node/table/fingerprint.py, and fingerprints in the Store."""
 
 from __future__ import annotations
 
@@ -165,7 +165,8 @@ def test_an_edited_entry_is_ignored(tmp_path, caplog):
         ledger.charge(A, hold(ledger, A, cohort(age=[40, 50])))
     with sqlite3.connect(path) as db:
         db.execute(
-            "UPDATE cohorts SET cohort = replace(cohort, '\"at_least\": 2', '\"at_least\": 4')"
+            "UPDATE store SET value = CAST(replace(value, '\"at_least\": 2', '\"at_least\": 4')"
+            " AS BLOB) WHERE kind = 'cohort'"
         )
     with opened(path) as ledger:
         assert ledger.cohort(A) is None

@@ -7,9 +7,9 @@ file. An archive with the secret keys can be changed by its holder. Nobody else 
 *Making.* A site's backup is made while its node runs or stands.
 
 The ledger is copied in one snapshot, then verified with its chain and its anchor. The trail is
-copied after the ledger, so that it may show charges that the copy lacks. Held attempts are left
-out: they are shares that have not left the site. The anchor is left out too. An anchor from a
-backup would prove nothing about the time after it.
+copied after the ledger, so that it may show charges that the copy lacks. The Store goes along, but
+for what is not for ever (`store.py`): a held attempt is a share that has not left the site. The
+anchor is left out too. An anchor from a backup would prove nothing about the time after it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ from umpc.node.audit.entry import key_of
 from umpc.node.audit.reading import verify
 from umpc.node.audit.trail import trail_beside
 from umpc.node.backup.copies import copy_database, copy_lines
-from umpc.node.budget import held_attempts
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget.anchor import disagreement
 from umpc.node.budget.ledger_place import Place, connect, system_refuses, utc_text
+from umpc.node.budget.store import forget_passing
 from umpc.node.config import NodeConfig
-from umpc.node.field_sets import field_sets_beside
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.files import digest_of, fsync_folder
 
@@ -49,6 +48,7 @@ PUBLIC = ("ca.pem", "cert.pem", "crl.pem")
 """Files of the identity that are no secret."""
 KEY, LEDGER_KEY = "key.pem", "ledger.key"
 FIELD_SETS = "ledger.fieldsets"
+"""Only in archives of former versions; the ledger's next start moves it into the Store."""
 MEMBERS = (CONFIG, LEDGER, TRAIL, APPROVALS, FIELD_SETS, *PUBLIC, KEY, LEDGER_KEY)
 MOST_MANIFEST = 1 << 16
 
@@ -249,8 +249,6 @@ def _plain_files(config: NodeConfig, place: Place, keys: bool) -> dict[str, Path
     found = {name: config.identity / name for name in PUBLIC}
     files = {name: path for name, path in found.items() if path.exists()}
     files[CONFIG] = config.file
-    if (asked := field_sets_beside(place.ledger)).exists():
-        files[FIELD_SETS] = asked
     if keys:
         files[KEY] = config.identity / KEY
         files[LEDGER_KEY] = place.key
@@ -262,7 +260,7 @@ def _copy_ledger(place: Place, target: Path) -> reading.Content:
 
     def copy() -> None:
         target.unlink(missing_ok=True)
-        copy_database(place.ledger, target, *held_attempts.FORGET_ALL)
+        copy_database(place.ledger, target, forget_passing)
 
     _, mark = reading.with_anchor(place, copy)
     with closing(connect(target)) as db:

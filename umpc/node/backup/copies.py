@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from umpc.transport.files import fsync_folder
 BLOCK = 1 << 16
 
 
-def copy_database(source: Path, target: Path, *statements: str) -> None:
+def copy_database(
+    source: Path, target: Path, change: Callable[[sqlite3.Connection], None] | None = None
+) -> None:
     """Copy an SQLite file in one snapshot, beside its writer, into one new file without a -wal.
 
-    Args: statements: run on the copy; what they delete is not left in its free pages.
+    Args: change: made in the copy; what it deletes is not left in the copy's free pages.
     Raises: sqlite3.Error.
     """
     with (
@@ -25,9 +28,8 @@ def copy_database(source: Path, target: Path, *statements: str) -> None:
     ):
         former.backup(copy)
         copy.execute("PRAGMA journal_mode=DELETE")
-        for statement in statements:
-            copy.execute(statement)
-        if statements:
+        if change is not None:
+            change(copy)
             copy.execute("VACUUM")
 
 

@@ -48,11 +48,10 @@ from umpc.node.budget.budget_account import (
     exact_text,
     sealed,
 )
-from umpc.node.budget.held_attempts import FORGET_ALL
 from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses, utc_text
 from umpc.node.budget.ledger_reading import Content
+from umpc.node.budget.store import TABLE, forget_passing
 from umpc.node.config import SitePlaces, load_places
-from umpc.node.field_sets import field_sets_beside
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,8 @@ class Restored:
     written: tuple[Path, ...]
     absent: tuple[Path, ...]
     """Secret files that the node needs, and that nobody has put back yet."""
+    own_delta: Fraction
+    """The δ' of the lost studies' composition, which is a part of the cost's δ."""
 
 
 class Restoration:
@@ -119,7 +120,8 @@ class Restoration:
         self._write(head, AuditRow("restore", epsilon=epsilon, delta=delta, note=note))
         needed = [self.site.identity / name for name in (*archive.PUBLIC[:2], archive.KEY)]
         absent = tuple(path for path in needed if not path.exists())
-        return Restored(self.place.ledger, head, cost, known, tuple(self.written), absent)
+        own = self.site.composition.delta if kind == RESTORE_ALL else Fraction(0)
+        return Restored(self.place.ledger, head, cost, known, tuple(self.written), absent, own)
 
     def _key(self) -> bytes:
         """Return the ledger's key, from its place or from the archive. Raises: LedgerError."""
@@ -146,8 +148,8 @@ class Restoration:
         try:
             with system_refuses(draft), closing(connect(self.ledger)) as db:
                 reading.check_version(db, draft)
-                for statement in FORGET_ALL:
-                    db.execute(statement)
+                forget_passing(db)
+                db.execute(TABLE)  # a ledger of a former version has no Store
                 content = reading.replay(db, draft, key)
         except LedgerError as error:
             raise archive.damaged(self.path, f"its ledger does not verify ({error})") from None
@@ -203,7 +205,7 @@ class Restoration:
         """Return all that the lost ledger could have charged, under the larger of two totals.
 
         With a composition other than basic, its studies together had the total ε, with the
-        composition's own δ.
+        composition's own δ'. So the δ spent is then above the total by δ'.
         """
         account = content.account
         total = max(account.total.epsilon, self.site.epsilon)
@@ -221,7 +223,7 @@ class Restoration:
         row = sealed(key, content.head.hash, values)
         draft = Place.of(self.ledger)
         with system_refuses(draft), closing(connect(self.ledger)) as db:
-            return file.append(db, draft, row, content.head)
+            return file.append(db, draft, key, row, content.head)
 
     def _write(self, head: Mark, row: AuditRow) -> None:
         """Put all files to their places: the ledger after the others, and the anchor after it.
@@ -238,7 +240,7 @@ class Restoration:
             self._put(archive.LEDGER_KEY, self.place.key)
             self._put(archive.CONFIG, self.config)
             self._put_approvals()
-            self._put(archive.FIELD_SETS, field_sets_beside(self.place.ledger))
+            self._put(archive.FIELD_SETS, Path(f"{self.place.ledger}.fieldsets"))
             self._put(archive.TRAIL, trail_beside(self.place.ledger))
             AuditTrail(self.place.ledger).append(row)
             self._put(archive.LEDGER, self.place.ledger)

@@ -115,7 +115,7 @@ class Account:
         """Cost of each study that is reserved and neither charged nor cancelled.
 
         Rows reserve only in ledgers of earlier versions. Now a running node reserves here in
-        memory, and a held attempt on disk (`held_attempts.py`).
+        memory, and a held attempt on disk (`store.py`).
         """
         self.charged: dict[bytes, int] = {}
         """Number of the row that charged a study."""

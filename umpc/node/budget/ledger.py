@@ -6,7 +6,7 @@ has its own total.
 *Invariant*: the amount spent in the ledger is never below the truth, at any instant.
 
 - ε is reserved before the run, and δ as soon as the number of records is known, both in memory.
-- The finished share is held on disk before the node says *ready* (`held_attempts.py`).
+- The finished share is held on disk before the node says *ready* (`store.py`).
 - The charge is committed and fsynced together with the share, and then the anchor. Only after this
   does the first byte of the share leave. The bytes are those that were held.
 - Nothing is refunded after the charge. A study is charged once, so one attempt of it leaves.
@@ -58,8 +58,6 @@ from fractions import Fraction
 
 from umpc.dp.events import Event, encode_events
 from umpc.errors import AlreadyReleased, AlreadyRunning, LedgerError
-from umpc.node.budget import charge_events, cohort_records
-from umpc.node.budget import held_attempts as holds
 from umpc.node.budget.budget_account import (
     ATTEMPT_BYTES,
     BudgetCost,
@@ -68,12 +66,22 @@ from umpc.node.budget.budget_account import (
     course_in,
     insufficient,
 )
-from umpc.node.budget.held_attempts import KEPT, MOST_HELD, HeldAttempt
 from umpc.node.budget.ledger_store import (
     QUESTION_BYTES,
     LedgerQueries,
     StoredAnswer,
     StoredRelease,
+)
+from umpc.node.budget.store import (
+    COHORT,
+    EVENTS,
+    FIELDS,
+    HELD,
+    KEPT,
+    MOST_HELD,
+    PREPARED,
+    HeldAttempt,
+    StoredEntry,
 )
 from umpc.node.table.fingerprint import Cohort
 from umpc.study.course import Course
@@ -161,11 +169,36 @@ class Ledger(LedgerQueries):
             self._account.open[study] = cost
 
     def cancel(self, study: bytes) -> None:
-        """Give the study's reservation back. Do nothing if it is held or charged, or was none."""
+        """Give the study's reservation back. Do nothing if it is held or charged, or was none.
+
+        Raises: LedgerError if the study is prepared and the disk refuses to forget it.
+        """
         with self._lock:
             if study not in self._until:
                 self._account.open.pop(study, None)
                 self._end(study)
+            if study in self._prepared:
+                with self._alone():
+                    self._forget(study)
+
+    def prepare(self, study: bytes, until: float) -> None:
+        """Keep on disk what a study reserves that is prepared ahead, until it is held or cancelled.
+
+        Args: until: when its time is up, in seconds since 1970.
+        Raises: LedgerError; then the study must not wait for its run.
+        """
+        with self._alone():
+            cost = self._account.open.get(study)
+            if cost is None:
+                raise LedgerError(
+                    f"{self._study(study)}: an open reservation was expected of a study that is "
+                    "prepared, and there is none. Prepare the study anew"
+                )
+            name, events = self._names.get(study, ""), encode_events(cost.events).encode()
+            amounts = (cost.epsilon, cost.delta or Fraction(0))
+            with self._changing("prepare") as store:
+                store.put(StoredEntry(PREPARED, study, b"", events, name, *amounts, int(until)))
+            self._prepared.add(study)
 
     def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes = b"") -> HeldAttempt:
         """Keep the finished share of a reserved study, on disk when this returns.
@@ -189,16 +222,17 @@ class Ledger(LedgerQueries):
             until = int(self._now() + self.hold_seconds)
             amounts = (cost.epsilon, cost.delta)
             name = self._names.get(study, "")
-            held = HeldAttempt(study, name, *amounts, bytes(attempt + table), bytes(share), until)
-            changes = [(holds.INSERT, held.sealed(self._key))]
-            if text := encode_events(cost.events):
-                entry = holds.sealed_entry(self._key, charge_events.TAG, held, text)
-                changes.append((charge_events.INSERT, entry))
-            if cohort := self._cohorts.get(study):
-                entry = holds.sealed_entry(self._key, cohort_records.TAG, held, cohort.encode())
-                changes.append((cohort_records.INSERT, entry))
-            self._change("hold", *changes)
-            self._account.mechanisms[study, attempt[:ATTEMPT_BYTES]] = cost.events
+            kept, owner = bytes(attempt + table), bytes(attempt[:ATTEMPT_BYTES])
+            held = StoredEntry(HELD, study, kept, bytes(share), name, *amounts, until)
+            with self._changing("hold") as store:
+                store.put(held)
+                store.remove(study, PREPARED)
+                if text := encode_events(cost.events):
+                    store.put(StoredEntry(EVENTS, study, owner, text.encode()))
+                if cohort := self._cohorts.get(study):
+                    store.put(StoredEntry(COHORT, study, owner, cohort.encode().encode()))
+            self._prepared.discard(study)
+            self._account.mechanisms[study, owner] = cost.events
             self._until[study] = until
             return held
 
@@ -282,8 +316,23 @@ class Ledger(LedgerQueries):
         with self._alone():
             if study in self._account.open:
                 self._cohorts[study] = fingerprint
-            last = cohort_records.last_alike(self._db, self._key, study, fingerprint.selection)
+            last = self._store.last_alike(study, fingerprint.selection)
             return last is not None and fingerprint.has_changed(last)
+
+    def count_fields(self, digest: bytes, most: int) -> bool:
+        """Count a set of fields as asked about, on disk when this returns, once.
+
+        Returns: False if it is new and there are as many as `most`, so that it is not counted.
+        """
+        with self._alone():
+            known = dict(self._store.read(FIELDS))
+            if known.get(digest) is not None:
+                return True
+            if len(known) >= most:
+                return False
+            with self._changing("fields") as store:
+                store.put(StoredEntry(FIELDS, digest))
+            return True
 
     def _check_name(self, study: bytes, name: str, course: Course) -> None:
         """Refuse a step under the name of a paid course of other settings, which it would pay anew.

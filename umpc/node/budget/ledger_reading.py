@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from umpc.dp.composition import Composition
 from umpc.errors import LedgerError
-from umpc.node.budget import held_attempts
 from umpc.node.budget.anchor import (
     Mark,
     disagreement,
@@ -31,14 +30,12 @@ from umpc.node.budget.budget_account import (
     fault,
     row_of,
 )
-from umpc.node.budget.charge_events import read_events
-from umpc.node.budget.cohort_records import read_cohorts
-from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.budget.ledger_place import Place, connect, system_refuses
+from umpc.node.budget.store import HELD, PREPARED, Store, StoredEntry
 from umpc.node.table.fingerprint import Fingerprint
 
 Found = TypeVar("Found")
-Entries = list[tuple[bytes, HeldAttempt | None]]
+Entries = list[tuple[bytes, StoredEntry | None]]
 READINGS = 20
 """Number of tries of `with_anchor` to see ledger and anchor at one time while a node writes."""
 COLUMNS = "seq, at, kind, study, epsilon, delta, attempt, share, note, hash"
@@ -62,7 +59,8 @@ class Snapshot:
     """A ledger that was read while its node ran.
 
     `fault` says why its anchor does not agree, and is "" if it agrees. `held` are the attempts that
-    wait to be released; `damaged` are studies with an entry there whose seal is wrong. `cohorts`
+    wait to be released; `damaged` are studies with an entry there whose seal is wrong. `prepared`
+    are the studies that are prepared ahead. The account has reserved for all of these. `cohorts`
     are the fingerprints of studies' records.
     """
 
@@ -70,7 +68,8 @@ class Snapshot:
     rows: list[Row]
     head: Mark
     fault: str
-    held: list[HeldAttempt]
+    held: list[StoredEntry]
+    prepared: list[StoredEntry]
     damaged: list[bytes]
     cohorts: dict[bytes, Fingerprint]
 
@@ -86,20 +85,22 @@ def read_beside(
     Raises: LedgerError.
     """
 
-    def read() -> tuple[Content, list[Row], Entries, dict[bytes, Fingerprint]]:
+    def read() -> tuple[Content, list[Row], Entries, Entries, dict[bytes, Fingerprint]]:
         with closing(connect(place.ledger, "ro")) as db:
             db.execute("BEGIN")
             check_version(db, place)
             key = existing_key(place)
             content = replay(db, place, key, composition)
-            entries = list(held_attempts.read_held(db, key))
-            return content, history(db), entries, read_cohorts(db, key)
+            store = Store(db, key)
+            finished, ahead = (list(store.read(kind)) for kind in (HELD, PREPARED))
+            return content, history(db), finished, ahead, store.cohorts()
 
-    (content, rows, entries, cohorts), mark = with_anchor(place, read)
-    reason = disagreement(mark, content.hashes)
-    held = waiting(content.account, entries, now())
-    damaged = [study for study, entry in entries if entry is None]
-    return Snapshot(content.account, rows, content.head, reason, held, damaged, cohorts)
+    (content, rows, finished, ahead, cohorts), mark = with_anchor(place, read)
+    account, reason = content.account, disagreement(mark, content.hashes)
+    held = waiting(account, finished, now())
+    prepared = waiting(account, ahead, now())
+    damaged = [study for study, entry in finished if entry is None]
+    return Snapshot(account, rows, content.head, reason, held, prepared, damaged, cohorts)
 
 
 def with_anchor(place: Place, read: Callable[[], Found]) -> tuple[Found, Mark | None]:
@@ -123,19 +124,26 @@ def with_anchor(place: Place, read: Callable[[], Found]) -> tuple[Found, Mark | 
     )
 
 
-def waiting(account: Account, entries: Entries, now: float) -> list[HeldAttempt]:
-    """Return the held attempts that can still be released, and reserve their cost in the account.
+def waiting(account: Account, entries: Entries, now: float) -> list[StoredEntry]:
+    """Return the attempts that can still be released or run, and reserve their cost.
 
-    An attempt whose study is charged, whose time is up or whose seal is wrong cannot.
+    An attempt whose study is charged, whose time is up or whose seal is wrong cannot. A study that
+    is held already is not prepared any more.
     """
-    held = [
+    found = [
         entry
-        for _, entry in entries
-        if entry is not None and entry.study not in account.charged and now < entry.until
+        for study, entry in entries
+        if entry is not None
+        and now < entry.until
+        and study not in account.charged
+        and (entry.kind == HELD or study not in account.open)
     ]
-    for entry in held:
-        account.open[entry.study] = account.held_cost(entry.study, entry.cost, entry.attempt)
-    return held
+    for entry in found:
+        cost = entry.cost
+        if entry.kind == HELD:
+            cost = account.held_cost(entry.study, cost, entry.attempt)
+        account.open[entry.study] = cost
+    return found
 
 
 def replay(
@@ -148,7 +156,7 @@ def replay(
 
     Raises: LedgerError, which names the first wrong row.
     """
-    account = Account(composition, read_events(db, key))
+    account = Account(composition, Store(db, key).mechanisms())
     hashes = [FIRST_HASH]
     for row in db.execute(f"SELECT {COLUMNS} FROM ledger ORDER BY seq"):
         seq = len(hashes)

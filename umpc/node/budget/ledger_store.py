@@ -1,13 +1,12 @@
 """The ledger's file while a process holds it: opened, written, opened again after a failed write.
 
 `Ledger` in `ledger.py` says what may be written. Here is how: one thread at a time, a row with its
-head and anchor, or one change of the table of held attempts. After a failure only the disk counts.
+head and anchor, or one change of the Store. After a failure only the disk counts.
 
-*Ledger upgrade.* A ledger of an older package gets the tables that this one keeps beside the rows.
+*Ledger upgrade.* What an older package left beside the rows moves into the Store (`store.py`).
 
-The rows stay as they are, so the chain and the anchor hold, and an older package can read the file
-again. A copy from before stays beside the ledger, as `<ledger>.former-<number of rows>`. It has no
-held attempts. Nobody can go back to it unnoticed, because the anchor moves on with the ledger.
+The rows stay as they are, so the chain and the anchor hold. Nobody can go back to the copy from
+before unnoticed, because the anchor moves on with the ledger.
 
 *Ledger queries.* The questions to an open ledger: balances, held attempts, released shares,
 answers, cohorts.
@@ -34,12 +33,9 @@ from typing import Self
 from umpc.dp.composition import BASIC, Composition
 from umpc.errors import AlreadyReleased, LedgerError
 from umpc.failpoints import failpoint
-from umpc.node.backup.copies import copy_database, put_durably
-from umpc.node.budget import charge_events, cohort_records, held_attempts
-from umpc.node.budget import held_attempts as holds
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget import ledgerfile as file
-from umpc.node.budget.anchor import Mark, disagreement, read_anchor, write_anchor
+from umpc.node.budget.anchor import disagreement, read_anchor, write_anchor
 from umpc.node.budget.budget_account import (
     ATTEMPT_BYTES,
     BASIC_COMPOSITION,
@@ -48,15 +44,22 @@ from umpc.node.budget.budget_account import (
     Balance,
     BudgetCost,
     Row,
-    StoredRow,
     check_delta,
     check_epsilon,
     exact_text,
     row_of,
     sealed,
 )
-from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses, utc_text
+from umpc.node.budget.store import (
+    COHORT,
+    EVENTS,
+    HELD,
+    PREPARED,
+    HeldAttempt,
+    Store,
+    move_former,
+)
 from umpc.node.table.fingerprint import Fingerprint
 
 log = logging.getLogger("umpc.node")
@@ -111,6 +114,8 @@ class LedgerStore:
         """The records of each study that runs, until its attempt is held."""
         self._until: dict[bytes, float] = {}
         """When the time of each held attempt is up."""
+        self._prepared: set[bytes] = set()
+        """The studies that this process keeps as prepared."""
         with ExitStack() as opened:
             opened.callback(os.close, locked(self._place.ledger))
             with self._alone():
@@ -149,7 +154,8 @@ class LedgerStore:
         if astray and not accept:
             raise self._place.astray(astray)
         self._db.execute("PRAGMA journal_mode=WAL")
-        upgrade(self._db, self._place, self._head)
+        move_former(self._db, self._key, self._place.ledger, self._head.seq, self._at_step)
+        self._store = Store(self._db, self._key)
         file.settle(self._db, self._place)
         if astray:
             reason = astray.partition(",")[0]
@@ -161,8 +167,11 @@ class LedgerStore:
         self._take_up()
 
     def _take_up(self) -> None:
-        """Reserve for the attempts that are held, and remove all others from the table."""
-        entries = list(holds.read_held(self._db, self._key))
+        """Reserve for the attempts that are held, and remove all others.
+
+        Studies that another process prepared are lost with it.
+        """
+        entries = list(self._store.read(HELD))
         waiting = reading.waiting(self._account, entries, self._now())
         self._until = {held.study: held.until for held in waiting}
         for study, held in entries:
@@ -174,6 +183,8 @@ class LedgerStore:
                 )
             if study not in self._until:
                 self._forget(study)
+        for study in {study for study, _ in self._store.read(PREPARED)} - self._prepared:
+            self._forget(study)
 
     def _recover(self) -> None:
         """Open the file again after a failed write. Raises: LedgerError while the disk refuses."""
@@ -229,25 +240,27 @@ class LedgerStore:
         values = (seq, self._clock(), kind, study, *amounts, attempt, share, note)
         row = sealed(self._key, self._head.hash, values)
         with self._writing():
-            head = file.append(self._db, self._place, row, self._head, self._steps_of(kind))
+            place, steps = self._place, self._steps_of(kind)
+            head = file.append(self._db, place, self._key, row, self._head, steps)
         self._account.apply(row_of(row))
         self._head = head
 
-    def _change(self, kind: str, *changes: tuple[str, StoredRow]) -> None:
-        """Change the table of held attempts, on disk when this returns. Failures: as `_append`."""
-        with self._writing():
-            file.change_held(self._db, changes, self._steps_of(kind))
+    @contextmanager
+    def _changing(self, kind: str) -> Iterator[Store]:
+        """Change the Store, on disk when the block has ended. Failures: as `_append`."""
+        with self._writing(), file.changing(self._db, self._steps_of(kind)):
+            yield self._store
 
     def _steps_of(self, kind: str) -> Callable[[str], None]:
         return lambda step: self._at_step(f"{kind}-{step}")
 
     def _forget(self, study: bytes) -> None:
-        """Remove a held attempt from the disk, and what belongs to it if there is no charge."""
-        changes = [(holds.DELETE, (study,))]
-        if study not in self._account.charged:
-            changes.append((charge_events.DELETE, (study,)))
-            changes.append((cohort_records.DELETE, (study,)))
-        self._change("drop", *changes)
+        """Remove an attempt from the disk, and what belongs to it if there is no charge."""
+        with self._changing("drop") as store:
+            store.remove(study, HELD, PREPARED)
+            if study not in self._account.charged:
+                store.remove(study, EVENTS, COHORT)
+        self._prepared.discard(study)
 
     def _expire(self) -> None:
         """Drop the held attempts whose time is up."""
@@ -288,42 +301,6 @@ class LedgerStore:
                 if self._is_broken:
                     self._recover()
                 yield
-
-
-# --- ledger upgrade -------------------------------------------------------------------------------
-
-TABLES = {
-    "held": held_attempts.TABLE,
-    "events": charge_events.TABLE,
-    "cohorts": cohort_records.TABLE,
-}
-
-
-def upgrade(db: sqlite3.Connection, place: Place, head: Mark) -> Path | None:
-    """Add the tables that the open file lacks, and return the copy from before, if one was made.
-
-    A ledger without charges, which has the first row only, needs no copy.
-    Raises: OSError, sqlite3.Error.
-    """
-    found = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    missing = [table for name, table in TABLES.items() if name not in found]
-    copy = _copy(place, head) if missing and head.seq > 1 else None
-    for table in missing:
-        db.execute(table)
-    return copy
-
-
-def _copy(place: Place, head: Mark) -> Path:
-    """Copy the ledger, whole and on disk, for its owner only."""
-    target = Path(f"{place.ledger}.former-{head.seq}")
-    draft = Path(f"{target}.draft")
-    draft.unlink(missing_ok=True)
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL, 0o600))
-    copy_database(place.ledger, draft, *held_attempts.FORGET_ALL)
-    put_durably(draft, target, Path(f"{target}.new"))
-    draft.unlink()
-    log.info("ledger %s: an older package wrote it; a copy from before is %s", place.ledger, target)
-    return target
 
 
 # --- ledger queries -------------------------------------------------------------------------------
@@ -371,13 +348,12 @@ class LedgerQueries(LedgerStore):
         """Return the attempt that is held for a study, or None. Raises: LedgerError if damaged."""
         with self._alone():
             self._expire()
-            for _, held in holds.read_held(self._db, self._key, study):
-                if study not in self._until:
-                    return None
-                if held is None:
-                    raise self._place.damaged(f"the held attempt of {study.hex()[:16]} is wrong")
-                return held
-            return None
+            found = self._store.find(HELD, study)
+            if found is None or study not in self._until:
+                return None
+            if found[1] is None:
+                raise self._place.damaged(f"the held attempt of {study.hex()[:16]} is wrong")
+            return found[1]
 
     def reservation(self, study: bytes) -> tuple[str, BudgetCost] | None:
         """Return the name of a study and what is reserved for it, or None where nothing is."""
@@ -426,7 +402,7 @@ class LedgerQueries(LedgerStore):
         The table is not read. This is for the site's administrator alone.
         """
         with self._alone():
-            known = cohort_records.read_cohorts(self._db, self._key)
+            known = self._store.cohorts()
             former = known.get(study)
             later = list(known)[list(known).index(study) + 1 :] if former else []
             return former is not None and any(known[each].has_changed(former) for each in later)
@@ -434,7 +410,7 @@ class LedgerQueries(LedgerStore):
     def cohort(self, study: bytes) -> Fingerprint | None:
         """Return the fingerprint of the records of a study that was held or released, or None."""
         with self._alone():
-            return cohort_records.read_cohorts(self._db, self._key).get(study)
+            return self._store.cohorts().get(study)
 
     def history(self) -> list[Row]:
         """Return every row, the oldest first."""
@@ -460,7 +436,7 @@ class LedgerQueries(LedgerStore):
                     "Stop the node and find out who"
                 )
                 raise self._place.astray(disagreement(mark, content.hashes) or moved)
-            for study, held in holds.read_held(self._db, self._key):
+            for study, held in self._store.read(HELD):
                 if held is None:
                     raise self._place.damaged(f"the held attempt of {study.hex()[:16]} is wrong")
 

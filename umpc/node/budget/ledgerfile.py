@@ -1,4 +1,4 @@
-"""The ledger's file is written: its creation, its rows, and its table of held attempts.
+"""The ledger's file is written: its creation, its rows, and changes of its Store.
 
 The ledger is one SQLite file (WAL, synchronous=FULL: a commit is on disk when it returns). `create`
 makes it, and only `ledger.py` writes to it.
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from umpc.errors import LedgerError
-from umpc.node.budget import held_attempts
 from umpc.node.budget.anchor import (
     START,
     Mark,
@@ -28,8 +27,9 @@ from umpc.node.budget.budget_account import (
     StoredRow,
     sealed,
 )
-from umpc.node.budget.ledger_place import Place, connect
+from umpc.node.budget.ledger_place import Place, connect, system_refuses
 from umpc.node.budget.ledger_reading import COLUMNS
+from umpc.node.budget.store import FIELDS, HELD, TABLE, Store
 from umpc.transport.files import fsync_folder
 
 INSERT = f"INSERT INTO ledger ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -39,6 +39,7 @@ TABLES = (
     " share BLOB NOT NULL, note TEXT NOT NULL, hash BLOB NOT NULL)",
     "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL,"
     " hash BLOB NOT NULL)",
+    TABLE,
 )
 
 
@@ -97,6 +98,7 @@ def _write_genesis(place: Place, key: bytes, at: str, dataset: str) -> None:
 def append(
     db: sqlite3.Connection,
     place: Place,
+    key: bytes,
     row: StoredRow,
     last: Mark,
     at_step: Callable[[str], None] = lambda _: None,
@@ -111,7 +113,7 @@ def append(
     """
     db.execute("BEGIN IMMEDIATE")
     db.execute(INSERT, row)
-    db.execute(held_attempts.DELETE, (row[3],))
+    Store(db, key).remove(row[3], HELD)
     head = Mark(row[0], row[-1])
     moved = db.execute(
         "UPDATE head SET seq = ?, hash = ? WHERE seq = ? AND hash = ?",
@@ -130,21 +132,33 @@ def append(
     return head
 
 
-def change_held(
-    db: sqlite3.Connection,
-    changes: Iterable[tuple[str, StoredRow]],
-    at_step: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Change the tables of held attempts and their events, on disk when this returns.
-
-    Args: changes: statements with their values.
-    """
+@contextmanager
+def changing(
+    db: sqlite3.Connection, at_step: Callable[[str], None] = lambda _: None
+) -> Iterator[None]:
+    """Change the Store in one transaction, on disk when the block has ended."""
     db.execute("BEGIN IMMEDIATE")
-    for statement, values in changes:
-        db.execute(statement, values)
+    yield
     at_step("before-commit")
     db.execute("COMMIT")
     at_step("after-commit")
+
+
+def count_or_forget_fields(place: Place, forget: bool) -> int:
+    """Count the sets of fields that were asked about, or forget them, also beside a running node.
+
+    Returns: their number. Raises: LedgerError.
+    """
+    if not place.ledger.exists():
+        raise LedgerError(
+            f"ledger {place.ledger}: a file was expected, and there is none. A node makes it when "
+            "it first starts; correct ledger in the node's configuration"
+        )
+    with system_refuses(place), closing(connect(place.ledger)) as db:
+        if forget:
+            return db.execute("DELETE FROM store WHERE kind = ?", (FIELDS,)).rowcount
+        (found,) = db.execute("SELECT count(*) FROM store WHERE kind = ?", (FIELDS,)).fetchone()
+        return int(found)
 
 
 def settle(db: sqlite3.Connection, place: Place) -> None:

@@ -35,8 +35,8 @@ from umpc.errors import (
 )
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
-from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.budget.ledger import StoredRelease
+from umpc.node.budget.store import HeldAttempt
 from umpc.node.prepared_attempts import PreparedAttempt
 from umpc.node.run.context import NO_COST, RunContext, Site, is_small
 from umpc.node.run.coordinator import PATIENCE_SECONDS

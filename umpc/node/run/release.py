@@ -27,8 +27,8 @@ from umpc.crypto.prg import Stream, digest
 from umpc.errors import AlreadyReleased, LocalProtocolError
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
-from umpc.node.budget.held_attempts import KEPT, HeldAttempt
 from umpc.node.budget.ledger import Ledger, StoredAnswer, StoredRelease
+from umpc.node.budget.store import KEPT, HeldAttempt
 from umpc.node.run.context import NO_COST, RunContext
 from umpc.node.run.prepare import Others
 from umpc.node.shufflers import ShufflerStreams

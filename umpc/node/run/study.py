@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from umpc.errors import CertificateError, LocalProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
-from umpc.node.budget.held_attempts import HeldAttempt
+from umpc.node.budget.store import HeldAttempt
 from umpc.node.prepared_attempts import PreparedAttempt
 from umpc.node.run.chunks import evaluate_chunks
 from umpc.node.run.context import RunContext

@@ -1,4 +1,4 @@
-"""umpc.node.budget.held_attempts: a finished share waits on disk, and leaves at most once."""
+"""umpc.node.budget.store: what studies leave beside the chain; a share leaves at most once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from tests.support.ledgers import A, B, C, D, balance, charged, kinds, opened
+from umpc.dp.events import LaplaceEvent
 from umpc.errors import AlreadyReleased, AlreadyRunning, InsufficientBudget, LedgerError
-from umpc.node.budget import held_attempts
 from umpc.node.budget.anchor import read_anchor
-from umpc.node.budget.held_attempts import MOST_HELD
+from umpc.node.budget.budget_account import BudgetCost
 from umpc.node.budget.ledger import Ledger, StoredRelease
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import count_or_forget_fields
+from umpc.node.budget.store import COHORT, EVENTS, HELD, INSERT, MOST_HELD
 
 HOUR = 3600
 
@@ -132,14 +134,14 @@ def test_an_entry_that_is_put_back_after_the_charge_is_ignored_and_removed(path)
     with opened(path) as ledger:
         held(ledger, A)
         with closing(sqlite3.connect(path)) as other:
-            entry = other.execute("SELECT * FROM held").fetchone()
+            entry = other.execute("SELECT * FROM store").fetchone()
         ledger.charge(A, b"attempt")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute(held_attempts.INSERT, entry)
+        other.execute(INSERT, entry)
     assert read_beside(Place.of(path)).held == []
     with opened(path) as ledger:
         assert ledger.held(A) is None and ledger.balance() == balance(5, 1, 0, 4)
-        assert ledger.ask("SELECT count(*) FROM held").fetchone() == (0,)
+        assert ledger.ask("SELECT count(*) FROM store").fetchone() == (0,)
 
 
 def test_an_entry_that_is_put_back_after_a_drop_is_not_noticed_and_lets_one_share_leave(path):
@@ -147,10 +149,10 @@ def test_an_entry_that_is_put_back_after_a_drop_is_not_noticed_and_lets_one_shar
     with opened(path) as ledger:
         held(ledger, A)
         with closing(sqlite3.connect(path)) as other:
-            entry = other.execute("SELECT * FROM held").fetchone()
+            entry = other.execute("SELECT * FROM store").fetchone()
         ledger.drop(A)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute(held_attempts.INSERT, entry)
+        other.execute(INSERT, entry)
     with opened(path) as ledger:
         assert ledger.balance() == balance(5, 0, 1, 4)
         ledger.charge(A, b"attempt")
@@ -160,7 +162,7 @@ def test_an_entry_that_is_put_back_after_a_drop_is_not_noticed_and_lets_one_shar
 def test_an_entry_that_is_removed_is_not_noticed_and_the_study_runs_anew(path):
     with opened(path) as ledger:
         held(ledger, A)
-    edited(path, "DELETE FROM held")
+    edited(path, "DELETE FROM store")
     with opened(path) as ledger:
         assert ledger.held(A) is None and ledger.balance() == balance(5, 0, 0, 5)
         charged(ledger, A)
@@ -177,8 +179,8 @@ def test_an_entry_that_is_removed_is_not_noticed_and_the_study_runs_anew(path):
         "epsilon = '1/2'",
         "delta = '0/1'",
         "attempt = x'00'",
-        "share = x'00'",
-        "share = 'the share'",
+        "value = x'00'",
+        "value = 'the share'",
         "until = until + 1",
         "until = until + 0.5",
         "seal = zeroblob(32)",
@@ -189,7 +191,7 @@ def test_an_edited_entry_is_noticed_and_never_charged(path, change, caplog):
     with opened(path) as ledger:
         held(ledger, A)
         ledger.verify()
-        edited(path, f"UPDATE held SET {change}")
+        edited(path, f"UPDATE store SET {change}")
         with pytest.raises(LedgerError, match=r"the held attempt of [0-9a-f]+ is wrong"):
             ledger.verify()
         with pytest.raises(LedgerError):
@@ -202,19 +204,20 @@ def test_an_edited_entry_is_noticed_and_never_charged(path, change, caplog):
         ledger.verify()
 
 
-@pytest.mark.parametrize("value", ["NULL", "5", "-1", "1.5", "'text'", "4611686018427387904"])
-@pytest.mark.parametrize("table", ["held", "events", "cohorts"])
+@pytest.mark.parametrize("value", ["5", "-1", "1.5", "'text'", "4611686018427387904"])
+@pytest.mark.parametrize("kind", [HELD, EVENTS, COHORT])
 def test_a_study_of_another_type_beside_the_chain_is_a_warning_and_no_traceback(
-    path, caplog, table, value
+    path, caplog, kind, value
 ):
     with opened(path) as ledger:
         held(ledger, A)
         held(ledger, B)
-    for other in ("events", "cohorts"):
-        edited(path, f"INSERT INTO {other} VALUES (x'{A.hex()}', x'00', 'text', x'00')")
-    edited(path, f"UPDATE {table} SET study = {value} WHERE study = x'{A.hex()}'")
+    for other in (EVENTS, COHORT):
+        row = f"'{other}', x'{A.hex()}', '', '0/1', '0/1', x'00', 'text', 0, x'00'"
+        edited(path, f"INSERT INTO store VALUES ({row})")
+    edited(path, f"UPDATE store SET study = {value} WHERE (kind, study) = ('{kind}', x'{A.hex()}')")
     found = read_beside(Place.of(path))
-    assert len(found.held) == 2 - len(found.damaged) and (table == "held") == bool(found.damaged)
+    assert len(found.held) == 2 - len(found.damaged) and (kind == HELD) == bool(found.damaged)
     for _ in range(2):
         with opened(path) as ledger:
             assert "was changed on disk" in caplog.text
@@ -237,7 +240,7 @@ def test_one_flipped_bit_of_the_share_is_noticed(path):
     share = bytearray(b"the share " + A)
     for position in (0, len(share) // 2, len(share) - 1):
         flipped = bytes(share[:position]) + bytes([share[position] ^ 1]) + share[position + 1 :]
-        edited(path, f"UPDATE held SET share = x'{flipped.hex()}'")
+        edited(path, f"UPDATE store SET value = x'{flipped.hex()}'")
         assert read_beside(Place.of(path)).damaged == [A]
 
 
@@ -245,10 +248,10 @@ def test_an_entry_of_another_ledger_is_noticed(path, caplog):
     with opened(path.with_name("other")) as other:
         held(other, A)
         with closing(sqlite3.connect(path.with_name("other"))) as db:
-            entry = db.execute("SELECT * FROM held").fetchone()
+            entry = db.execute("SELECT * FROM store").fetchone()
     opened(path).close()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute(held_attempts.INSERT, entry)
+        db.execute(INSERT, entry)
     with opened(path) as ledger:
         assert "was changed on disk" in caplog.text and not ledger.holds(A)
 
@@ -273,7 +276,7 @@ def test_a_ledger_without_the_table_is_one_of_an_earlier_version(path):
     with opened(path) as ledger:
         charged(ledger, A)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("DROP TABLE held")
+        other.execute("DROP TABLE store")
     assert read_beside(Place.of(path)).held == []
     with opened(path) as ledger:
         held(ledger, B)
@@ -286,6 +289,78 @@ def test_a_reservation_that_an_earlier_version_left_is_given_back_at_the_start(p
     with opened(path) as ledger:
         assert ledger.balance() == balance(5, 0, 0, 5)
         assert kinds(ledger) == ["genesis", "total", "reserve", "cancel"]
+        charged(ledger, A)
+        ledger.verify()
+
+
+# --- what is prepared ahead, and which fields were asked about --------------------------------
+
+
+def test_the_sites_commands_see_what_a_prepared_study_reserves_until_its_time_is_up(path):
+    clock, event = Clock(), LaplaceEvent(Fraction(10), 1)
+    with opened(path, now=clock) as ledger:
+        ledger.reserve(A, Fraction(1, 3), D, name="ahead", events=(event,))
+        ledger.prepare(A, clock.time + HOUR)
+        (shown,) = read_beside(Place.of(path), now=clock).prepared
+        assert (shown.name, shown.cost) == ("ahead", BudgetCost(Fraction(1, 3), D))
+        assert shown.cost.events == (event,)
+        for passed, reserved in ((0, Fraction(1, 3)), (HOUR, 0)):
+            clock.time += passed
+            found = read_beside(Place.of(path), now=clock)
+            assert (found.account.epsilon().reserved, len(found.prepared)) == (
+                reserved,
+                3 * reserved,
+            )
+
+
+@pytest.mark.parametrize("end", ["cancel", "hold", "close"])
+def test_a_study_is_prepared_until_it_is_held_given_up_or_the_process_ends(path, end):
+    with opened(path) as ledger:
+        for study in (A, B):
+            ledger.reserve(study, Fraction(1), D)
+            ledger.prepare(study, 4e9)
+        if end == "cancel":
+            ledger.cancel(A)
+        elif end == "hold":
+            ledger.hold(A, b"attempt", b"share")
+        found = read_beside(Place.of(path))
+        assert [each.study for each in found.prepared] == ([A, B] if end == "close" else [B])
+        assert found.account.epsilon().reserved == (1 if end == "cancel" else 2)
+        assert ledger.balance().reserved == (1 if end == "cancel" else 2)
+    with opened(path) as ledger:
+        assert read_beside(Place.of(path)).prepared == [], "its material ended with its process"
+        assert ledger.balance().reserved == (1 if end == "hold" else 0)
+
+
+def test_only_a_study_with_a_reservation_is_prepared(path):
+    with opened(path) as ledger:
+        with pytest.raises(LedgerError, match="an open reservation was expected"):
+            ledger.prepare(A, 4e9)
+        assert read_beside(Place.of(path)).prepared == []
+
+
+def test_after_a_failed_write_what_is_prepared_still_waits(path):
+    with opened(path, at_step=full_once("drop-before-commit")) as ledger:
+        for study in (A, B):
+            ledger.reserve(study, Fraction(1), D)
+            ledger.prepare(study, 4e9)
+        with pytest.raises(LedgerError, match="the system refused"):
+            ledger.cancel(A)
+        assert ledger.balance().reserved == 1, "it was read again"
+        ledger.cancel(A)
+        assert [each.study for each in read_beside(Place.of(path)).prepared] == [B]
+
+
+def test_sets_of_fields_are_counted_once_and_an_edited_one_still_counts(path):
+    with opened(path) as ledger:
+        assert ledger.count_fields(A, 1) and ledger.count_fields(A, 1)
+        assert not ledger.count_fields(B, 1)
+    edited(path, "UPDATE store SET seal = x'00'")
+    with opened(path) as ledger:
+        assert not ledger.count_fields(A, 1) and not ledger.count_fields(B, 1)
+        assert count_or_forget_fields(Place.of(path), forget=False) == 1
+        assert count_or_forget_fields(Place.of(path), forget=True) == 1
+        assert ledger.count_fields(B, 1) and not ledger.count_fields(A, 1)
         charged(ledger, A)
         ledger.verify()
 
