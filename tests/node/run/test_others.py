@@ -6,24 +6,29 @@ docs/decisions/0087-one-chain-of-channels.md.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.node.test_prepared_attempts import park, prepared
+from tests.support.ledgers import opened
 from tests.support.node_talks import run_of
 from tests.support.protocols import with_facts
-from tests.support.sites import idle_site, unused
+from tests.support.sites import idle_site, site_of, unused
 from tests.support.studies import make_study
-from umpc.errors import LocalProtocolError, PeerLost, RemoteProtocolError
+from umpc.errors import CertificateError, LocalProtocolError, PeerLost, RemoteProtocolError
 from umpc.node.budget.store import HeldAttempt
 from umpc.node.prepared_attempts import PreparedAttempt
+from umpc.node.records import Records
 from umpc.node.run.context import RunContext
 from umpc.node.run.earlier import resume
 from umpc.node.run.link import PeerLink, peer_stream
 from umpc.node.run.prepare import Others
 from umpc.node.run.release import release
+from umpc.node.run.study import run_study
 from umpc.node.standing import Chain, KeptChannel, Standing
 from umpc.proto.codec import encode_kept
 from umpc.study import messages as m
@@ -240,3 +245,29 @@ def test_a_prepared_run_meets_at_the_addresses_of_the_study_as_it_is_proposed(tm
     assert len({meeting for _, meeting in calls} | {parked.attempt.id}) == 2
     for each in rest:
         each.close()
+
+
+def test_a_certificate_that_no_longer_counts_ends_the_standing_with_its_holder(path):
+    """A study notices it where its members agree; here, as soon as the node has its own keys."""
+
+    def revoked() -> Any:
+        raise CertificateError("the certificate of node-2 was revoked", culprit="node-2")
+
+    async def scenario() -> None:
+        standing = Standing()
+        standing.keep(kept(standing))
+        other = replace(kept(standing), peer="node-1")
+        standing.keep(other)
+        with opened(path) as ledger:
+            records = Records({name: np.arange(3) for name in ("x", "y")}, 3, 0)
+            parts = {"load": lambda study: records, "credentials": revoked}
+            site = site_of(ledger, standing=standing, **parts)
+
+            async def propose() -> m.CoordinatorMessage:
+                return m.Propose(STUDY.encode())
+
+            with pytest.raises(CertificateError):
+                await run_study(run_of(site, STUDY.coordinator, propose, unused))
+        assert len(standing) == 1 and standing.has("node-1", CERTIFICATES)
+
+    asyncio.run(scenario())
