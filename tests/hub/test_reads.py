@@ -12,7 +12,7 @@ from umpc.hub.relay import MEMBER_BYTES, MOST_SEATS, Seat
 from umpc.hub.server import HubServer
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.heartbeat import SILENT_SECONDS
-from umpc.transport.hub.batches import MOST_FRAMES
+from umpc.transport.hub.connection import MOST_FRAMES
 from umpc.transport.hub.numbering import PART_BYTES, WINDOW
 
 
@@ -50,9 +50,9 @@ def paused(monkeypatch, frames: int, body: int, processes: int) -> float:
         hub = HubServer(None, 30)
         instance = [bytes([number]) * 16 for number in range(processes)]
         sender, *_ = (
-            hub.relay.join("node", "north", pb.HubJoin(instance=each), 0.0) for each in instance
+            hub.relay.join("node", "north", pb.HubJoin(instance=each), 0.0)[0] for each in instance
         )
-        slow = hub.relay.join("node", "slow", pb.HubJoin(instance=bytes(16), listens=True), 0.0)
+        slow, _ = hub.relay.join("node", "slow", pb.HubJoin(instance=bytes(16), listens=True), 0.0)
         target = pb.HubMember(role="node", name="slow")
         full = pb.HubFrame()
         for number in range(frames):

@@ -9,11 +9,13 @@ from umpc.hub import relay as r
 from umpc.proto.v1 import umpc_pb2 as pb
 
 BODY = bytes(1 << 18)
+AWAY, GONE = pb.HubNotice.AWAY, pb.HubNotice.GONE
+"""Notices: a process that is not connected is expected, or it is not."""
 
 
 def seat(relay: r.Relay, name: str, instance: int = 1, *, listens: bool = True) -> r.Seat:
     join = pb.HubJoin(instance=bytes([instance]) * 16, listens=listens)
-    return relay.join("node", name, join, 0.0)
+    return relay.join("node", name, join, 0.0)[0]
 
 
 def envelope(
@@ -50,21 +52,23 @@ def test_an_instance_is_reached_by_its_own_number_and_a_caller_by_no_name():
     north, caller = seat(relay, "north"), seat(relay, "caller", 7, listens=False)
     assert relay.route(north, envelope("caller", 7)) == [caller]
     assert relay.route(north, envelope("caller")) == [north]
-    assert notices(north) == [pb.HubNotice.ABSENT]
+    assert notices(north) == [GONE]
 
 
-def test_who_is_away_is_absent_and_who_was_replaced_is_gone():
+def test_who_is_away_is_expected_and_who_was_replaced_is_gone_at_once():
     relay = r.Relay()
     north, south = seat(relay, "north"), seat(relay, "south")
     relay.route(north, envelope("south"))
     assert relay.leave(south, for_good=False) == [north]
     relay.route(north, envelope("south", 1))
-    seat(relay, "south", 2)
+    assert notices(north) == [AWAY, AWAY]
+    join = pb.HubJoin(instance=bytes([2]) * 16, listens=True)
+    assert relay.join("node", "south", join, 0.0)[1] == [north], "nobody asked"
     relay.route(north, envelope("south", 1))
-    assert notices(north) == [pb.HubNotice.ABSENT, pb.HubNotice.ABSENT, pb.HubNotice.GONE]
+    assert notices(north) == [GONE, GONE]
 
 
-def test_a_name_whose_connection_broke_is_away_until_it_returns_or_its_time_is_over():
+def test_a_name_whose_connection_broke_is_expected_until_it_returns_or_its_time_is_over():
     relay = r.Relay()
     north, south = seat(relay, "north"), seat(relay, "south")
     relay.leave(south, for_good=False)
@@ -78,14 +82,51 @@ def test_a_name_whose_connection_broke_is_away_until_it_returns_or_its_time_is_o
     relay.route(north, envelope("south"))
     assert relay.expire(again) == [north]
     relay.route(north, envelope("south"))
-    away, absent, gone = pb.HubNotice.AWAY, pb.HubNotice.ABSENT, pb.HubNotice.GONE
-    assert notices(north) == [away, absent, away, gone, absent], "the second one was told at once"
+    assert notices(north) == [AWAY, AWAY, AWAY, GONE, GONE], "the last but one unasked"
     caller = seat(relay, "east", listens=False)
     relay.leave(caller, for_good=False)
     relay.leave(seat(relay, "west"), for_good=True)
     for name in ("east", "west"):
         relay.route(north, envelope(name))
-    assert notices(north) == [absent, absent], "nobody can open a session with these"
+    assert notices(north) == [GONE, GONE], "nobody can open a session with these"
+
+
+@pytest.mark.parametrize("instance", [0, 1], ids=["its name", "its process"])
+def test_a_hub_expects_everybody_while_it_is_young_but_who_left_it(instance):
+    """It does not know who was connected to the hub before it."""
+    is_young = True
+    relay = r.Relay(lambda: is_young)
+    north = seat(relay, "north")
+
+    def told() -> int:
+        relay.route(north, envelope("south", instance))
+        (found,) = notices(north)
+        return found
+
+    assert told() == AWAY
+    is_young = False
+    assert told() == GONE, "it never came"
+    is_young = True
+    relay.leave(seat(relay, "south"), for_good=True)
+    assert told() == GONE, "it said so, or its certificate is revoked"
+    relay.leave(seat(relay, "south"), for_good=False)
+    assert told() == AWAY, "it was here since"
+    if instance:
+        seat(relay, "south", 2)
+        assert notices(north) == [GONE] and told() == GONE, "another process has its name"
+
+
+def test_a_process_that_only_calls_is_expected_beside_one_that_listens():
+    """`umpc node doctor` calls with the certificate of a node that runs."""
+    relay = r.Relay()
+    north, _ = seat(relay, "north"), seat(relay, "south")
+    doctor = seat(relay, "south", 2, listens=False)
+    relay.route(doctor, envelope("north"))
+    north.take()
+    relay.leave(doctor, for_good=False)
+    relay.route(north, envelope("south", 2))
+    assert notices(north) == [AWAY, AWAY] and relay.expire(doctor) == [north]
+    assert notices(north) == [GONE]
 
 
 def test_who_leaves_for_good_is_gone_to_those_that_it_talked_with():
@@ -94,7 +135,7 @@ def test_who_leaves_for_good_is_gone_to_those_that_it_talked_with():
     relay.route(south, envelope("north"))
     assert relay.leave(south, for_good=True) == [north]
     north.take()
-    assert notices(north) == [pb.HubNotice.GONE] and notices(east) == []
+    assert notices(north) == [GONE] and notices(east) == []
 
 
 @pytest.mark.parametrize("asks", [False, True], ids=["talked before", "asked meanwhile"])
@@ -108,8 +149,8 @@ def test_who_stays_away_for_the_grace_is_gone_by_the_hubs_clock(asks):
     relay.leave(caller, for_good=False)
     if asks:
         relay.route(north, envelope("caller", 1))
-    assert notices(north) == [pb.HubNotice.ABSENT] and relay.expire(caller) == [north]
-    assert notices(north) == [pb.HubNotice.GONE] and notices(east) == []
+    assert notices(north) == [AWAY] and relay.expire(caller) == [north]
+    assert notices(north) == [GONE] and notices(east) == []
     assert relay.expire(caller) == [], "it is told once"
 
 
@@ -170,7 +211,7 @@ def test_an_honest_envelope_waits_behind_one_of_each_other_member():
     of_liar, of_honest = found[::2], found[1::2]
     assert {each.envelope.source.name for each in of_liar} == {"liar"}
     assert [each.envelope.body for each in of_honest[:3]] == [b"\0", b"\1", b"\2"]
-    assert of_honest[3].notice.kind == pb.HubNotice.GONE, "not before what it sent"
+    assert of_honest[3].notice.kind == GONE, "not before what it sent"
 
 
 def test_notices_about_many_names_take_one_turn():

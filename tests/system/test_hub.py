@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 
 import pytest
 
 from tests.system.conftest import Lab, costs_what_was_predicted
 from umpc.coordinator.client import run_study
 from umpc.deployment.processes import stop
+from umpc.errors import PeerUnavailable
 from umpc.study.report import Report
 
 ALL = {
@@ -90,6 +92,49 @@ def test_a_hub_that_is_killed_at_any_moment_changes_no_study(behind):
         assert abs(found.estimate - expected.estimate) < 1e-6, moment
         died += len(killed)
     assert died >= 15, "most of the hubs died before the study's end"
+
+
+def refusal(lab: Lab, **changes) -> PeerUnavailable:
+    """Return the error of a study that no wait of the coordinator's may hold up."""
+    began = time.monotonic()
+    with pytest.raises(PeerUnavailable) as caught:
+        lab.lead(run_study, **ALL | changes)
+    assert time.monotonic() - began < ALL["seconds_per_step"] / 2
+    return caught.value
+
+
+@pytest.mark.parametrize("end", ["leaves", "is killed", "never came"])
+def test_a_study_ends_at_once_for_a_process_that_the_hub_does_not_expect(tmp_path, end):
+    lab = Lab(tmp_path, 2)
+    try:
+        hub = lab.served["hub"] = lab.deployment.start_hub(grace=1)
+        lab.start(BUDGET, RULES)
+        lab.lead(run_study, **ALL, name="before")
+        lost = lab.served["node-2"].process
+        if end == "leaves":
+            stop([lost])
+        else:
+            lost.kill()
+            lost.wait()
+        if end == "never came":  # to this hub, which was started after the node had died
+            stop([hub.process])
+            lab.served["hub"] = lab.deployment.start_hub(hub.address, grace=1)
+        error = refusal(lab, name="after")
+        assert error.culprit == "node-2" and "not connected to hub" in error.message
+    finally:
+        lab.stop()
+    assert lab.spent("node-1") == Fraction(10**9), "for the study of before"
+
+
+def test_a_hub_that_was_just_started_expects_everybody(behind):
+    """A node that the new hub never saw is started while the coordinator waits for it."""
+    node, hub = behind.served["node-2"], behind.served["hub"]
+    stop([node.process, hub.process])
+    behind.served["hub"] = behind.deployment.start_hub(hub.address)
+    coordinator = behind.coordinate(behind.study_file(**ALL))
+    behind.wait_for_log("hub", "coordinator", 60)
+    behind.deployment.start_node("node-2", behind.table("node-2"), BUDGET, more=RULES)
+    assert coordinator.wait(60) == 0
 
 
 def test_a_node_behind_a_hub_that_is_stopped_says_so_and_blames_nobody(tmp_path):

@@ -21,7 +21,7 @@ from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.transport.authority import Identity
 from umpc.transport.hub.address import parse_hub
-from umpc.transport.hub.asking import ask_status
+from umpc.transport.hub.connection import ask_status
 
 RECORDS = 30
 """Records of each of the two nodes."""

@@ -16,7 +16,7 @@ from umpc.transport.certificates import clock, verify_certificate
 from umpc.transport.diagnose import find_fault, shown_certificate, split_address
 from umpc.transport.greeting import greet_or_fail
 from umpc.transport.hub.address import HubAddress, is_behind_hub
-from umpc.transport.hub.asking import ask_status
+from umpc.transport.hub.connection import ask_status
 from umpc.transport.identity import Identity
 from umpc.transport.listening import refuse_if_taken
 

@@ -75,7 +75,7 @@ def hub_status(folder: Path, address: str) -> None:
 
 
 async def _ask(identity: Identity, hub: HubAddress) -> pb.HubStatusReply:
-    from umpc.transport.hub.asking import ask_status
+    from umpc.transport.hub.connection import ask_status
 
     return await ask_status(identity, hub, STATUS_SECONDS)
 

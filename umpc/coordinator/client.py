@@ -17,6 +17,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from umpc.coordinator.conductor import CheckNew, Conductor, Expect, Preparation, expect_nothing
@@ -162,16 +163,18 @@ class Returning:
         """Wait until a lost node answers again. Raises: the error, if it does not in time."""
         now = asyncio.get_running_loop().time()
         self._until = now + self._seconds if self._until is None else self._until
-        left = self._until - now
-        if left <= 0:
+        if self._until <= now:
             raise error
         log.warning(
             "%s was lost after it was ready; the run waits up to %.0f s for it to start again",
             node.name,
-            left,
+            self._until - now,
         )
-        try:
-            await self._reach(node, left)
-        except PeerUnavailable:
-            raise error from None
-        await asyncio.sleep(min(left, PAUSE_SECONDS))
+        is_back = False
+        while not is_back and (left := self._until - asyncio.get_running_loop().time()) > 0:
+            with suppress(PeerUnavailable):  # at once, where a hub does not expect the node
+                await self._reach(node, left)
+                is_back = True
+            await asyncio.sleep(min(left, PAUSE_SECONDS))
+        if not is_back:
+            raise error

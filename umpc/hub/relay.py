@@ -3,6 +3,11 @@
 The relay keeps nothing but short queues, so a hub that is killed and started again has lost nothing
 that its members do not send again (`transport/hub/numbering.py`).
 
+It states of each process that is not connected whether it is expected. A process is expected for
+the grace time after its connection broke. A hub that is younger than that expects everybody, since
+it does not know who was connected to the former one. Nobody else is expected, and the processes
+that wait for one hear so at once.
+
 It drops envelopes in two cases, and tells the sender in both: the receiver is not connected, or its
 queue is full. A session of which it dropped one envelope loses all further ones, until its sender
 asks to resume. Its receiver therefore never sees a gap.
@@ -20,6 +25,7 @@ notices about it, keep their order.
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -143,6 +149,11 @@ class Seat:
         role, name, instance = self.key
         return pb.HubMember(role=role, name=name, instance=instance)
 
+    @property
+    def places(self) -> list[Key]:
+        """The places at which others reach the process: its own, and its name's if it listens."""
+        return [self.key, (*self.key[:2], b"")] if self.listens else [self.key]
+
     def put(self, frame: pb.HubFrame, body: int, sender: Key | None = None) -> None:
         """Add a frame to what waits for this process. Args: body: bytes of its envelope's body."""
         size = body + FRAME_BYTES
@@ -199,25 +210,31 @@ class Seat:
 
 
 class Relay:
-    """All connected processes. Each method returns the seats that have something new to send."""
+    """All connected processes. Each method returns the seats that have something new to send.
 
-    def __init__(self) -> None:
+    Args: is_young: whether the hub is younger than its grace time.
+    """
+
+    def __init__(self, is_young: Callable[[], bool] = lambda: False) -> None:
+        self._is_young = is_young
         self.seats: dict[Key, Seat] = {}
         self.waiting = 0
         self._processes: Counter[tuple[str, str]] = Counter()
         self._listeners: dict[tuple[str, str], Seat] = {}
-        self._away: dict[tuple[str, str], Seat] = {}
-        """Listeners whose connection broke. `expire` forgets one after the grace time."""
         self._lost: dict[Key, Seat] = {}
-        """All processes whose connection broke, as long."""
+        """Processes whose connection broke, by their place and, if they listen, by their name's.
+        `expire` forgets one after the grace time."""
+        self._left: set[Member] = set()
+        """Members whose listening process left for good while this hub was young."""
 
     def processes_of(self, seat: Seat) -> int:
         """Return the number of connected processes of a process's member."""
         return self._processes[seat.key[:2]]
 
-    def join(self, role: str, name: str, join: pb.HubJoin, now: float) -> Seat:
+    def join(self, role: str, name: str, join: pb.HubJoin, now: float) -> tuple[Seat, list[Seat]]:
         """Seat a process. A process may come again before its old connection has ended.
 
+        Returns: also those that wait for the former process that listened under this name.
         Raises: AddressInUse if another process of this name listens, RemoteProtocolError.
         """
         if len(join.instance) != INSTANCE_BYTES:
@@ -245,11 +262,15 @@ class Relay:
             seat.replaces, former.is_replaced = former, True
             self.waiting -= former.waiting
         self.seats[key] = seat
-        self._lost.pop(key, None)
+        told: list[Seat] = []
+        for place in seat.places:
+            lost = self._lost.pop(place, None)
+            if lost is not None and lost.key != key:  # another process listens in its place
+                told += self.expire(lost)
         if join.listens:
             self._listeners[role, name] = seat
-            self._away.pop((role, name), None)
-        return seat
+            self._left.discard((role, name))
+        return seat, told
 
     def leave(self, seat: Seat, *, for_good: bool) -> list[Seat]:
         """Unseat a process and tell those that it talked with.
@@ -265,37 +286,38 @@ class Relay:
             del self._processes[seat.key[:2]]
         if self._listeners.get(seat.key[:2]) is seat:
             del self._listeners[seat.key[:2]]
-            if not for_good:
-                self._away[seat.key[:2]] = seat
         if not for_good:
-            self._lost[seat.key] = seat
+            self._lost |= dict.fromkeys(seat.places, seat)
+        elif seat.listens and self._is_young():
+            self._left.add(seat.key[:2])
         seat.queue.clear()
         seat.held_up.clear()
         for each in self.seats.values():
             each.held_up.pop(seat.key, None)  # it asks to resume when it comes back
-        kind = pb.HubNotice.GONE if for_good else pb.HubNotice.ABSENT
-        told = [other for key in seat.talked if (other := self.seats.get(key)) is not None]
+        told = self._tell(seat, pb.HubNotice.GONE if for_good else pb.HubNotice.AWAY)
         for other in told:
             other.talked.discard(seat.key)
-            self._notify(other, pb.HubNotice(kind=kind, member=seat.member))
         return told
 
     def expire(self, seat: Seat) -> list[Seat]:
-        """Expect a process no longer whose connection broke: its grace time is over.
+        """Expect a process no longer whose connection broke: its grace time is over, or another
+        process listens in its place.
 
         The processes that it talked with hear so from here. Their own time is longer where they
         share a processor, and this hub said how long it waits.
         """
-        if self._away.get(seat.key[:2]) is seat:
-            del self._away[seat.key[:2]]
         if self._lost.get(seat.key) is not seat:
             return []  # it came back since
-        del self._lost[seat.key]
-        if seat.key[:2] in self._listeners:
-            return []  # who asks for the former process is told of the new one
+        for place in seat.places:
+            if self._lost.get(place) is seat:
+                del self._lost[place]
+        return self._tell(seat, pb.HubNotice.GONE)
+
+    def _tell(self, seat: Seat, kind: pb.HubNotice.Kind) -> list[Seat]:
+        """Tell the processes that a process talked with, or that wait for it, where it is."""
         told = [other for key in seat.talked if (other := self.seats.get(key)) is not None]
         for other in told:
-            self._notify(other, pb.HubNotice(kind=pb.HubNotice.GONE, member=seat.member))
+            self._notify(other, pb.HubNotice(kind=kind, member=seat.member))
         return told
 
     def take(self, seat: Seat) -> pb.HubFrame | None:
@@ -323,7 +345,7 @@ class Relay:
             return []  # left over in a former connection: the process has asked to resume since
         target, why_not = self._receiver(place)
         if target is None:
-            lost = self._lost.get(place) or self._away.get(place[:2])
+            lost = self._lost.get(place)
             if lost is not None:
                 lost.talked.add(sender)
             self._notify(source, pb.HubNotice(kind=why_not, member=member, session=session))
@@ -362,19 +384,16 @@ class Relay:
         return [source]
 
     def _receiver(self, place: Key) -> tuple[Seat | None, pb.HubNotice.Kind]:
-        """Return the receiver's seat, or None and why there is none.
+        """Return the receiver's seat, or None, and AWAY if it is expected, otherwise GONE.
 
         Args: place: its instance is empty for the process that listens.
         """
-        instance = place[2]
-        if instance and (seat := self.seats.get(place)) is not None:
-            return seat, pb.HubNotice.ABSENT
-        listener = self._listeners.get(place[:2])
-        if not instance:
-            is_away = place[:2] in self._away
-            return listener, pb.HubNotice.AWAY if is_away else pb.HubNotice.ABSENT
-        replaced = listener is not None and listener.key[2] != instance
-        return None, pb.HubNotice.GONE if replaced else pb.HubNotice.ABSENT
+        member = place[:2]
+        listener = self._listeners.get(member)
+        seat = self.seats.get(place) if place[2] else listener
+        may_come = self._is_young() and listener is None and member not in self._left
+        is_expected = place in self._lost or may_come
+        return seat, pb.HubNotice.AWAY if is_expected else pb.HubNotice.GONE
 
     def _notify(self, seat: Seat, notice: pb.HubNotice) -> None:
         if seat.waiting + FRAME_BYTES <= MEMBER_BYTES + SLACK_BYTES:

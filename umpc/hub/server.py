@@ -20,7 +20,7 @@ from umpc.errors import CertificateError, RemoteProtocolError, UmpcError
 from umpc.failpoints import failpoint, is_armed
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub.batches import MOST_FRAMES, gathered, scattered
+from umpc.transport.hub.connection import MOST_FRAMES, gathered, scattered
 from umpc.transport.identity import Identity
 from umpc.transport.patience import counted_sleep, time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc
@@ -65,13 +65,17 @@ class HubServer(rpc.HubServicer):
     """
 
     def __init__(self, identity: Identity, grace: int, ended: Callable[[], None] = lambda: None):
-        self.relay = Relay()
+        self.relay = Relay(self.is_young)
         self._identity = identity
         self._ended = ended
         self._grace = grace
         self._count = 0
         self._started = time.monotonic()
         self._changed: dict[Seat, asyncio.Event] = {}
+
+    def is_young(self) -> bool:
+        """Return whether this hub is younger than its grace time, so that everybody may come."""
+        return time.monotonic() < self._started + self._grace
 
     async def Status(self, request: pb.HubStatusRequest, context: AnyContext) -> pb.HubStatusReply:
         """Say who is connected."""
@@ -149,7 +153,9 @@ class HubServer(rpc.HubServicer):
             first = None
         if first is None or first.WhichOneof("body") != "join":
             raise RemoteProtocolError(f"{name} did not begin with its instance", culprit=name)
-        return self.relay.join(role, name, first.join, time.monotonic())
+        seat, told = self.relay.join(role, name, first.join, time.monotonic())
+        self._wake(told)
+        return seat
 
     async def _read(self, seat: Seat, context: JoinContext) -> bool:
         """Relay what a process sends. Returns: whether it left by its own will."""

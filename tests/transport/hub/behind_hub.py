@@ -34,7 +34,12 @@ class LyingRelay(Relay):
 
 
 class Hub:
-    """A hub that can be killed and started again at one address."""
+    """A hub that can be killed and started again at one address.
+
+    is_young: younger than its grace time. A test's hub counts as older until it is killed.
+    """
+
+    is_young = False
 
     def __init__(self, identity, grace: int = 30):
         self.identity = identity
@@ -44,7 +49,7 @@ class Hub:
 
     async def start(self) -> None:
         service = hub_server.HubServer(self.identity, self.grace)
-        self.relay = service.relay = LyingRelay()
+        self.relay = service.relay = LyingRelay(lambda: self.is_young)
         self.server = make_server(self.identity, hub_server.ALLOWED)
         rpc.add_HubServicer_to_server(service, self.server)
         self.listen = await bind(self.server, self.identity, self.listen)
@@ -52,6 +57,7 @@ class Hub:
 
     async def stop(self) -> None:
         await self.server.stop(None)
+        self.is_young = True
 
     @property
     def address(self) -> str:
@@ -81,7 +87,10 @@ async def hub_of(identity, grace: int = 30) -> AsyncIterator[Hub]:
 
 
 @contextlib.asynccontextmanager
-async def echo_behind(hub: Hub, identity, allowed=ECHO_ALLOWED) -> AsyncIterator[Echo]:
+async def echo_behind(
+    hub: Hub, identity, allowed=ECHO_ALLOWED, farewell: float = 0
+) -> AsyncIterator[Echo]:
+    """A server. farewell: seconds for its word that it leaves for good; 0 for none."""
     echo = Echo()
     server = ServerBehindHub(identity, allowed, parse_hub(hub.address))
     server.add_generic_rpc_handlers((echo.handler(),))
@@ -89,7 +98,7 @@ async def echo_behind(hub: Hub, identity, allowed=ECHO_ALLOWED) -> AsyncIterator
     try:
         yield echo
     finally:
-        await server.stop(0)
+        await server.stop(farewell)
 
 
 def run(scenario) -> None:

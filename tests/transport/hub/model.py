@@ -183,9 +183,9 @@ class Model:
         return leaves or end._numbering.is_due
 
     def _pull(self, place):
-        envelope = self.ends[place].pull()
-        if envelope is not None:
-            self.out[place].append(envelope)
+        frame = self.ends[place].next_frame()
+        if frame is not None:
+            self.out[place].append(frame.envelope)
 
     def _refuse(self, place):
         self.out[place].append(self.lines[place].refused.pop(0))

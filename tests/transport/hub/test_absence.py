@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from behind_hub import hub_of, run
 
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub.batches import scattered
+from umpc.transport.hub.connection import scattered
 from umpc.transport.hub.routes import connect
 from umpc.transport.services import Call, hub_stub, read
 
@@ -37,7 +37,7 @@ async def told_of(call: Call, name: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("grace", "said"), [(30, pb.HubNotice.AWAY), (0, pb.HubNotice.ABSENT)], ids=["within", "after"]
+    ("grace", "said"), [(30, pb.HubNotice.AWAY), (0, pb.HubNotice.GONE)], ids=["within", "after"]
 )
 def test_a_name_whose_connection_broke_is_absent_after_the_grace(site, grace, said):
     """Openings of sessions with a name that is away are kept up: for as long as it may return."""

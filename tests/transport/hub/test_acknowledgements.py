@@ -18,8 +18,7 @@ from two_ends import Pair, begun
 from umpc.errors import RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.sealed_end import ACK_SECONDS, PROBE_SECONDS
-from umpc.transport.hub.session import Session
+from umpc.transport.hub.session import ACK_SECONDS, PROBE_SECONDS, Session
 
 WHILE = 60
 """Seconds in which a session would repeat whatever nobody acknowledges."""
@@ -146,9 +145,9 @@ def test_a_last_record_that_crosses_the_end_of_the_call_is_acknowledged_at_once(
         pair = begun()
         pair.south.send(n.END, pb.HubEnd(code=0).SerializeToString())
         pair.south.close()
-        end = pair.south.pull()
+        end = pair.south.next_frame().envelope
         pair.north.send(n.HALF_CLOSE)
-        half_close = pair.north.pull()
+        half_close = pair.north.next_frame().envelope
         pair.north.take(end)
         pair.north.close()
         pair.south.take(half_close)

@@ -27,9 +27,9 @@ from umpc.errors import (
 from umpc.hub import server
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE
-from umpc.transport.hub import connection, link, numbering, routes, sealed_end
+from umpc.transport.hub import connection, numbering, routes, session
 from umpc.transport.hub.address import parse_hub
-from umpc.transport.hub.asking import ask_status
+from umpc.transport.hub.connection import ask_status
 from umpc.transport.hub.routes import connect
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import grpc
@@ -95,31 +95,87 @@ def test_who_is_not_there_or_is_another_is_named(site, monkeypatch):
     run(scenario())
 
 
-def test_who_was_away_before_and_is_slow_now_is_waited_for(site, monkeypatch):
-    monkeypatch.setattr(sealed_end, "OPEN_SECONDS", 1.0)
+def test_who_is_there_and_slow_is_waited_for(site, monkeypatch):
+    monkeypatch.setattr(session, "OPEN_SECONDS", 1.0)
+
+    async def scenario():
+        answers = []
+
+        def slow(envelope):
+            answers.append(envelope.kind == pb.HUB_ACCEPT)
+            return [] if answers == [False, True] else [envelope]
+
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("c")):
+            hub.relay.mangle = slow
+            channel = await connect(site("b"), "c", "node", hub.address, 0.01)
+            assert sum(answers) == 2, "the first answer was lost, and nobody was blamed"
+            await channel.close()
+
+    run(scenario())
+
+
+LONG = 3600.0
+"""Seconds that a caller would wait: a test that does not end at once fails by its own limit."""
+
+
+def test_a_wait_ends_at_once_for_who_never_came_and_for_who_has_left(site):
+    async def scenario():
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("b")):
+            hub.is_young = True
+            for _ in range(2):
+                async with echo_behind(hub, site("a"), farewell=5):
+                    await (await connect(site("b"), "a", "node", hub.address, LONG)).close()
+                with pytest.raises(PeerUnavailable, match="node 'a' is not connected") as caught:
+                    await connect(site("b"), "a", "node", hub.address, LONG)
+                assert caught.value.culprit == "a"
+            hub.is_young = False
+            for name in ("a", "c"):
+                with pytest.raises(PeerUnavailable, match=f"node '{name}' is not connected"):
+                    await connect(site("b"), name, "node", hub.address, LONG)
+
+    run(scenario())
+
+
+def test_a_wait_ends_as_soon_as_the_hub_expects_the_peer_no_longer(site):
+    """A young hub expects everybody; and each process for the grace time after a break."""
 
     async def scenario():
         async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("b")):
-            (place,) = routes._here()
-            absent = routes._here()[place]._absent
-            early = asyncio.create_task(connect(site("b"), "c", "node", hub.address, 30))
-            while not absent:
-                await asyncio.sleep(0.01)
-            early.cancel()
-            await asyncio.wait({early})
-            answers = []
-
-            def slow(envelope):
-                answers.append(envelope.kind == pb.HUB_ACCEPT)
-                return [] if answers == [False, True] else [envelope]
-
-            async with echo_behind(hub, site("c")):
-                hub.relay.mangle = slow
-                channel = await connect(site("b"), "c", "node", hub.address, 0.01)
-                assert sum(answers) == 2, "the first answer was lost, and nobody was blamed"
-                await channel.close()
+            hub.is_young = True
+            opened = watched(hub)
+            waiting = asyncio.create_task(connect(site("b"), "a", "node", hub.address, LONG))
+            await opened(2)
+            assert not waiting.done(), "it is asked for again"
+            hub.is_young = False
+            with pytest.raises(PeerUnavailable, match="node 'a' is not connected"):
+                await waiting
 
     run(scenario())
+
+
+def watched(hub):
+    """Return a coroutine that waits until so many openings came to a hub."""
+    came = asyncio.Event()
+    count = 0
+
+    def counted(envelope):
+        nonlocal count
+        count += envelope.kind == pb.HUB_OPEN
+        came.set()
+        return [envelope]
+
+    async def until(number):
+        while count < number:
+            came.clear()
+            await came.wait()
+
+    hub.relay.mangle = counted
+    return until
+
+
+@pytest.mark.parametrize(("grace", "is_young"), [(0, False), (30, True)])
+def test_a_hub_is_young_for_its_grace_time(site, grace, is_young):
+    assert server.HubServer(site("relay", "hub"), grace).is_young() is is_young
 
 
 def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, monkeypatch):
@@ -139,11 +195,11 @@ def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, m
             channel = await connect(site("b"), "a", "node", hub.address, 0.05)
             await channel.close()
             monkeypatch.setattr(connection, "FIRST_PAUSE", 600.0)  # it does not come back now
-            while ("node", "a") not in hub.relay._away:
+            (seat,) = [each for each in hub.relay.seats.values() if each.key[1] == "a"]
+            while seat.key in hub.relay.seats:
                 link_a.connection._silent = 100.0
                 await asyncio.sleep(0.01)
-            for seat in list(hub.relay._away.values()):
-                hub.relay.expire(seat)
+            hub.relay.expire(seat)
             with pytest.raises(PeerUnavailable, match="node 'a' is not connected"):
                 await connect(site("b"), "a", "node", hub.address, 0.05)
         await hub.stop()
@@ -151,17 +207,7 @@ def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, m
     run(scenario())
 
 
-def test_after_a_start_of_the_hub_nobody_counts_as_absent_yet(site, monkeypatch):
-    tried = 0
-    open_once = link.HubLink._tried_session
-
-    async def counted(self, peer):
-        nonlocal tried
-        tried += 1
-        return await open_once(self, peer)
-
-    monkeypatch.setattr(link.HubLink, "_tried_session", counted)
-
+def test_after_a_start_of_the_hub_nobody_counts_as_absent_yet(site):
     async def scenario():
         hub = Hub(site("relay", "hub"))
         await hub.start()
@@ -172,10 +218,10 @@ def test_after_a_start_of_the_hub_nobody_counts_as_absent_yet(site, monkeypatch)
                 await asyncio.sleep(0.01)
             await hub.start()
             await link_b.joined(10)
+            opened = watched(hub)
             dialling = asyncio.create_task(connect(site("b"), "a", "node", hub.address, 0.05))
-            while tried < 3:  # the second try comes later than the time for who is absent ends
-                assert not dialling.done(), "it may come back within the grace time"
-                await asyncio.sleep(0.01)
+            await opened(3)
+            assert not dialling.done(), "it may come back within the grace time"
             async with echo_behind(hub, site("a")):
                 await (await dialling).close()
         await hub.stop()
@@ -183,16 +229,22 @@ def test_after_a_start_of_the_hub_nobody_counts_as_absent_yet(site, monkeypatch)
     run(scenario())
 
 
-def test_a_connect_goes_on_while_the_hub_is_started_again(site):
+def test_an_opening_waits_for_the_hub_for_its_grace_time(site):
     async def scenario():
         async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("b")):
+            hub.is_young = True
             (link_b,) = routes._here().values()
+            opened = watched(hub)
+            dialling = asyncio.create_task(connect(site("b"), "a", "node", hub.address, LONG))
+            await opened(1)
             await hub.stop()
             while link_b.is_up:
                 await asyncio.sleep(0.01)
-            assert not link_b.lacks("node", "a"), "the hub has its grace time"
+            assert not dialling.done(), "the hub has its grace time"
             link_b.connection.down = hub.grace + 1.0
-            assert link_b.lacks("node", "a")
+            with pytest.raises(UmpcError, match="relay") as caught:
+                await dialling
+            assert caught.value.culprit == "relay"
             await hub.start()
 
     run(scenario())
@@ -240,8 +292,8 @@ def test_a_member_whose_certificate_is_revoked_loses_its_connection_and_nobody_e
             assert "the certificate of node 'a' was revoked" in links["a"].connection.why.message
             channel = await connect(b, "c", "node", hub.address, 5)
             assert await channel.unary_unary(CALL)(b"hi", timeout=5) == b"b.node hi"
-            with pytest.raises(PeerUnavailable):
-                await connect(b, "a", "node", hub.address, 0.3)
+            with pytest.raises(PeerUnavailable, match="node 'a' is not connected"):
+                await connect(b, "a", "node", hub.address, LONG)
             await channel.close()
             await stream.close()
 

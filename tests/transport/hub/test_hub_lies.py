@@ -14,7 +14,7 @@ from behind_hub import changed, echo_behind, hub_of, redirecting, run
 
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub import sealed_end, session
+from umpc.transport.hub import session
 from umpc.transport.hub.routes import connect
 from umpc.transport.tls import grpc
 
@@ -37,7 +37,7 @@ def lies():
 
 
 def test_every_lie_of_a_hub_is_noticed_with_a_typed_error_and_no_wrong_byte(site, monkeypatch):
-    monkeypatch.setattr(sealed_end, "PROBE_SECONDS", 1.0)
+    monkeypatch.setattr(session, "PROBE_SECONDS", 1.0)
     errors = []
     fail = session.Session.fail
     monkeypatch.setattr(

@@ -95,8 +95,8 @@ def sent_at(made: Session, seconds: int, kind: int) -> list[int]:
     found = []
     for second in range(1, seconds + 1):
         made.tick(1.0)
-        while (envelope := made.pull()) is not None:
-            if envelope.kind == kind:
+        while (frame := made.next_frame()) is not None:
+            if frame.envelope.kind == kind:
                 found.append(second)
     return found
 
@@ -127,12 +127,12 @@ def test_a_session_takes_another_turn_only_if_it_has_more_to_send():
     async def scenario():
         made = session()
         made.send(n.MESSAGE, b"one")
-        assert made.pull() is not None and made.has_more
-        assert made.pull() is not None and not made.has_more and made.pull() is None
+        assert made.next_frame() is not None and made.has_more
+        assert made.next_frame() is not None and not made.has_more and made.next_frame() is None
         made.send(n.HALF_CLOSE)
         assert made.has_more
         made.close()
-        assert made.pull() is not None and made.has_more, "it may leave once all has arrived"
+        assert made.next_frame() is not None and made.has_more, "it may leave once all has arrived"
 
     asyncio.run(scenario())
 

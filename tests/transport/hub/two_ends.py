@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 from umpc.crypto.signing import MemoryAuthority
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub.sealed_end import ACK_SECONDS
 from umpc.transport.hub.sealing import End, Opening, Parties, answer
-from umpc.transport.hub.session import Session
+from umpc.transport.hub.session import ACK_SECONDS, Session
 
 AUTHORITY = MemoryAuthority("consortium")
 NORTH, SOUTH = End("node", "north"), End("node", "south")
@@ -63,11 +62,11 @@ class Pair:
                 ("north", self.north, self.south),
                 ("south", self.south, self.north),
             ):
-                while (envelope := source.pull()) is not None:
+                while (frame := source.next_frame()) is not None:
                     is_moving = True
                     self.sent[name] += 1
                     if not loses(name):
-                        target.take(envelope)
+                        target.take(frame.envelope)
 
     def pass_time(self, seconds: float, **line: Callable[[str], bool]) -> list[int]:
         """Let time pass. Returns: the seconds in which north sent something."""

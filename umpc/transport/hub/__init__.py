@@ -11,14 +11,10 @@ have the methods of gRPC's calls, so the sessions above are the same as over dir
 | `address.py` | the address of a process behind a hub |
 | `sealing.py` | the keys of a session, and its sealed envelopes |
 | `numbering.py` | numbered, acknowledged records: what is sent again, and what is refused |
-| `sealed_end.py` | one end of a session: opened by a handshake, sealed, numbered, resumed |
-| `session.py` | a session with the one call that it carries |
-| `connection.py` | this process's connection to a hub, which it dials again when it breaks |
+| `session.py` | a session, opened by a handshake, sealed, numbered, resumed; and its one call |
+| `connection.py` | this process's connection to a hub, which it dials again; who is connected |
 | `link.py` | the sessions of this process at one hub, and their turns to send |
-| `routes.py` | the hubs at which this process is, and the way to another process |
-| `batches.py` | several frames in one message |
-| `channel.py` | a channel with its calls, for the generated stubs |
-| `asking.py` | the question who is connected |
+| `routes.py` | the way to another process: a channel with its calls, for the generated stubs |
 | `serving.py` | a server for the generated servicers |
 
 The hub itself is `umpc.hub`.

@@ -3,15 +3,20 @@
 The connection is a gRPC stream over mutual TLS 1.3 that this process dials. The writer asks the
 member for one frame after the other. gRPC's flow control holds the writer back, so no session fills
 the memory of this process or delays the others.
+
+*Messages.* Several frames go in one message: each message costs a hub more than the bytes of a
+small frame.
+
+*Who is connected.* The question to a hub, which needs no session.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import os
 from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -26,7 +31,6 @@ from umpc.errors import (
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import LATE_SECONDS, connect
 from umpc.transport.hub.address import HubAddress
-from umpc.transport.hub.batches import gathered, scattered
 from umpc.transport.hub.sealing import SESSION_BYTES
 from umpc.transport.identity import Identity
 from umpc.transport.patience import processor_share, time_limit
@@ -88,8 +92,6 @@ class HubConnection:
         self.is_up = False
         self.down = 0.0
         """Seconds since the connection broke."""
-        self.returned = -math.inf
-        """The event loop's time when the connection came back."""
         self.why: UmpcError | None = None
         """The failure of the last attempt to connect, if it failed."""
         self._member = member
@@ -256,8 +258,6 @@ class HubConnection:
                 f"hub {self.hub.name!r} did not answer the greeting", culprit=self.hub.name
             )
         self.grace = min(MOST_GRACE, max(1, first.welcome.grace_seconds))
-        if self._call is not None:
-            self.returned = asyncio.get_running_loop().time()
         self._silent = self.down = 0.0
         self._call = call
         self.why = None
@@ -317,3 +317,46 @@ class HubConnection:
                 self._wanted.set()
             if self._silent > SILENT_SECONDS and self._call is not None:
                 self._call.cancel()
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+MOST_FRAMES = 256
+MOST_BYTES = 1 << 17
+"""Bytes after which no further frame joins a message."""
+
+
+def gathered(take: Callable[[], pb.HubFrame | None]) -> pb.HubFrame | None:
+    """Return what waits, as one frame, or None if nothing does. Args: take: the next one."""
+    frames: list[pb.HubFrame] = []
+    size = 0
+    while len(frames) < MOST_FRAMES and size < MOST_BYTES:
+        frame = take()
+        if frame is None:
+            break
+        frames.append(frame)
+        size += len(frame.envelope.body)
+    if len(frames) < 2:
+        return frames[0] if frames else None
+    message = pb.HubFrame()
+    message.batch.frames.extend(frames)
+    return message
+
+
+def scattered(frame: pb.HubFrame) -> Sequence[pb.HubFrame]:
+    """Return the frames of a message."""
+    return frame.batch.frames if frame.WhichOneof("body") == "batch" else (frame,)
+
+
+# --- who is connected -----------------------------------------------------------------------------
+
+
+async def ask_status(identity: Identity, hub: HubAddress, seconds: float) -> pb.HubStatusReply:
+    """Return who is connected. Raises: PeerUnavailable, CertificateError, StepTimeout."""
+    channel = await connect(identity, hub.name, "hub", hub.address, seconds)
+    try:
+        return await hub_stub(channel).Status(pb.HubStatusRequest(), timeout=seconds)
+    except grpc.aio.AioRpcError as error:
+        raise error_of(error, hub.name, "status", identity.name) from error
+    finally:
+        await channel.close(None)

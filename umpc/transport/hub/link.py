@@ -13,6 +13,10 @@ time. The sessions take turns: each sends one envelope, and the next one follows
 | an envelope of an unknown session | nobody; it is refused |
 | a notice that a peer cannot be reached | all sessions with that peer |
 
+*Absence.* The hub states whether a peer that is not connected is expected. One that is expected is
+waited for. For one that is not, each wait ends at once: it never came, has left, stayed away for
+longer than the hub's grace time, or has a revoked certificate.
+
 *Link errors.* The errors of sessions that end by a word from outside: redirected, or refused by the
 peer.
 """
@@ -25,22 +29,18 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Protocol
 
 from umpc.errors import CertificateError, PeerLost, PeerUnavailable, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.connection import FAREWELL_SECONDS, HubConnection
-from umpc.transport.hub.sealed_end import SealedEnd
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity, credentials_of
 
 ABSENT_PAUSE = 0.2
 """Seconds until a peer that is not connected is tried again."""
-KNOWN_SECONDS = 1.0
-"""Seconds in which the hub says that a peer is not connected. A peer that is may be slow."""
 
 
 class HubLink:
@@ -51,9 +51,8 @@ class HubLink:
         self.hub = hub
         self.sessions: dict[Place, Session] = {}
         self._listener = listener
-        self._ready: dict[SealedEnd, None] = {}
+        self._ready: dict[Session, None] = {}
         self._arrivals = Arrivals(hub.name, self.sessions, listener, self.refuse)
-        self._absent: dict[tuple[str, str], UmpcError] = {}
         self.connection = HubConnection(identity, hub, self, listens=listener is not None)
         self.idle: Callable[[], None] | None = None
         self.users = 0
@@ -81,49 +80,30 @@ class HubLink:
         await self.connection.joined(seconds)
 
     async def open_session(self, role: str, name: str) -> Session:
-        """Return an open session with a process, which is waited for while it is not connected.
+        """Return an open session with a process. One that the hub expects is waited for.
 
-        Raises: CertificateError, or the responder's own refusal. It has no limit of time.
+        Raises: PeerUnavailable where the hub does not expect it, or is gone itself;
+            CertificateError. It has no limit of time.
         """
-        try:
-            while True:
-                session = await self._tried_session(End(role, name))
-                if session.failure is None:
-                    return session
-                if not isinstance(session.failure, PeerUnavailable):
-                    raise session.failure
-                if session.may_return or self._is_fresh():
-                    self._absent.pop((role, name), None)
-                else:
-                    self._absent[role, name] = session.failure
-                await asyncio.sleep(ABSENT_PAUSE)
-        finally:
-            self._absent.pop((role, name), None)
-
-    def _is_fresh(self) -> bool:
-        """Return whether the hub was lost a moment ago: it may have been started again."""
-        return asyncio.get_running_loop().time() < self.connection.returned + self.grace
+        while True:
+            session = await self._tried_session(End(role, name))
+            if session.failure is None:
+                return session
+            if not (session.is_expected and isinstance(session.failure, PeerUnavailable)):
+                raise session.failure
+            await asyncio.sleep(ABSENT_PAUSE)
 
     async def _tried_session(self, peer: End) -> Session:
         """Return a session that is open, or that has failed."""
         session = self._new_session(peer)
+        self.sessions[session.key] = session
+        self.ready(session)
         try:
-            await self._await_answer(session)
+            await session.opened.wait()
         except BaseException:
             self.forget(session)
             raise
         return session
-
-    async def _await_answer(self, session: Session) -> None:
-        self.sessions[session.key] = session
-        self.ready(session)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(KNOWN_SECONDS):
-                await session.opened.wait()
-        if not session.opened.is_set():
-            peer = session.other
-            self._absent.pop((peer.role, peer.name), None)  # it is there, and slow
-            await session.opened.wait()
 
     def _new_session(self, peer: End) -> Session:
         own = End(self.identity.role, self.identity.name)
@@ -132,17 +112,13 @@ class HubLink:
         target = pb.HubMember(role=peer.role, name=peer.name)
         return Session(self, parties, target, opening=opening)
 
-    def lacks(self, role: str, name: str) -> bool:
-        """Return whether the hub is gone for good, or said that a process is not connected."""
-        return self.connection.down > self.grace or (role, name) in self._absent
-
     def why_not(self, role: str, name: str) -> UmpcError:
         """Return why no session with a process was opened in time."""
         if not self.is_up and self.connection.why is not None:
             return self.connection.why
-        return self._absent.pop((role, name), None) or PeerUnavailable(
+        return PeerUnavailable(
             f"{role} {name!r} did not answer in time through hub {self.hub.name!r}: see that it "
-            "runs, then try again",
+            "runs and is connected to it, then try again",
             culprit=name,
         )
 
@@ -155,12 +131,12 @@ class HubLink:
 
     # ---- the sessions' side ------------------------------------------------------------------
 
-    def ready(self, session: SealedEnd) -> None:
+    def ready(self, session: Session) -> None:
         """Note that a session may have something to send."""
         self._ready[session] = None
         self.connection.want()
 
-    def forget(self, session: SealedEnd) -> None:
+    def forget(self, session: Session) -> None:
         """Drop a session that has ended."""
         self._ready.pop(session, None)
         if self.sessions.get(session.key) is session:
@@ -197,9 +173,13 @@ class HubLink:
             session.connection_lost()
 
     def passed(self, seconds: float, counted: float) -> None:
-        """Let the sessions' time pass."""
+        """Let the sessions' time pass. No session opens over a hub that is gone for good."""
+        is_gone = self.connection.down > self.grace
         for session in list(self.sessions.values()):
             session.tick(seconds, counted)
+            if is_gone and not session.is_open:
+                session.is_expected = False
+                session.fail(self.why_not(*session.other), tell=False)
 
     def take(self, frame: pb.HubFrame) -> None:
         """Take a frame from the hub."""
@@ -358,7 +338,7 @@ class Arrivals:
             return  # the peer is connected, and the opening is sent again
         if not session.is_open:
             words = f"{peer} is not connected to hub {hub!r}: start it there, or check its name"
-            session.may_return = kind == pb.HubNotice.AWAY
+            session.is_expected = kind != pb.HubNotice.GONE
             session.fail(PeerUnavailable(words, culprit=peer.name), tell=False)
         elif kind == pb.HubNotice.GONE and session.away:
             session.fail(session.lost(), tell=False)  # the hub's grace for it is over
@@ -366,7 +346,7 @@ class Arrivals:
             words = f"{peer.name} went away: it left hub {hub!r}; see that it runs"
             session.fail(PeerLost(words, culprit=peer.name), tell=False)
         else:
-            session.ask(absent=kind in (pb.HubNotice.ABSENT, pb.HubNotice.AWAY))
+            session.ask(absent=kind != pb.HubNotice.CONGESTED)
 
 
 # --- link errors ----------------------------------------------------------------------------------

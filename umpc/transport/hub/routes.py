@@ -5,25 +5,36 @@ as its calls do. A hub is found by the name in its certificate, so each site may
 address of its own.
 
 *Dialling.* A channel to another process, directly or through a hub, as its address says.
+
+*Channel.* The generated stubs take a channel through a hub for one of gRPC. Each call has a session
+of its own; the first call takes the one that `connect` opened.
+
+*Calls.* The client's end of one call through a hub, with the methods of gRPC's calls.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import suppress
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
+from umpc.errors import UmpcError
 from umpc.transport import channels
 from umpc.transport.channels import LATE_SECONDS
+from umpc.transport.hub import numbering as n
 from umpc.transport.hub.address import is_behind_hub, parse_hub
-from umpc.transport.hub.channel import HubChannel
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
-from umpc.transport.services import Channel
+from umpc.transport.services import EOF, Channel
+from umpc.transport.status import LocalFailure
+from umpc.transport.tls import grpc
 
-LOOK_SECONDS = 1.0
-"""Seconds between two looks whether a peer that is late is connected at all."""
+CLOSE_SECONDS = 1.0
+"""Seconds that a channel waits for its last records to be received."""
+
 Place = tuple[str, str, str]
 """(our role, our name, the hub's name)"""
 _links: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, HubLink]] = WeakKeyDictionary()
@@ -66,7 +77,8 @@ async def connect_through(
 
     try:
         await link.joined(timeout)
-        session = await _open(link, role, name, timeout, patience)
+        # a peer that is there may be late, because a machine is busy
+        session = await _open(link, role, name, timeout + patience)
     except BaseException:
         await closed()
         raise
@@ -74,21 +86,13 @@ async def connect_through(
     return cast(Channel, HubChannel(link, session, closed))
 
 
-async def _open(link: HubLink, role: str, name: str, timeout: float, patience: float) -> Session:
-    """Open a session in time. A peer that the hub knows may be late, because a machine is busy."""
-    opening = asyncio.create_task(link.open_session(role, name))
+async def _open(link: HubLink, role: str, name: str, seconds: float) -> Session:
+    """Open a session in time. Raises: PeerUnavailable, CertificateError."""
     try:
-        done, _ = await asyncio.wait({opening}, timeout=timeout)
-        left = patience
-        while not done and left > 0 and not link.lacks(role, name):
-            done, _ = await asyncio.wait({opening}, timeout=min(left, LOOK_SECONDS))
-            left -= LOOK_SECONDS
-        if not done:
-            raise link.why_not(role, name)
-        return opening.result()
-    finally:
-        opening.cancel()
-        await asyncio.gather(opening, return_exceptions=True)
+        async with asyncio.timeout(seconds):
+            return await link.open_session(role, name)
+    except TimeoutError:
+        raise link.why_not(role, name) from None
 
 
 def _link_to(identity: Identity, address: str) -> HubLink:
@@ -143,3 +147,249 @@ async def connect(
     if is_behind_hub(address):
         return await connect_through(identity, name, role, address, timeout, patience)
     return await channels.connect(identity, name, role, address, timeout, patience)
+
+
+# --- channel --------------------------------------------------------------------------------------
+
+
+class HubChannel:
+    """A channel to one process behind a hub.
+
+    Args: link: opens further sessions. first: an open session with it. closed: called when the
+        channel is closed.
+    """
+
+    def __init__(self, link: HubLink, first: Session, closed: Callable[[], Awaitable[None]]):
+        self._closed: Callable[[], Awaitable[None]] | None = closed
+        self._link = link
+        self._first: Session | None = first
+        self._peer = first.other
+        self._calls: set[HubCall] = set()
+
+    async def session(self) -> Session:
+        """Return a session for one call."""
+        first, self._first = self._first, None
+        if first is not None and first.failure is None:
+            return first
+        return await self._link.open_session(*self._peer)
+
+    async def close(self, grace: float | None = None) -> None:
+        """End all calls, and let their last records leave."""
+        if self._first is not None:
+            self._first.cancel()
+        calls = list(self._calls)
+        for call in calls:
+            call.cancel()
+        closed, self._closed = self._closed, None
+        try:
+            await asyncio.gather(*(call.left(CLOSE_SECONDS) for call in calls))
+        finally:
+            if closed is not None:
+                await closed()
+
+    # ---- the calls of a stub -----------------------------------------------------------------
+
+    def unary_unary(
+        self,
+        method: str,
+        request_serializer: Encode | None = None,
+        response_deserializer: Decode | None = None,
+        _registered_method: bool = False,
+    ) -> Callable[..., HubCall]:
+        """Return the call of a method with one request: await its reply, or read its replies."""
+        return self._method(method, request_serializer, response_deserializer, has_request=True)
+
+    unary_stream = unary_unary
+
+    def stream_stream(
+        self,
+        method: str,
+        request_serializer: Encode | None = None,
+        response_deserializer: Decode | None = None,
+        _registered_method: bool = False,
+    ) -> Callable[..., HubCall]:
+        """Return the call of a method with many requests and replies: write and read it."""
+        return self._method(method, request_serializer, response_deserializer, has_request=False)
+
+    def _method(
+        self, method: str, encode: Encode | None, decode: Decode | None, *, has_request: bool
+    ) -> Callable[..., HubCall]:
+        def begin(request: Any = None, *, timeout: float | None = None) -> HubCall:
+            call = HubCall(self, method, encode or same, decode or same, timeout)
+            self._calls.add(call)
+            call.begin([(encode or same)(request)] if has_request else None)
+            return call
+
+        return begin
+
+    def ended(self, call: HubCall) -> None:
+        """Forget a call that has left."""
+        self._calls.discard(call)
+
+
+# --- calls ----------------------------------------------------------------------------------------
+
+Encode = Callable[[Any], bytes]
+Decode = Callable[[bytes], Any]
+CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
+
+
+def same(value: Any) -> Any:
+    """Return a message as it is: it is bytes already."""
+    return value
+
+
+class HubCall:
+    """The client's end of one call, with the methods of `services.Call`."""
+
+    def __init__(
+        self,
+        channel: HubChannel,
+        method: str,
+        encode: Encode,
+        decode: Decode,
+        timeout: float | None,
+    ):
+        self._channel = channel
+        self._method = method
+        self._encode = encode
+        self._decode = decode
+        self._timeout = timeout
+        self._session: Session | None = None
+        self._is_done = False
+        self._begun: asyncio.Task[Session] | None = None
+
+    def begin(self, requests: list[bytes] | None) -> None:
+        """Begin the call. Args: requests: all there are, or None if `write` brings them."""
+        self._begun = asyncio.create_task(self._begin(requests))
+        self._begun.add_done_callback(self._note)
+
+    async def _begin(self, requests: list[bytes] | None) -> Session:
+        session = await self._channel.session()
+        self._session = session
+        session.begin_call(self._method)
+        if requests is not None:
+            with suppress(EOFError):  # the call has ended already, and `read` says how
+                for request in requests:
+                    await session.write(request)
+            session.send(n.HALF_CLOSE)
+        return session
+
+    def _note(self, task: asyncio.Task[Session]) -> None:
+        """Take note of a failed beginning; `read` and `write` raise it."""
+        with suppress(asyncio.CancelledError):
+            task.exception()
+
+    async def _open(self) -> Session:
+        if self._begun is None:
+            raise asyncio.InvalidStateError("the call was used before it began")
+        return await asyncio.shield(self._begun)
+
+    async def read(self) -> Any:
+        """Return the next reply, or EOF at the end. Raises: AioRpcError."""
+        try:
+            session = await self._open()
+            message = await session.read()
+        except UmpcError as error:
+            self._is_done = True
+            raise LocalFailure(error) from error
+        except asyncio.CancelledError:
+            if self._is_done:
+                raise _cancelled() from None
+            raise
+        if message is not None:
+            return self._decode(message)
+        return self._ended(session)
+
+    def _ended(self, session: Session) -> object:
+        """Return EOF for a call that ended well. Raises: AioRpcError."""
+        self._is_done = True
+        self._leave()
+        end = session.end
+        if end is not None and end.code != 0:
+            words = tuple((word.key, word.text) for word in end.words)
+            code = CODES.get(end.code, grpc.StatusCode.UNKNOWN)
+            raise _rpc_error(code, end.details, words)
+        return EOF
+
+    async def write(self, request: Any, /) -> None:
+        """Write one request. Raises: InvalidStateError after the call's end, AioRpcError."""
+        try:
+            session = await self._open()
+            await session.write(self._encode(request))
+        except asyncio.CancelledError:
+            if self._session is not None and self._session.is_torn:
+                self.cancel()
+            raise
+        except UmpcError as error:
+            raise LocalFailure(error) from error
+        except EOFError:
+            raise asyncio.InvalidStateError("the call has ended") from None
+
+    async def done_writing(self) -> None:
+        """Say that no request follows."""
+        try:
+            (await self._open()).send(n.HALF_CLOSE)
+        except UmpcError as error:
+            raise LocalFailure(error) from error
+
+    def cancel(self) -> bool:
+        """End the call now."""
+        if self._is_done:
+            return False
+        self._is_done = True
+        if self._session is not None:
+            self._session.cancel()
+        elif self._begun is not None:
+            self._begun.cancel()
+        return True
+
+    def done(self) -> bool:
+        """Return whether the call has ended."""
+        session = self._session
+        if session is None:
+            return self._is_done or (self._begun is not None and self._begun.done())
+        return self._is_done or session.end is not None or session.failure is not None
+
+    def _leave(self) -> None:
+        if self._session is not None:
+            self._session.close()
+        self._channel.ended(self)
+
+    async def left(self, seconds: float) -> None:
+        """Wait until the other side has received all records, or the time is up."""
+        if self._session is not None:
+            await self._session.settled(seconds)
+        self._channel.ended(self)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._single().__await__()
+
+    async def _single(self) -> Any:
+        """Return the one reply of a call. Raises: AioRpcError."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                reply = await self.read()
+                if reply is not EOF:
+                    await self.read()  # its status
+        except TimeoutError:
+            self.cancel()
+            words = f"the call took longer than {self._timeout:g} s" if self._timeout else ""
+            raise _rpc_error(grpc.StatusCode.DEADLINE_EXCEEDED, words) from None
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        if reply is EOF:
+            raise _rpc_error(grpc.StatusCode.INTERNAL, "the call ended without a reply")
+        return reply
+
+
+def _rpc_error(
+    code: grpc.StatusCode, details: str, words: tuple[tuple[str, str], ...] = ()
+) -> grpc.aio.AioRpcError:
+    metadata = grpc.aio.Metadata(*words)
+    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), metadata, details, None)
+
+
+def _cancelled() -> grpc.aio.AioRpcError:
+    return _rpc_error(grpc.StatusCode.CANCELLED, "the call was cancelled here")

@@ -1,32 +1,72 @@
 """One session between two members of a hub, and the one call that it carries.
 
+A session is opened by a handshake. Its records are sealed and numbered, and it is resumed where a
+connection broke: it outlives the connection to the hub. `link.py` gives it the envelopes that come,
+asks it for the next one to send, and lets its time pass.
+
 The caller begins the call, both ends read and write its messages, and it ends by a status of the
-called side or by a word of the caller. `sealed_end.py` seals and sends the records, and gives those
-that come to `_handle`; `channel.py` and `serving.py` read and write the call.
+called side or by a word of the caller. `routes.py` and `serving.py` read and write the call.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
+import secrets
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 from google.protobuf.message import DecodeError
 
-from umpc.errors import LocalProtocolError, RemoteProtocolError, UmpcError
+from umpc.errors import LocalProtocolError, PeerLost, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.sealed_end import Connection, SealedEnd
-from umpc.transport.hub.sealing import Opening, Parties, Seal
+from umpc.transport.hub.sealing import End, Opening, Parties, Seal
 
 IDLE_SECONDS = 600.0
 """Seconds in which a session must begin its call after it was opened: a node opens one with its
 dealer when it has agreed, and calls when all nodes have."""
+OPEN_SECONDS = 10.0
+"""Seconds until an opening without an answer is sent again, in case its envelope was dropped."""
+PROBE_SECONDS = 5.0
+"""Seconds that a record may lack its acknowledgement before the sender asks for it."""
+ACK_SECONDS = 3.0
+"""Seconds after which an end acknowledges that has sent nothing since: every envelope costs the hub
+as much as a message. It is less than PROBE_SECONDS."""
+ASK_SECONDS = 1.0
+MOST_ASK_SECONDS = 8.0
+"""Seconds until a question to resume is repeated, the first time and at most.
+
+Each further wait, here and elsewhere, is twice as long: thousands of members that ask one busy
+process again and again would keep it busy."""
 
 
-class Session(SealedEnd):
-    """One end of a session with its call. Args: as of `SealedEnd`."""
+class Connection(Protocol):
+    """The part of a link that an end uses."""
+
+    @property
+    def is_up(self) -> bool: ...
+
+    @property
+    def grace(self) -> float: ...
+
+    def ready(self, session: Session) -> None: ...
+
+    def forget(self, session: Session) -> None: ...
+
+    def refuse(self, envelope: pb.HubEnvelope) -> None: ...
+
+
+class Session:
+    """One end of a session with its call.
+
+    Args:
+        peer: the other end as the hub addresses it; an opening names no instance yet.
+        seal: of the responder, whose handshake is complete.
+        opening: of the initiator, until the answer is there.
+    """
 
     def __init__(
         self,
@@ -37,7 +77,18 @@ class Session(SealedEnd):
         seal: Seal | None = None,
         opening: Opening | None = None,
     ):
-        super().__init__(link, parties, peer, seal=seal, opening=opening)
+        self.parties = parties
+        self.other = End(peer.role, peer.name)
+        """The other side."""
+        self.peer = peer
+        self.failure: UmpcError | None = None
+        self.is_absent = False
+        self.is_expected = True
+        """False where the hub said that the other side is not connected and does not come."""
+        self.certificate = b""
+        """The other side's, in DER."""
+        self.opened = asyncio.Event()
+        """Both ends have the keys, as far as this one knows; or the opening has failed."""
         self.called: Callable[[str], None] | None = None
         self.cancelled: Callable[[], None] | None = None
         self.end: pb.HubEnd | None = None
@@ -45,6 +96,20 @@ class Session(SealedEnd):
         """A part of a message has left, and the rest of it never will."""
         self.was_cancelled = False
         """The other side, which called, has ended the call."""
+        self.away = 0.0
+        """Seconds for which the peer or the hub is missed, also those that do not count."""
+        self._link = link
+        self._opening = opening
+        self._opens = opening is not None
+        self._seal = seal
+        if seal is not None:
+            self.opened.set()
+        self._numbering = n.Numbering(str(self.other), _token, self._dropped)
+        self._waited = 0.0
+        self._repeats = 0
+        """Repetitions of an opening, question or probe without any answer."""
+        self._quiet = 0.0
+        self._owing = 0.0
         self._inbox: deque[tuple[bytes, int]] = deque()
         self._parts: list[bytes] = []
         self._parts_bytes = 0
@@ -54,6 +119,15 @@ class Session(SealedEnd):
         self._is_gone = False
         self._writing = asyncio.Lock()
         self._changed = asyncio.Event()
+
+    @property
+    def key(self) -> tuple[str, str, bytes]:
+        """The session's place in its link."""
+        return *self.other, self.parties.session
+
+    @property
+    def is_open(self) -> bool:
+        return self.opened.is_set()
 
     # ---- the application's side --------------------------------------------------------------
 
@@ -120,9 +194,6 @@ class Session(SealedEnd):
         has_ended = self._is_over or self.end is not None or self.is_torn
         return self.failure is None and not has_ended
 
-    def _note_change(self) -> None:
-        self._changed.set()
-
     async def _until_changed(self) -> None:
         self._changed.clear()
         await self._changed.wait()
@@ -147,13 +218,17 @@ class Session(SealedEnd):
         """Let the session go as soon as the other side has received everything."""
         self._is_over = True
         self.cancelled = None
-        self._note_change()
+        self._changed.set()
         if self._seal is None or self.failure is not None:
             self._go()
         else:
             self._ready()
 
     def fail(self, error: UmpcError, *, tell: bool = True) -> None:
+        """End the session with this failure, unless another came first.
+
+        Args: tell: the other side hears that this side has ended the session.
+        """
         if self.failure is not None:
             return
         if self.end is not None or self._is_over:
@@ -178,27 +253,130 @@ class Session(SealedEnd):
 
     def _go(self) -> None:
         self._is_gone = True
-        self._note_change()
+        self._changed.set()
         self._link.forget(self)
 
-    # ---- the link's side ---------------------------------------------------------------------
+    # ---- the handshake -----------------------------------------------------------------------
+
+    def accepted(self, envelope: pb.HubEnvelope) -> None:
+        """Take the responder's answer to the opening. A second copy changes nothing."""
+        if self._opening is None:
+            return
+        try:
+            self._seal, self.certificate = self._opening.finish(envelope.body)
+        except UmpcError as error:
+            self.fail(error)
+            return
+        self._opening = None
+        self.peer = envelope.source
+        self._waited, self._repeats = 0.0, 0
+        self.opened.set()
+        self._ready()
+
+    def _open_again(self, seconds: float) -> None:
+        """Send the opening again when it is due, in case its envelope was dropped."""
+        if self._is_due(seconds, OPEN_SECONDS):
+            self._opens = self._opening is not None
+            self._ready()
+
+    def _dropped(self) -> RemoteProtocolError:
+        if self._seal is None:
+            raise LocalProtocolError("a record came before the handshake")
+        return self._seal.fault("is missing, the hub dropped it or changed its order")
+
+    # ---- envelopes that leave ----------------------------------------------------------------
+
+    def next_frame(self) -> pb.HubFrame | None:
+        """Return the next envelope to send in its frame, or None if none is due."""
+        if self.failure is not None:
+            return None
+        if self._opens and self._opening is not None:
+            self._opens = False
+            return self._framed(pb.HUB_OPEN, self._opening.message, 0)
+        if self._seal is None:
+            return None
+        due = self._numbering.pull()
+        if due is None:
+            if self._is_over and self._numbering.is_settled:
+                self._go()
+            return None
+        kind = pb.HUB_RESUME if due[0] == n.RESUME else pb.HUB_SEALED
+        number, body = self._seal.close(kind, due[1])
+        return self._framed(kind, body, number)
 
     @property
     def has_more(self) -> bool:
+        """Whether `next_frame` has something to do once more, without another word to the link."""
         return self.failure is None and (self._is_over or self._numbering.is_due)
 
-    def _all_sent(self) -> None:
-        if self._is_over and self._numbering.is_settled:
-            self._go()
+    def _framed(self, kind: pb.HubKind, body: bytes, number: int) -> pb.HubFrame:
+        """An envelope to the other side, made in its frame: a whole one would be copied."""
+        frame = pb.HubFrame()
+        envelope = frame.envelope
+        envelope.target.CopyFrom(self.peer)
+        envelope.session = self.parties.session
+        envelope.kind = kind
+        envelope.number = number
+        envelope.body = body
+        return frame
+
+    def _ready(self) -> None:
+        """Send what is due, soon."""
+        self._link.ready(self)
 
     def _send_if_due(self) -> None:
         if self._is_over or self._numbering.is_due:
             self._ready()
 
+    # ---- envelopes that come -----------------------------------------------------------------
+
+    def take(self, envelope: pb.HubEnvelope) -> None:
+        """Take a sealed envelope. A violation ends the session."""
+        if self._seal is None:
+            return  # the answer to the opening was lost; the opening is sent again
+        try:
+            plain = self._seal.open(envelope.kind, envelope.number, envelope.body)
+            self._quiet = self.away = 0.0
+            self._repeats = 0
+            record = self._numbering.take(plain)
+            if record is not None:
+                self._handle(record)
+        except UmpcError as error:
+            self.fail(error)
+            return
+        if not self._numbering.is_asking:
+            self.is_absent = False
+        self._changed.set()
+        self._send_if_due()
+
+    # ---- the connection, and time --------------------------------------------------------------
+
+    def connection_lost(self) -> None:
+        """Note that the connection to the hub is lost: records may be missing."""
+        self.ask()
+
+    def connection_back(self) -> None:
+        """Go on where the connection broke."""
+        self._opens = self._opening is not None
+        self._waited, self._repeats = 0.0, 0
+        self._ready()
+
+    def ask(self, *, absent: bool = False) -> None:
+        """Ask to resume at the next tick. Args: absent: the peer is not connected."""
+        self.is_absent = absent or self.is_absent
+        if self._seal is not None and not self._numbering.is_asking:
+            self._numbering.ask()
+            self._ready()
+
     def tick(self, seconds: float, absent: float | None = None) -> None:
+        """Let time pass, as this process had it: a starved process counts less of it.
+
+        Args: absent: the seconds that count against a peer or hub that is away; less where this
+            machine is busy, since it may wait for a processor here.
+        """
         if self._seal is None:
             self._open_again(seconds)
-            return  # the owner has its own limit
+            return  # its owner has a limit of its own
         self._acknowledge(seconds)
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
@@ -206,6 +384,63 @@ class Session(SealedEnd):
             return
         limit = self._link.grace if has_begun else IDLE_SECONDS
         self._await(seconds, absent, limit=limit, counts=not has_begun)
+
+    def _await(self, seconds: float, absent: float | None, *, limit: float, counts: bool) -> None:
+        """Let time pass for an end that waits for the other one.
+
+        Args: absent: as of `tick`. limit: seconds that the other end may be away. counts: they
+            count also while it is connected.
+        """
+        # A peer that is connected may be slow. The hub says which one is not, at each question.
+        if self.is_absent or not self._link.is_up or counts:
+            self._quiet += seconds if absent is None else absent
+            self.away += seconds
+        if self._numbering.is_asking:
+            # Nothing else leaves before the answer to a question.
+            if self._is_due(seconds, ASK_SECONDS, MOST_ASK_SECONDS):
+                self.is_absent = False
+                self._numbering.ask()
+                self._ready()
+        elif self._is_due(seconds, PROBE_SECONDS):
+            self._numbering.probe()
+            self._ready()
+        if self._quiet > limit:
+            self.fail(self.lost())
+
+    def _acknowledge(self, seconds: float) -> None:
+        """Acknowledge what came a while ago."""
+        self._owing = self._owing + seconds if self._numbering.owes_any else 0.0
+        if self._owing >= ACK_SECONDS:
+            self._owing = 0.0
+            self._numbering.settle()
+            self._ready()
+
+    def _is_due(self, seconds: float, first: float, most: float = math.inf) -> bool:
+        """Let a wait go on. Returns: whether it is over; the next one is twice as long.
+
+        Args: first, most: the shortest and the longest wait.
+        """
+        self._waited += seconds
+        if self._waited < min(most, first * 2**self._repeats):
+            return False
+        self._waited = 0.0
+        self._repeats += 1
+        return True
+
+    def lost(self) -> PeerLost:
+        """The failure of an end whose peer or hub is missed, with the seconds that it waited."""
+        hub, waited = self.parties.hub, f"{self.away:.0f} s"
+        if not self._link.is_up:
+            return PeerLost(
+                f"the connection to hub {hub!r} broke and did not come back within {waited}; "
+                "see that the hub runs, then run the study again",
+                culprit=hub,
+            )
+        return PeerLost(
+            f"{self.other.name} went away: its connection to hub {hub!r} broke and did not come "
+            f"back within {waited}; see that it runs, then run the study again",
+            culprit=self.other.name,
+        )
 
     # ---- the records that come ---------------------------------------------------------------
 
@@ -256,3 +491,7 @@ class Session(SealedEnd):
             )
         self._has_called = True
         self.called(method.decode("ascii", "replace"))
+
+
+def _token() -> int:
+    return secrets.randbits(64) | 1
