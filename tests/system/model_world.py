@@ -13,6 +13,7 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -64,6 +65,8 @@ TEST_FOLDERS = ("new-", "dealer/", "coordinator/", "hub/", "__pycache__/")
 """Other processes' identities, and what this test makes."""
 LOST = (PeerLost.exit_code, PeerUnavailable.exit_code, StudyAborted.exit_code)
 """How a study may end whose process was killed."""
+DIGITS = 20
+"""Decimal digits of a δ that a person states."""
 RUNS_ON = ("proposal", "charge")
 """Events of the audit trail after which a run goes on."""
 
@@ -398,12 +401,14 @@ class World:
         words = ("node", "restore", str(archive), *config)
         since = costs(now.spent) if way != "all" else costs(now.total)
         lost = [after - before for after, before in zip(since, costs(then.spent), strict=True)]
+        if way != "all":  # a person states a decimal number that is not below the exact one
+            lost[1] = Fraction(ceil(lost[1] * 10**DIGITS), 10**DIGITS)
         if way == "nothing since":
             command(*words, check=True)
         else:
             refused = command(*words)
             assert refused.returncode == LedgerError.exit_code, refused.stdout
-            stated = ("all",) if way == "all" else (str(lost[0]), "--delta-since", str(lost[1]))
+            stated = ("all",) if way == "all" else (str(lost[0]), "--delta-since", decimal(lost[1]))
             command(*words, "--charged-since", *stated, check=True)
             model.lost.append((lost[0], lost[1]))
         self.say(f"{name}: restored, {way}")
@@ -474,3 +479,7 @@ class World:
 
 def costs(cost: BudgetCost) -> tuple[Fraction, Fraction]:
     return cost.epsilon, cost.delta or Fraction(0)
+
+
+def decimal(delta: Fraction) -> str:
+    return f"{int(delta * 10**DIGITS)}e-{DIGITS}"

@@ -93,10 +93,11 @@ def notices_another_table(world: World) -> None:
     world.run(known)
     assert known.records is not None
     report = world.ask(known).report
-    record = known.records[0][0]
-    record["wide"] += 1 if record["wide"] < 4000 else -1
+    check_answer(world.study_of(known), known.entries, report, known.records)
+    others = [[{**record, "wide": record["wide"] // 2} for record in known.records[0]]]
+    others += known.records[1:]
     with pytest.raises(AssertionError, match="on the records as they are"):
-        check_answer(world.study_of(known), known.entries, report, known.records)
+        check_answer(world.study_of(known), known.entries, report, others)
 
 
 def notices_a_charge_of_nothing(world: World) -> None:

@@ -15,7 +15,7 @@ from umpc.cli.paths import FILE
 if TYPE_CHECKING:
     from umpc.node.backup.restoring import Statement
 
-AMOUNT = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE]-?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{0,29}[1-9]"
+AMOUNT = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE]-?[0-9]{1,2})?|[0-9]{1,30}/[1-9][0-9]{0,29}"
 ALL = "all"
 
 
