@@ -1,10 +1,11 @@
 """Kill any one process at many moments after the first charge, and finish the study.
 
 `make crash`, or `python -m tests.system.crash --moments 200`. Moments are spread over the second
-after the first charge and go round the processes. Each time the study is run again under its name,
-and then once more. The command prints one line for each process, and fails if any result changed,
-or if any node charged other than once. `test_paid.py` does the same at named points. With `--hub`
-all processes dial a hub, and the hub is killed in its turn too.
+after the first charge, half of them over its first eighth, and go round the processes. Each time
+the study is run again under its name, and then once more. The command prints one line for each
+process, and fails if any result changed, or if any node charged other than once. `test_paid.py`
+does the same at named points. With `--hub` all processes dial a hub, and the hub is killed in its
+turn too.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def main() -> None:
             lab.start("100")
             for number in range(moments):
                 victim = victims[number % len(victims)]
-                found[victim][moment(lab, number, victim, number / moments)] += 1
+                found[victim][moment(lab, number, victim, (number / moments) ** 3)] += 1
         finally:
             lab.stop()
     print(f"{'killed':<14}" + "".join(f"{outcome:>17}" for outcome in OUTCOMES))
