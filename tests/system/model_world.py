@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import shutil
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -329,7 +330,11 @@ class World:
         self.say(f"{name}: another table")
 
     def renew(self) -> None:
-        name = self.rng.choice([*self.names, "dealer", "coordinator"])
+        self.certify(self.rng.choice([*self.names, "dealer", "coordinator"]))
+
+    def certify(self, name: str) -> None:
+        """A process gets a certificate for a new key."""
+        shutil.rmtree(self.lab.folder / f"new-{name}", ignore_errors=True)
         renew(self.lab, name, name if name in ("dealer", "coordinator") else "node")
         self.say(f"{name}: another certificate")
         self.preparations_are_unsure()
@@ -344,9 +349,7 @@ class World:
         answer = self.ask(known)
         codes = (CertificateError.exit_code, *(LOST if self.has_hub else ()))
         assert answer.code in codes and name in answer.error, answer
-        renew(self.lab, name)
-        self.say(f"{name}: another certificate")
-        self.preparations_are_unsure()
+        self.certify(name)
         self.run(known)
 
     def preparations_are_unsure(self) -> None:
@@ -437,7 +440,7 @@ class World:
         for number, line in enumerate(lines):
             key = line.partition(" ")[0]
             if key in raised:
-                lines[number] = f'{key} = "{float(raised[key]):.40f}"'
+                lines[number] = f'{key} = "{raised[key]}"'
         self.config(name).write_text("\n".join(lines) + "\n")
 
     # --- what must hold after each operation
