@@ -117,8 +117,9 @@ test-pages: $(VENV)/.pages  ## open reports and the approvals' page in headless 
 audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) times as many as `make test`
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit
 
-crash: $(VENV)/.dev  ## kill processes at 200 moments after the first charge, and finish each study
+crash: $(VENV)/.dev  ## kill processes at 400 moments after the first charge, and finish each study
 	$(BIN)/python -m tests.system.crash --moments 200
+	$(BIN)/python -m tests.system.crash --moments 200 --hub
 
 bench: $(VENV)/.dev  ## print what a user waits for, next to its target
 	$(BIN)/python -m bench

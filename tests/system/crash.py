@@ -1,9 +1,11 @@
 """Kill any one process at many moments after the first charge, and finish the study.
 
 `make crash`, or `python -m tests.system.crash --moments 200`. Moments are spread over the second
-after the first charge and go round the processes. Each time the study is run again under its name,
-and then once more. The command prints one line for each process, and fails if any result changed,
-or if any node charged other than once. `test_paid.py` does the same at named points.
+after the first charge, half of them over its first eighth, and go round the processes. Each time
+the study is run again under its name, and then once more. The command prints one line for each
+process, and fails if any result changed, or if any node charged other than once. `test_paid.py`
+does the same at named points. With `--hub` all processes dial a hub, and the hub is killed in its
+turn too.
 """
 
 from __future__ import annotations
@@ -80,6 +82,10 @@ def revive(lab: Lab, victim: str) -> None:
         stop([lab.served[victim].process])
         lab.deployment.start_dealer()
         lab.served.update(lab.deployment.wait_until_ready())
+    elif victim == "hub":
+        hub = lab.served["hub"]
+        hub.process.wait()
+        lab.served["hub"] = lab.deployment.start_hub(hub.address)
     elif victim != "coordinator":
         start_again(lab, victim, epsilon="100")
 
@@ -87,15 +93,19 @@ def revive(lab: Lab, victim: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Kill one process after the first charge.")
     parser.add_argument("--moments", type=int, default=200)
-    moments = parser.parse_args().moments
-    found: dict[str, Counter[str]] = {victim: Counter() for victim in VICTIMS}
+    parser.add_argument("--hub", action="store_true", help="all processes dial a hub")
+    options = parser.parse_args()
+    moments, victims = options.moments, VICTIMS + ("hub",) * options.hub
+    found: dict[str, Counter[str]] = {victim: Counter() for victim in victims}
     with tempfile.TemporaryDirectory() as folder:
         lab = Lab(Path(folder), NODES)
         try:
+            if options.hub:
+                lab.served["hub"] = lab.deployment.start_hub()
             lab.start("100")
             for number in range(moments):
-                victim = VICTIMS[number % len(VICTIMS)]
-                found[victim][moment(lab, number, victim, number / moments)] += 1
+                victim = victims[number % len(victims)]
+                found[victim][moment(lab, number, victim, (number / moments) ** 3)] += 1
         finally:
             lab.stop()
     print(f"{'killed':<14}" + "".join(f"{outcome:>17}" for outcome in OUTCOMES))

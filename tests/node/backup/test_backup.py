@@ -260,6 +260,8 @@ def test_the_commands_say_what_they_do(site, tmp_path):
     for wrong in ("-1", "nan", "1/0", "none"):
         with pytest.raises(Exception, match="a number of 0 or more"):
             run("node", "restore", archive, *config, "--charged-since", wrong)
+    site.lose(".key")
+    assert "epsilon 13/10" in run("node", "restore", archive, *config, "--charged-since", "13/10")
 
 
 @pytest.mark.parametrize(
