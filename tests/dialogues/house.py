@@ -70,7 +70,7 @@ class Node:
         return self.site.datasets[0]
 
     def state(self, study: Study) -> str:
-        """What the node has of a study: "charged", "held", "prepared", "reserved" or "nothing"."""
+        """A study at the node: "charged", "held", "prepared", "reserved" or "nothing"."""
         ledger, name = self.dataset.ledger, study.whole.hash
         if ledger.released(name) is not None:
             return "charged"
@@ -240,10 +240,10 @@ class House:
             return error
 
     def states(self, study: Study) -> dict[str, str]:
-        """What each node of a study has of it, as `Node.state` says."""
+        """The state of a study at each of its nodes, as `Node.state` says."""
         return {each.name: self.nodes[each.name].state(study) for each in study.whole.nodes}
 
     def balances(self) -> dict[str, tuple[Fraction, Fraction]]:
-        """What each node's ledger has charged of ε, and what it reserves."""
+        """The ε that each node's ledger has charged, and the ε that it reserves."""
         found = {name: each.dataset.ledger.balance() for name, each in self.nodes.items()}
         return {name: (each.spent, each.reserved) for name, each in found.items()}

@@ -26,7 +26,7 @@ from umpc.transport.services import EOF, grpc
 UNTOLD = {"progress"}
 """Messages whose number depends on how fast a machine is."""
 Do = Callable[["Said"], Iterable[bytes]]
-"""What becomes of a message: the messages that go on in its place."""
+"""The messages that go on in the place of one."""
 REQUESTS = {
     "/umpc.v1.Node/Study": pb.CoordinatorMessage,
     "/umpc.v1.Node/Peer": pb.PeerMessage,

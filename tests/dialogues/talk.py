@@ -166,7 +166,7 @@ def check(said: Sequence[Said], dialogue: str, nodes: Sequence[str]) -> None:
 
 Beside = Callable[[], Coroutine[Any, Any, None]]
 MAY_BE = {"evaluates": ("nothing", "held"), "asked": ("held", "charged")}
-"""What is on disk after last words that do not say it."""
+"""On disk after last words that do not say it."""
 
 
 class Scene:

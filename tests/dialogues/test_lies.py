@@ -255,7 +255,7 @@ HOLES: dict[str, tuple[Callable[[], Any], str, Lie, str]] = {
         "lost north",
     ),
 }
-"""What is taken out or broken, and the lie of which a dialogue tells."""
+"""Each check that is taken out, or rule that is broken, and the lie that a dialogue then misses."""
 
 
 @pytest.mark.parametrize("hole", HOLES)

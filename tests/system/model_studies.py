@@ -17,7 +17,7 @@ from umpc.study.parts import FieldText
 
 Record = dict[str, int]
 Records = list[list[Record]]
-"""Of each node, in the order in which it numbered them for an attempt."""
+"""The records of each node, in the order in which it numbered them for an attempt."""
 Entries = dict[str, Any]
 
 FIELDS = (

@@ -52,7 +52,6 @@ from umpc.errors import (
 )
 from umpc.node.audit.reading import rows
 from umpc.node.budget.budget_account import BudgetCost
-from umpc.node.budget.prepared_costs import reserve_prepared
 from umpc.node.told_order import order_beside, orders_told
 from umpc.study.document import Study
 
@@ -446,8 +445,7 @@ class World:
     # --- what must hold after each operation
 
     def reserved(self, name: str) -> set[str]:
-        found = reserve_prepared(beside(self.lab, name).account, self.ledger(name))
-        return {each.name for each in found}
+        return {each.name for each in beside(self.lab, name).prepared}
 
     def check(self) -> None:
         """Compare ledgers, reservations, files and processes with the model."""

@@ -20,7 +20,7 @@ from tests.support.protocols import with_facts
 from tests.support.sites import idle_site, site_of, unused
 from tests.support.studies import make_study
 from umpc.errors import CertificateError, LocalProtocolError, PeerLost, RemoteProtocolError
-from umpc.node.budget.store import HeldAttempt
+from umpc.node.budget.store import HELD, HeldAttempt
 from umpc.node.prepared_attempts import PreparedAttempt
 from umpc.node.records import Records
 from umpc.node.run.context import RunContext
@@ -190,8 +190,8 @@ def test_a_run_that_has_ended_computes_nothing_more():
 
 
 def held(kept: m.Released | m.Delivery) -> HeldAttempt:
-    cost = STUDY.exact_epsilon, STUDY.exact_epsilon
-    return HeldAttempt(STUDY.hash, STUDY.name, *cost, kept.attempt, encode_kept(kept), 0)
+    epsilon = STUDY.exact_epsilon
+    return HeldAttempt(HELD, STUDY.hash, kept.attempt, encode_kept(kept), STUDY.name, epsilon)
 
 
 def test_nothing_is_charged_after_a_violation():
