@@ -161,7 +161,7 @@ MESSAGES = [
 ]
 """Every message of one study of each protocol that says something of its own.
 
-Of messages that all nodes send or get there is one: to south from the coordinator, to it from
+It has one of the messages that all nodes send or get: to south from the coordinator, to it from
 north.
 """
 

@@ -32,7 +32,7 @@ def ends_well(result: Report | UmpcError, scene: Scene, kind: str) -> None:
 
 
 def without_new_channel(said: Sequence[Said]) -> list[Said]:
-    """What was said of the study itself: a channel for the next one may come too late."""
+    """The part that is about the study itself: a channel for the next one may come too late."""
     links = [(each.sender, each.receiver, each.names) for each in said]
     return [
         each

@@ -65,13 +65,17 @@ def test_only_a_collector_of_this_machine_and_only_known_steps(identity):
     tracing.close()
 
 
+STEP_NAMES = ("stream.step", "run.stream.step", "self._stream.step", "self._step")
+"""Where the code of a node says which step begins."""
+
+
 def test_the_steps_are_those_that_the_node_takes():
     assigned = {
         node.value.value
-        for path in (NODE / "attempts").glob("*.py")
+        for path in NODE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Assign)
-        and ast.unparse(node.targets[0]) in ("self.step", "self.stream.step", "self._step")
+        and ast.unparse(node.targets[0]) in STEP_NAMES
         and isinstance(node.value, ast.Constant)
     }
     assert assigned == STEPS

@@ -1,4 +1,4 @@
-"""What the ledger of one node must say: charges, held attempts, and what prepared studies reserve.
+"""The contents that the ledger of one node must have: charges, held attempts, and what prepared studies reserve.
 
 The model follows from what studies answered. Only after a process was killed does it learn from the
 ledger which of the allowed outcomes came about.
@@ -65,7 +65,8 @@ class LedgerModel:
         assert {row.note: row.epsilon for row in charges} == self.epsilon
         assert shares_of(found) == self.charged
         assert {each.name: each.share for each in found.held} == self.held
-        assert len(found.account.open) == len(self.held), "a reservation is left"
+        waiting = len(self.held) + len(found.prepared)
+        assert len(found.account.open) == waiting, "a reservation is left"
         lost_epsilon = sum(epsilon for epsilon, _ in self.lost)
         lost_delta = sum(delta for _, delta in self.lost)
         assert found.account.spent.epsilon == sum(self.epsilon.values()) + lost_epsilon

@@ -27,16 +27,26 @@ def test_the_stored_records_are_those_of_the_seed():
         assert stored(site) == {name: list(map(str, values)) for name, values in columns.items()}
 
 
+def rounded(value: object) -> object:
+    """A number, or numbers in lists and dicts, to 13 digits: processors differ in the last one."""
+    match value:
+        case float():
+            return float(f"{value:.13g}")
+        case list():
+            return [rounded(each) for each in value]
+        case dict():
+            return {name: rounded(each) for name, each in value.items()}
+    return value
+
+
 def test_python_and_the_demo_find_the_numbers_that_r_is_tested_against(tmp_path):
     expected = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
     result = estimated()
-    assert numbers(result.to_dict()) == expected
+    assert rounded(numbers(result.to_dict())) == rounded(expected)
     low, high = result.interval(kind="population")
-    assert [result.estimate, result.p_value(), [low, high]] == [
-        expected["estimate"],
-        expected["p_value"],
-        expected["population"],
-    ]
+    assert rounded([result.estimate, result.p_value(), [low, high]]) == rounded(
+        [expected["estimate"], expected["p_value"], expected["population"]]
+    )
     files = [word for site in ("north", "south") for word in ("--csv", str(FOLDER / f"{site}.csv"))]
     bounds = [
         word
@@ -47,7 +57,8 @@ def test_python_and_the_demo_find_the_numbers_that_r_is_tested_against(tmp_path)
     ended = demo(*files, *bounds, *given, "--format", "json")
     assert ended.returncode == 0, ended.stderr
     printed = json.loads(ended.stdout)
-    assert numbers(printed) == expected and printed["records_by_node"] == [18, 14]
+    assert rounded(numbers(printed)) == rounded(expected)
+    assert printed["records_by_node"] == [18, 14]
     assert "field 'age': 0 to 127, whole numbers, as was said" in ended.stderr
     report = tmp_path / "report.json"
     report.write_text(ended.stdout, encoding="utf-8")

@@ -120,14 +120,14 @@ def test_a_node_that_dies_at_the_release_leaves_no_result(lab, point):
 
 
 def test_a_study_that_only_some_released_and_another_lost_is_not_run_again(lab):
-    """node-2 comes back without what it held: its ledger's table of held attempts is emptied."""
+    """node-2 comes back without what it held: its ledger's held attempts are removed."""
     here = lab(2, {"node-2": {"UMPC_FAILPOINT": "before-charge:kill"}}).start()
     assert here.run().code == PeerLost.exit_code
     here.wait_for_log("node-1", "charged, the share leaves")
     here.served["node-2"].process.wait(60)
     here.disarm()
     with closing(sqlite3.connect(here.folder / "node-2-ledger.sqlite")) as ledger, ledger:
-        assert ledger.execute("DELETE FROM held").rowcount == 1
+        assert ledger.execute("DELETE FROM store WHERE kind = 'held'").rowcount == 1
     here.deployment.start_node("node-2", here.table("node-2"), "10")
     here.served.update(here.deployment.wait_until_ready())
     outcome = here.run()
