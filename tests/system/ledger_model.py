@@ -1,4 +1,4 @@
-"""The contents that the ledger of one node must have: charges, held attempts, and what prepared studies reserve.
+"""The ledger of one node: its charges, its held attempts, and what prepared studies reserve.
 
 The model follows from what studies answered. Only after a process was killed does it learn from the
 ledger which of the allowed outcomes came about.
