@@ -298,6 +298,20 @@ def test_what_was_counted_after_a_newer_backup_counts_after_an_older_one(site):
     assert site.spent() == 4
 
 
+def test_charges_that_a_restore_counted_count_once_for_backups_after_it(site):
+    site.charge(C)
+    older = site.back_up("older.tar")
+    site.charge(A)
+    site.lose(".key", ".audit")
+    restore(older, site.config, Statement(Fraction(1), D))
+    newer = site.back_up("newer.tar")
+    site.charge(B)
+    site.lose(".key", ".audit")
+    refused(newer, site, "1 charges of epsilon 1 ", Statement(Fraction(1, 2), D))
+    restore(newer, site.config, Statement(Fraction(1), D))
+    assert site.spent() == 3
+
+
 def test_a_restore_that_ends_in_the_middle_has_told_the_trail_what_it_counts(site, monkeypatch):
     archive = lost_after_a_charge(site, ".key", ".audit")
     with monkeypatch.context() as patch, pytest.raises(e.AuditError, match="no space"):

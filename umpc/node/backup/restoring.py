@@ -349,10 +349,13 @@ def charges_after(
         if row["event"] == "charge" and _is_lost(row["study"], lost, content):
             lost.add(row["study"])
             sums.add(row["seq"], _amounts(trail, row))
-        if row["event"] == "restore" and row["seq"] > known:
+        if row["event"] == "restore":
             # Its ledger did not know these studies, so it charged them again when they were asked.
             lost.clear()
-            sums.raise_to(row["seq"], base_of(row["note"]), _amounts(trail, row))
+            if row["seq"] > known:
+                sums.raise_to(row["seq"], base_of(row["note"]), _amounts(trail, row))
+            else:  # the backup's ledger counts all that was lost by then
+                sums = _ProvenSums()
     return sums.number, *sums.now
 
 
