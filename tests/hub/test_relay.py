@@ -108,7 +108,7 @@ def test_a_hub_expects_everybody_while_it_is_young_but_who_left_it(instance):
     assert told() == GONE, "it never came"
     is_young = True
     relay.leave(seat(relay, "south"), for_good=True)
-    assert told() == GONE, "it said so, or its certificate is revoked"
+    assert told() == GONE, "it said so"
     relay.leave(seat(relay, "south"), for_good=False)
     assert told() == AWAY, "it was here since"
     if instance:

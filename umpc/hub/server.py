@@ -112,8 +112,9 @@ class HubServer(rpc.HubServicer):
         except CertificateError as error:
             refusal = error
         finally:
+            # A process that has a new certificate by now dials anew, so a refused one is expected.
             del self._changed[seat]
-            self._wake(self.relay.leave(seat, for_good=has_left or refusal is not None))
+            self._wake(self.relay.leave(seat, for_good=has_left))
             asyncio.get_running_loop().call_later(self._grace, self._expire, seat)
             self._ended()
             if refusal is None:
