@@ -16,6 +16,8 @@ from typing import Any
 
 POLL = 0.0005
 """Seconds between two looks at threads that still run."""
+MOST_LOOKS = 400_000
+"""Looks after which a thread hangs: some minutes, in which no test computes."""
 
 
 class StandingClock(asyncio.SelectorEventLoop):
@@ -26,8 +28,18 @@ class StandingClock(asyncio.SelectorEventLoop):
         self._waiting: set[asyncio.Future[Any]] = set()
         """Futures of threads of others."""
         self._quiet: list[asyncio.Future[None]] = []
-        self._others = set(threading.enumerate())
-        super().__init__(Idle(self.pass_time))
+        self._others: set[threading.Thread] = set()
+        """Threads that were there before this loop began to run: they are of other tests."""
+        self._own: set[threading.Thread] = set()
+        """Threads that were begun while it ran, and go on."""
+        super().__init__(Idle(self))
+
+    def run_forever(self) -> None:
+        self._others = set(threading.enumerate()) - self._own
+        try:
+            super().run_forever()
+        finally:
+            self._own = set(threading.enumerate()) - self._others
 
     def time(self) -> float:
         return self.now
@@ -69,19 +81,16 @@ class StandingClock(asyncio.SelectorEventLoop):
     def _works(self, thread: threading.Thread) -> bool:
         return thread not in self._others and not is_of_pool(thread)
 
-    def pass_time(self, seconds: float | None) -> bool:
-        """Let time pass if nothing else can happen. Returns: whether the loop goes on."""
-        if self.works:
-            return False
+    def pass_time(self, seconds: float | None) -> None:
+        """Let time pass, since nothing else can happen."""
         while self._quiet:
             future = self._quiet.pop()
             if not future.done():
                 future.set_result(None)
-                return True
+                return
         if seconds is None:
             raise AssertionError("everybody waits, and nothing will ever happen")
         self.now += seconds
-        return True
 
 
 def is_of_pool(thread: threading.Thread) -> bool:
@@ -91,18 +100,23 @@ def is_of_pool(thread: threading.Thread) -> bool:
 
 
 class Idle(selectors.DefaultSelector):
-    """Args: passing: is told for how long the loop would sleep, and says whether it goes on."""
+    """Passes the time of a clock where the loop would sleep."""
 
-    def __init__(self, passing: Callable[[float | None], bool]):
+    def __init__(self, clock: StandingClock):
         super().__init__()
-        self._passing = passing
+        self._clock = clock
 
     def select(self, timeout: float | None = None) -> list[Any]:
         if timeout is not None and timeout <= 0:
             return super().select(0)
-        while not (found := super().select(0)):
-            if self._passing(timeout):
-                return []
+        looks = 0
+        # A thread says what it has done before it ends. So it is looked at before the loop's files.
+        while self._clock.works:
             if found := super().select(POLL):
-                break
+                return found
+            looks += 1
+            if looks == MOST_LOOKS:
+                raise AssertionError(f"a thread never ends: {threading.enumerate()}")
+        if not (found := super().select(0)):
+            self._clock.pass_time(timeout)
         return found

@@ -125,6 +125,8 @@ class Network:
 
     def __init__(self) -> None:
         self.said: list[Said] = []
+        self.unheard: list[Said] = []
+        """Messages in whose place nothing went on."""
         self._servers: dict[str, MemoryServer] = {}
         self._moments: list[Moment] = []
         self._watching: list[Callable[[Said], None]] = []
@@ -181,6 +183,7 @@ class Network:
         self._moments.clear()
         self._watching.clear()
         self.said.clear()
+        self.unheard.clear()
         self.silent.clear()
         self.turns = None
 
@@ -228,7 +231,9 @@ class Network:
             look(said)
         for moment in self._moments:
             if moment.meets(said):
-                return moment.reach(said, pipe)
+                if not (passed := moment.reach(said, pipe)):
+                    self.unheard.append(said)
+                return passed
         return [data]
 
 

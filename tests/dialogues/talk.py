@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from itertools import count
 from typing import Any
 
 from tests.dialogues.house import ROLES, House, participants
@@ -33,6 +34,8 @@ from umpc.study.report import Report
 STEPS = ("propose", "agree", "prepare", "evaluate", "release", "ask")
 SECONDS = 30
 """`seconds_per_step` of all studies."""
+NUMBERS = count(1)
+"""A house serves many studies, so each has a name of its own."""
 
 
 def _of(kernels: Any = KENDALL, **facts: Any) -> Callable[[int], Study]:
@@ -62,10 +65,10 @@ MADE: dict[str, Callable[[int], Study]] = {
 
 
 def study_of(kind: str, *nodes: str, name: str = "", **changes: Any) -> Study:
-    """A study of a kind, between these nodes of the house."""
+    """A study of a kind, between these nodes of the house: never one that was there before."""
     study = MADE[kind](len(nodes))
     facts: dict[str, Any] = {
-        "name": name or kind,
+        "name": f"{name or kind} ({next(NUMBERS)})",
         "nodes": participants(*nodes),
         "max_colluding": len(nodes) - 1,
         "seconds_per_step": SECONDS,
@@ -195,7 +198,7 @@ class Scene:
             self._faults.append(fault)
 
     def _check(self, said: Said) -> None:
-        if said.receiver != "coordinator" or said.sender not in self.house.nodes:
+        if said.receiver != "coordinator" or said.names not in (("ready",), ("released",)):
             return
         disk = self.house.nodes[said.sender].on_disk
         if said.names == ("ready",):
@@ -252,7 +255,10 @@ class Scene:
     def check_said(self) -> None:
         """Check each node's state by its last words, as docs/protocol.md has it."""
         last: dict[str, str] = dict.fromkeys(self.states, "nothing")
-        names = [(said.sender, said.names[0]) for said in self.house.network.said]
+        network = self.house.network
+        names = [
+            (said.sender, "" if said in network.unheard else said.names[0]) for said in network.said
+        ]
         for place, said in enumerate(self.house.network.said):
             node = said.sender if said.sender in last else said.receiver
             match said.sender, said.names:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import count
 from typing import Any
 
 import pytest
@@ -61,8 +60,6 @@ CLASSES: dict[str, tuple[type, ...]] = {
     "well": (Report,),
     "spoiled": (Report, ImpossibleResult),
 }
-NUMBERS = count(1)
-"""Each study has a name of its own."""
 Lie = Callable[[Said], Iterable[bytes]]
 LIES: dict[str, Lie] = {
     "garbage": lambda said: [b"\xff" * 9],
@@ -122,7 +119,7 @@ def lied(house: House, link: str, lie: str) -> tuple[Scene, Report | UmpcError]:
 
 def replaced(house: House, link: str, do: Lie) -> tuple[Scene, Report | UmpcError]:
     """Run a study with another message in place of one, and check what is on disk then."""
-    scene = Scene(house, study_of("tables", *NODES[:2], name=f"{link} {next(NUMBERS)}"))
+    scene = Scene(house, study_of("tables", *NODES[:2], name=link))
     house.network.at(*told(link), do)
     result = scene.run()
     scene.check_said()
