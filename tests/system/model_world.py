@@ -349,6 +349,8 @@ class World:
         codes = (CertificateError.exit_code, *(LOST if self.has_hub else ()))
         assert answer.code in codes and name in answer.error, answer
         self.certify(name)
+        if self.has_hub:  # the hub has refused it for longer than it expects anybody
+            self.start_again(name)
         self.run(known)
 
     def preparations_are_unsure(self) -> None:
