@@ -1,0 +1,162 @@
+"""What comes between two messages of a run, and what rules and limits then do with the study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.dialogues.house import NODES, House
+from tests.dialogues.network import Said
+from tests.dialogues.test_later_runs import held, prepared, scene_of
+from tests.dialogues.test_lies import flipped
+from umpc.coordinator.conductor import Preparation
+from umpc.errors import (
+    PolicyRefused,
+    PreparationError,
+    RemoteProtocolError,
+    StepTimeout,
+    UmpcError,
+)
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study.report import Report
+
+
+def test_two_streams_that_finish_a_held_study_charge_once_and_have_the_same_result(house):
+    """The second one charges between *Held* and the order on the first one."""
+    scene = held(house, "held, and asked for twice")
+    moment = house.network.hold("coordinator", "south", "release")
+    second: list[Report | UmpcError] = []
+
+    async def beside() -> None:
+        await moment.came.wait()
+        second.append(await house.study(scene.study))
+        moment.release()
+
+    first = scene.run(beside)
+    assert isinstance(first, Report) and isinstance(second[0], Report), repr((first, second))
+    assert first.estimate == second[0].estimate
+
+
+@pytest.mark.parametrize("order", ["release", "drop"])
+def test_a_held_study_that_is_charged_before_its_order_comes_stays_charged_once(house, order):
+    scene = held(house, f"held, charged, and asked to {order}")
+    ledger, name = house.nodes["south"].dataset.ledger, scene.study.whole.hash
+
+    def charged(said: Said) -> list[bytes]:
+        ledger.charge(name, ledger.held(name).attempt)
+        message = pb.CoordinatorMessage()
+        getattr(message, order).SetInParent()
+        return [said.other(message)]
+
+    house.network.at("coordinator", "south", "release", charged)
+    result = scene.run()
+    assert isinstance(result, Report) == (order == "release"), repr(result)
+    assert scene.states["south"] == "charged"
+    scene.run_again()
+
+
+@pytest.mark.parametrize("is_prepared", [False, True], ids=["fresh", "prepared"])
+def test_a_delta_that_the_rules_refuse_is_not_charged(house, is_prepared):
+    scene = scene_of(house, "much delta", delta="1e-6", noise="skellam")
+    if is_prepared:
+        assert isinstance(prepared(scene), Preparation)
+    rules = house.rules.replace("[policy]", '[policy]\nmax_delta = "1e-9"')
+    house.write_rules("south", rules)
+    result = scene.run()
+    house.write_rules("south", house.rules)
+    assert isinstance(result, PolicyRefused) and result.culprit == "south"
+    assert "max_delta" in result.message
+    assert set(scene.states.values()) == {"nothing"}
+    scene.run_again()
+
+
+def test_a_run_ends_where_the_site_reserves_no_longer(house):
+    scene = scene_of(house, "too long", seconds_per_step=600)
+    house.write_rules("south", house.rules.replace("[policy]", "hold_hours = 0.05\n[policy]"))
+    house.restart("south")
+    house.mend()
+    house.network.hold("north", "south", "masked_fields")
+    result = scene.run()
+    house.write_rules("south", house.rules)
+    house.restart("south")
+    assert isinstance(result, StepTimeout) and "hold_hours" in result.message, repr(result)
+    scene.run_again()
+
+
+def of_the_members(house: House) -> list[bytes]:
+    """The signatures of the members, which the nodes made for the last preparation."""
+    found = [each for each in house.network.said if each.names == ("begin",)]
+    return list(found[-1].message.begin.signatures)
+
+
+def of_the_attempt(house: House) -> list[bytes]:
+    """The signatures of the attempt, which the nodes made for the last preparation."""
+    found = [each for each in house.network.said if each.names == ("prepared",)]
+    by_sender = {each.sender: each.message.prepared.signature for each in found}
+    return [by_sender[name] for name in NODES[:2]]
+
+
+@pytest.mark.parametrize("kind", [of_the_members, of_the_attempt])
+def test_signatures_of_something_else_start_no_prepared_run(
+    house: House, kind: Callable[[House], list[bytes]]
+):
+    """Those of the members, and those of an earlier preparation, which the last one replaced."""
+    scene = scene_of(house, f"ahead, {kind.__name__}")
+    prepared(scene)
+    signatures = kind(house)
+    if kind is of_the_attempt:
+        prepared(scene)
+    house.network.said.clear()
+
+    def other(said: Said) -> list[bytes]:
+        assert list(said.message.evaluate.signatures) != signatures
+        said.message.evaluate.signatures[:] = signatures
+        return [said.other(said.message)]
+
+    house.network.at("coordinator", "south", "evaluate", other)
+    result = scene.run()
+    assert isinstance(result, RemoteProtocolError) and result.culprit == "coordinator"
+    used = [each for each in house.network.said if each.names[0] == "masked_fields"]
+    assert all(each.sender == "north" for each in used)
+    assert set(scene.states.values()) == {"nothing"}
+    scene.run_again()
+
+
+def test_a_second_agreement_with_another_opening_ends_the_study(house):
+    """South was restarted after the preparation, so all agree once more."""
+    scene = scene_of(house, "agreed on twice")
+    prepared(scene)
+    house.restart("south")
+    house.mend()
+    house.network.at("north", "coordinator", "opened", lambda said: [flipped(said)])
+    result = scene.run()
+    assert isinstance(result, RemoteProtocolError) and result.culprit == "north"
+    assert set(scene.states.values()) == {"nothing"}
+    scene.run_again()
+
+
+def test_a_parking_that_fills_up_meanwhile_refuses_the_later_study(house):
+    house.write_rules("south", f"{house.rules}[prepare]\nmost = 1\n")
+    house.restart("south")
+    house.mend()
+    first, second = (scene_of(house, f"the {name} to be parked") for name in ("first", "second"))
+    moment = house.network.hold("coordinator", "south", "park")
+    found: list[Preparation | UmpcError] = []
+
+    async def both() -> Preparation | UmpcError:
+        import asyncio
+
+        task = asyncio.create_task(house.prepare(first.study))
+        await moment.came.wait()
+        found.append(await house.prepare(second.study))
+        moment.release()
+        return await task
+
+    result = house.run(both())
+    house.run(house.end())
+    assert isinstance(found[0], Preparation), repr(found)
+    assert isinstance(result, PreparationError) and result.culprit == "south", repr(result)
+    assert (first.states["south"], second.states["south"]) == ("nothing", "prepared")
+    house.write_rules("south", house.rules)
+    house.restart("south")
