@@ -350,6 +350,7 @@ class World:
         assert answer.code in codes and name in answer.error, answer
         self.certify(name)
         if self.has_hub:  # the hub has refused it for longer than it expects anybody
+            stop([self.lab.served[name].process])
             self.start_again(name)
         self.run(known)
 
