@@ -48,23 +48,6 @@ def dealer() -> server.DealerServer:
     )
 
 
-def test_an_attempt_is_derived_once_for_all_its_nodes_and_forgotten_with_them(derived):
-    async def scenario() -> None:
-        here = dealer()
-        attempts = list(await asyncio.gather(*(here.derived(request(), "node-0") for _ in MEMBERS)))
-        attempts.append(await here.derived(request(), "node-0"))
-        assert all(attempt is attempts[0] for attempt in attempts) and len(derived) == 1
-        attempts.clear()
-        async with asyncio.timeout(10):
-            while here.attempts_in_use:  # the thread that derived it lets go of it last
-                gc.collect()
-                await asyncio.sleep(0.01)
-        await here.derived(request(), "node-0")
-        assert len(derived) == 2
-
-    asyncio.run(scenario())
-
-
 def test_openings_that_do_not_fit_are_refused_to_each_node_that_sends_them(derived):
     async def scenario() -> None:
         here, swapped = dealer(), [OPENINGS[1], OPENINGS[0], *OPENINGS[2:]]
@@ -95,17 +78,6 @@ def test_its_memory_does_not_grow_with_attempts_that_have_ended(monkeypatch):
         here.end(attempt, None)
         assert list(here.dealt)[1:] == [bytes([n]) for n in range(number + 1)][-5:]
     assert b"runs" in here.dealt
-
-
-def test_a_node_that_goes_away_meanwhile_takes_nothing_from_the_others(derived):
-    async def scenario() -> None:
-        here = dealer()
-        first, second = (asyncio.create_task(here.derived(request(), "node-0")) for _ in range(2))
-        await asyncio.sleep(0)
-        first.cancel()
-        assert (await second).members == tuple(MEMBERS) and len(derived) == 1
-
-    asyncio.run(scenario())
 
 
 class Refused(Exception):

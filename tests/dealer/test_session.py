@@ -1,4 +1,4 @@
-"""The dealer's session deals in the common order, afresh for every attempt."""
+"""The dealer's session deals afresh for every attempt, and the same chunk again alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tests.support.studies import (
     make_study,
 )
 from umpc.dealer.session import DealerSession
-from umpc.mpc.masked.material import DealtPart, dealt_bytes
 from umpc.study.messages import Frame
 
 COUNTS = [4, 0, 5, 6]
@@ -37,44 +36,6 @@ def session_of(study: str = "kendall", label: str = "dealer") -> DealerSession:
 def deal(session: DealerSession) -> list[tuple[int, Frame]]:
     """All material, as the dealer's process asks for it."""
     return [dealt for chunk in session.attempt.chunks() for dealt in session.deal_one(chunk)]
-
-
-@every_study
-def test_frames_come_in_the_common_order_of_chunks(study):
-    session = session_of(study)
-    places = [
-        (node, frame.step, frame.owners, frame.chunk, frame.count) for node, frame in deal(session)
-    ]
-    assert places == [
-        (node, "material", chunk.owners, chunk.number, chunk.count)
-        for chunk in session.attempt.chunks()
-        for node in sorted(set(chunk.owners))
-    ]
-
-
-@every_study
-def test_every_frame_decodes_to_its_party_and_has_the_size_it_says(study):
-    session, sizes = session_of(study), set()
-    chunks = {(chunk.owners, chunk.number): chunk for chunk in session.attempt.chunks()}
-    for node, frame in deal(session):
-        plan = session.attempt.plan(chunks[frame.owners, frame.chunk])
-        party = sorted(set(frame.owners)).index(node)
-        assert frame.width == plan.dealt_bits(party)
-        assert (
-            len(frame.payload)
-            == (frame.count * frame.width + 7) // 8
-            == dealt_bytes(plan, party, frame.count)
-        )
-        DealtPart.decode(plan, frame.payload, party, frame.count)
-        sizes.add((plan.pattern, party))
-    triples = {
-        ((0, 0, 1), 0),
-        ((0, 0, 1), 1),
-        ((0, 1, 1), 0),
-        ((0, 1, 1), 1),
-        *(((0, 1, 2), p) for p in range(3)),
-    }
-    assert sizes == (triples if STUDIES[study].degree == 3 else {((0, 1), 0), ((0, 1), 1)})
 
 
 def test_every_node_has_a_seed_of_its_own_from_the_entropy():
@@ -119,11 +80,6 @@ def test_several_sums_over_the_same_comparisons_need_their_keys_once():
     assert [len(frame.payload) for _, frame in deal(one)] == [
         len(frame.payload) for _, frame in deal(two)
     ]
-
-
-def test_a_study_of_single_records_needs_no_material():
-    session = DealerSession(make_attempt(make_study("a.x", 4, degree=1), COUNTS), Entropy("single"))
-    assert deal(session) == [] and not session.attempt.program.needs_dealer
 
 
 def test_it_shows_nothing_of_itself():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.studies import make_study
-from umpc.errors import ApprovalPending, PeerUnavailable, PolicyRefused, StudyError, VersionMismatch
+from umpc.errors import ApprovalPending, PeerUnavailable, PolicyRefused, StudyError
 from umpc.node import links as module
 from umpc.node.approvals import ACCEPTED, REJECTED, Approvals
 from umpc.node.links import ContactCheck, called_by
@@ -17,7 +17,6 @@ from umpc.node.policy import ANYTHING
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
-from umpc.transport import greeting
 
 STUDY = checked(make_study(nodes=3, max_colluding=2))
 
@@ -120,25 +119,3 @@ def test_after_a_persons_approval_a_node_calls(tmp_path, monkeypatch):
         approvals.require(STUDY, "node-0")
     approvals.decide(STUDY.hash.hex(), ACCEPTED)
     assert len(ask(tmp_path, monkeypatch, approval=True)[1]) == 3
-
-
-def test_another_version_is_an_error(monkeypatch):
-    class Stub:
-        async def Hello(self, request, timeout):
-            return pb.HelloReply(name="node-1", role="node", version="9.9.9")
-
-    class Channel:
-        async def close(self, grace):
-            pass
-
-    async def connected(*parts):
-        return Channel()
-
-    monkeypatch.setattr(greeting, "connect", connected)
-    monkeypatch.setitem(greeting.STUBS, "node", lambda channel: Stub())
-    found = asyncio.run(greeting.greet_or_fail(Me, "node", "node-1", "x:1"))
-    assert isinstance(found, VersionMismatch)
-    assert (
-        "node 'node-1' speaks protocol '9.9.9'" in found.message
-        and "the same protocol" in found.message
-    )

@@ -17,8 +17,6 @@ from tests.support.studies import LOUD, clear_sums
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import (
     LedgerError,
-    LocalProtocolError,
-    PreparationError,
     PreparationLost,
     RemoteProtocolError,
 )
@@ -103,12 +101,6 @@ def parked(tmp_path) -> PreparedAttempt:
     made[0].close()
 
 
-def test_the_same_questions_get_the_same_answers(parked):
-    members, openings = parked.attempt.members, parked.openings
-    assert parked.agree(list(members)) == openings[0]
-    assert parked.begin(list(openings)) is parked.attempt
-
-
 @pytest.mark.parametrize(
     "change", [{"commitment": bytes(32)}, {"public_key": bytes(32)}, {"records": 4}]
 )
@@ -171,18 +163,6 @@ def entry(name: bytes) -> PreparedAttempt:
     return parked
 
 
-def test_it_is_taken_once_with_its_reservation():
-    clock, a = Clock(), entry(b"a")
-    clock.parking.put(a)
-    assert clock.parking.take(b"b") is None
-    clock.pass_time(90.4)
-    assert clock.parking.take(b"a") is a and a.seconds == 90, "a report tells this time"
-    assert clock.parking.take(b"a") is None
-    clock.parking.drop(a, "is late")
-    clock.pass_time(2 * HOUR)
-    assert (clock.cancelled, a.closed) == ([], []) and all(timer.dead for timer in clock.timers)
-
-
 @pytest.mark.parametrize("timers", [True, False])
 def test_its_time_is_up_also_where_timers_slept(timers):
     clock, a = Clock(), entry(b"a")
@@ -209,46 +189,6 @@ def test_the_ledger_knows_until_when_it_waits_and_a_disk_that_refuses_ends_it():
     with pytest.raises(LedgerError, match="no space left"):
         clock.parking.put(entry(b"c"))
     assert clock.parking.take(b"c") is None and not clock.parking.holds(b"c")
-
-
-def test_an_earlier_one_of_a_study_does_not_end_a_later_one():
-    clock, first, second = Clock(), entry(b"a"), entry(b"a")
-    clock.parking.put(first)
-    clock.parking.take(b"a")
-    clock.parking.put(second)
-    clock.parking.drop(first, "is not meant")
-    assert clock.cancelled == [] and clock.parking.take(b"a") is second
-
-
-def test_two_of_one_study_cannot_be():
-    clock = Clock()
-    clock.parking.put(entry(b"a"))
-    with pytest.raises(LocalProtocolError):
-        clock.parking.put(entry(b"a"))
-
-
-def test_a_full_parking_says_what_to_do():
-    clock = Clock()
-    clock.parking.put(entry(b"a"))
-    clock.pass_time(HOUR / 2)
-    clock.parking.put(entry(b"b"))
-    for refused in (clock.parking.check_room, lambda: clock.parking.put(entry(b"c"))):
-        with pytest.raises(
-            PreparationError, match=r"2 prepared studies wait.*run one of them.*come back in 0\.5 h"
-        ):
-            refused()
-    clock.pass_time(HOUR / 2)
-    clock.parking.put(entry(b"c"))
-    with pytest.raises(PreparationError, match="most = 0"):
-        Clock(0).parking.check_room()
-
-
-def test_the_nodes_end_drops_all():
-    clock, entries = Clock(), [entry(b"a"), entry(b"b")]
-    for each in entries:
-        clock.parking.put(each)
-    clock.parking.close()
-    assert clock.cancelled == [b"a", b"b"] and [each.closed for each in entries] == [[1], [1]]
 
 
 def test_a_ledger_that_fails_does_not_keep_the_material(caplog):

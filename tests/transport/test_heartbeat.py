@@ -65,27 +65,6 @@ def quick(monkeypatch):
     monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 0.05)
 
 
-def test_the_heart_stops_when_nothing_comes_also_where_nothing_can_be_sent(quick):
-    async def nothing():
-        return 0
-
-    end = Ends(beats=20)
-    reason = asyncio.run(heartbeat.beat(end, nothing))
-    assert "nothing came" in reason and (end.beats, end.written) == (0, 3)
-
-
-def test_data_keep_a_peer_alive_for_as_long_as_they_come(quick):
-    looks = 0
-
-    async def count():
-        nonlocal looks
-        looks += 1
-        return DATA_BYTES * min(looks, 50)
-
-    asyncio.run(heartbeat.beat(Ends(beats=0), count))
-    assert looks > 50
-
-
 class SlowCall:
     """A call of gRPC whose beats leave late. Two writes at once end it, as they do there."""
 

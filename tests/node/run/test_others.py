@@ -19,18 +19,15 @@ from tests.support.node_talks import run_of
 from tests.support.protocols import with_facts
 from tests.support.sites import idle_site, site_of, unused
 from tests.support.studies import make_study
-from umpc.errors import CertificateError, LocalProtocolError, PeerLost, RemoteProtocolError
-from umpc.node.budget.store import HELD, HeldAttempt
+from umpc.errors import CertificateError, PeerLost
 from umpc.node.prepared_attempts import PreparedAttempt
 from umpc.node.records import Records
 from umpc.node.run.context import RunContext
 from umpc.node.run.earlier import resume
 from umpc.node.run.link import PeerLink, peer_stream
 from umpc.node.run.prepare import Others
-from umpc.node.run.release import release
 from umpc.node.run.study import run_study
 from umpc.node.standing import Chain, KeptChannel, Standing
-from umpc.proto.codec import encode_kept
 from umpc.study import messages as m
 from umpc.study.parts import Participant
 
@@ -180,26 +177,6 @@ def test_the_peers_that_have_not_connected_are_missing():
         others.end(is_good=False)
 
     asyncio.run(scenario())
-
-
-def test_a_run_that_has_ended_computes_nothing_more():
-    run, others = run_with()
-    others.end(is_good=False)
-    with pytest.raises(LocalProtocolError):
-        asyncio.run(run.compute.in_thread(sum, ()))
-
-
-def held(kept: m.Released | m.Delivery) -> HeldAttempt:
-    epsilon = STUDY.exact_epsilon
-    return HeldAttempt(HELD, STUDY.hash, kept.attempt, encode_kept(kept), STUDY.name, epsilon)
-
-
-def test_nothing_is_charged_after_a_violation():
-    """The site here has no ledger, so a charge would be another error."""
-    run, others = run_with()
-    run.guard.note(RemoteProtocolError("a replayed frame", culprit="node-2"))
-    with pytest.raises(RemoteProtocolError, match="replayed"):
-        asyncio.run(release(run, others, held(m.Released(bytes(32), b"share", 7))))
 
 
 def test_a_prepared_run_meets_at_the_addresses_of_the_study_as_it_is_proposed(tmp_path):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from tests.support.local import local_study, local_tables
 from tests.support.protocols import ONE_MESSAGE, make_node, run_own_steps
 from tests.support.studies import Entropy
-from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
+from umpc.errors import LocalProtocolError, RangeError
 from umpc.protocols.base.one_message_node import OneMessageNode
 from umpc.study.messages import MAX_PAYLOAD
 
@@ -50,19 +48,6 @@ def test_every_step_comes_once_and_in_order(protocol):
     for step in (node.release, lambda: run_own_steps(node)):
         with pytest.raises(LocalProtocolError):
             step()
-
-
-@by_protocol
-def test_a_coordinator_that_changes_what_a_node_said_is_named(protocol):
-    nodes = sessions(protocol)
-    members = [node.accept() for node in nodes]
-    with pytest.raises(RemoteProtocolError) as caught:
-        nodes[0].agree([replace(members[0], records=21), members[1]])
-    assert caught.value.culprit == "coordinator"
-    openings = [node.agree(members) for node in nodes]
-    with pytest.raises(RemoteProtocolError) as caught:
-        nodes[0].begin([openings[0], bytes(32)])
-    assert caught.value.culprit == "coordinator"
 
 
 def test_a_table_too_large_is_refused_when_the_study_is_proposed():

@@ -15,7 +15,7 @@ from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.node.run.context import SMALL_STUDY, is_small
 from umpc.protocols.grid import masks
 from umpc.protocols.grid.dealing import GridDealing
-from umpc.protocols.grid.masked_form import PairSum, masked_forms
+from umpc.protocols.grid.masked_form import masked_forms
 from umpc.protocols.grid.masks import MaskLayout, inner
 from umpc.protocols.grid.total import total_statement
 from umpc.protocols.grid.without_dealer import DealerlessAttempt
@@ -37,10 +37,6 @@ def test_a_total_is_the_sum_of_all_masked_tables():
     bits = run.attempt.ring.bits
     total = sum(cells_of(frames, bits).astype(np.uint64) for frames in run.masked)
     assert (cells_of(run.total, bits) == total % (1 << bits)).all()
-
-
-def test_a_run_gives_a_report():
-    assert a_run().up_to_release().finish().edges == 36
 
 
 # --- each step once -------------------------------------------------------------------------------
@@ -74,13 +70,6 @@ def test_shares_are_made_once_and_the_seed_is_forgotten():
     with pytest.raises(LocalProtocolError, match="made once"):
         run.nodes[0].aggregation.confirm(signatures)
     assert run.nodes[0].table._seed == b"" and run.nodes[0].table._total is None
-
-
-def test_only_the_first_node_computes_what_everybody_knows(monkeypatch):
-    known: list[int] = []
-    monkeypatch.setattr(PairSum, "public", lambda *_: known.append(1) or 1 << 40)
-    a_run().up_to_release()
-    assert len(known) == 1
 
 
 @pytest.mark.parametrize(
@@ -139,31 +128,10 @@ def test_the_dealt_numbers_come_once_and_have_their_size():
             GridRun.give(again, 0, wrong)
 
 
-EARLY = [
-    (lambda run: list(run.nodes[0].aggregation.masked()), "after its records were counted"),
-    (lambda run: run.nodes[0].aggregation.take(None), "after this node's own table"),
-    (lambda run: run.nodes[0].aggregation.sign(), "not complete"),
-    (lambda run: run.nodes[0].release(), "not complete"),
-    (lambda run: list(run.coordinator.aggregation.total()), "when all masked histograms"),
-]
-
-
-@pytest.mark.parametrize(("act", "message"), EARLY)
-def test_a_step_out_of_order_is_refused(act, message):
-    with pytest.raises(LocalProtocolError, match=message):
-        act(a_run().prepare())
-
-
 def test_no_share_leaves_before_the_total_is_confirmed():
     run = a_run().prepare().count().send().tell()
     with pytest.raises(LocalProtocolError, match="not confirmed"):
         run.nodes[0].release()
-
-
-def test_a_node_without_a_seed_has_no_table():
-    run = a_run()
-    with pytest.raises(LocalProtocolError, match="seed of the node's mask"):
-        _ = run.nodes[0].aggregation
 
 
 # --- frames ---------------------------------------------------------------------------------------

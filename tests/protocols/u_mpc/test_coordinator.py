@@ -4,24 +4,21 @@ up.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
 
 from tests.support.protocols import coordinator_of
-from tests.support.signed import opened, prepared
+from tests.support.signed import opened
 from tests.support.studies import AUC, GINI, KENDALL, SPEARMAN, TRIPLE, make_members, make_study
 from umpc.errors import (
     AlreadyReleased,
-    LocalProtocolError,
     RangeError,
     RemoteProtocolError,
     StudyError,
     TooFewRecords,
     UmpcError,
 )
-from umpc.protocols.registry import decode_study
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.study import messages as m
@@ -62,62 +59,12 @@ def released_sums(attempt: bytes) -> list[m.Released]:
     ]
 
 
-def test_it_proposes_the_studys_own_bytes():
-    propose = coordinator_of(STUDY).propose()
-    assert decode_study(propose.study) == STUDY and not propose.ahead
-    assert coordinator_of(STUDY).propose(ahead=True) == m.Propose(propose.study, ahead=True)
-
-
-def test_everybody_hears_everybody():
-    session = coordinator_of(STUDY)
-    assert session.agree(ACCEPTED) == m.Agree(tuple(MEMBERS))
-    signatures = tuple(answer.signature for answer in OPENED)
-    assert session.begin(OPENED) == m.Begin(tuple(OPENINGS), signatures)
-    answers = prepared(session.attempt)
-    session.check_prepared(answers)
-    everybodys = tuple(answer.signature for answer in answers)
-    assert session.evaluate() == m.Evaluate(everybodys)
-
-
-def test_steps_out_of_order_are_refused():
-    session = coordinator_of(STUDY)
-    with pytest.raises(LocalProtocolError, match="after agree"):
-        session.begin(OPENED)
-    session.agree(ACCEPTED)
-    for step in (
-        lambda: session.check_prepared([m.Prepared(b"", 0)] * 3),
-        lambda: session.finish(released(b""), Measured()),
-    ):
-        with pytest.raises(LocalProtocolError, match="not begun"):
-            step()
-    session.begin(OPENED)
-    with pytest.raises(LocalProtocolError, match="once"):
-        session.begin(OPENED)
-
-
 @pytest.mark.parametrize("change", [{"study_hash": bytes(32)}, {"member": MEMBERS[0]}])
 def test_an_answer_for_another_study_or_name_names_its_node(change):
     answers = [ACCEPTED[0], replace(ACCEPTED[1], **change), ACCEPTED[2]]
     with pytest.raises(RemoteProtocolError) as caught:
         coordinator_of(STUDY).agree(answers)
     assert (caught.value.culprit, caught.value.step) == ("node-1", "propose")
-
-
-def test_a_wrong_opening_names_its_node():
-    session = coordinator_of(STUDY)
-    session.agree(ACCEPTED)
-    with pytest.raises(RemoteProtocolError) as caught:
-        session.begin([OPENED[0], replace(OPENED[1], opening=os.urandom(32)), OPENED[2]])
-    assert caught.value.culprit == "node-1"
-
-
-def test_a_node_that_derived_another_attempt_is_named():
-    session = begun()
-    good = prepared(session.attempt)
-    session.check_prepared(good)
-    with pytest.raises(RemoteProtocolError) as caught:
-        session.check_prepared([*good[:2], m.Prepared(bytes(32), 0)])
-    assert caught.value.culprit == "node-2"
 
 
 def test_a_study_that_cannot_run_is_refused_before_any_opening():

@@ -20,8 +20,6 @@ from tests.support.studies import KENDALL
 from tests.support.transfers import WRONG_SHAPES, altered, changes, cut, flip
 from umpc.crypto.rounds import Message, run_in_memory
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.mpc.garbled.piece_tables import Places
-from umpc.mpc.transfers.batch_columns import Columns
 from umpc.mpc.transfers.message_shapes import POINT_BYTES
 
 SMALL = {"kernels": KENDALL, "edges": "all", **NO_DEALER}
@@ -63,12 +61,6 @@ def names(error: RemoteProtocolError) -> tuple[str | None, str | None]:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_set_up_before_the_seed():
-    run = GarbledRun().agree().begin()
-    with pytest.raises(LocalProtocolError, match="seed has not come"):
-        run.nodes[0].set_up(1)
-
-
 @pytest.mark.parametrize("node", [GARBLER, EVALUATOR])
 def test_labels_and_choices_are_made_once(node):
     run = prepared().set_up()
@@ -108,30 +100,6 @@ def test_a_whole_run_over_curve_points_adds_up_and_shows_nothing_of_itself():
 def with_pieces() -> GarbledRun:
     """A run whose owners look up pieces of numbers, after the set-up."""
     return GarbledRun(x=("0", "100"), y=("-7", "100")).agree().begin().seed().set_up()
-
-
-def test_both_stretch_a_chunks_transfers_before_their_peer_speaks(monkeypatch):
-    """A node that waits does what its next message needs and depends on no bit."""
-    run = with_pieces()
-    for node in run.nodes:
-        node.work_ahead()
-    run.fields()
-    chunk = first_chunk(run)
-    garbler, evaluator = run.protocols(chunk)
-    stretched: list[int] = []
-    monkeypatch.setattr(
-        Columns, "of", lambda *given, of=Columns.of: stretched.append(given[-1]) or of(*given)
-    )
-    next(evaluator)
-    assert len(stretched) == 1
-    tables = next(garbler)
-    assert len(stretched) == 1
-    monkeypatch.setattr(Places, "of", None)  # the garbler's were found ahead, the evaluator's now
-    choices = evaluator.send([tables])
-    silence = garbler.send([run.attempt.plan(chunk).shape(1, EVALUATOR, chunk.count)])
-    assert (len(stretched), silence.width) == (2, 0) and stretched[0] == stretched[1]
-    garbler.send([choices])
-    assert len(stretched) == 2
 
 
 def test_work_ahead_changes_no_message():

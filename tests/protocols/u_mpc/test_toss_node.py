@@ -32,24 +32,10 @@ def prepared() -> TossRun:
     return TossRun().agree().begin().seed()
 
 
-def test_nothing_is_tossed_before_the_set_up_and_a_failed_call_uses_nothing_up():
-    run = prepared()
-    with pytest.raises(LocalProtocolError, match="nothing is set up with node-1"):
-        run.nodes[0].toss()
-    run.set_up().toss().fields().evaluate()
-    assert len({node.release().share for node in run.nodes}) == 2
-
-
 def test_coins_are_tossed_once():
     run = prepared().set_up().toss()
     with pytest.raises(LocalProtocolError, match="tossed before"):
         run.nodes[1].toss()
-
-
-def test_nothing_is_released_without_the_coins():
-    run = prepared().set_up().fields().evaluate()
-    with pytest.raises(LocalProtocolError, match="no noise"):
-        run.nodes[0].release()
 
 
 def test_a_toss_that_was_begun_and_not_ended_counts_as_none():

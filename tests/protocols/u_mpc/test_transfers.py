@@ -51,23 +51,6 @@ def test_a_study_over_a_channel_that_was_made_before_adds_up(changes):
     assert sum_of(run) == sum_of(GarbledRun(**changes).agree().begin().seed().set_up())
 
 
-@pytest.mark.parametrize("changes", [{}, {"x": ("0", "200")}], ids=str)
-def test_work_ahead_of_the_data_changes_no_message(changes, monkeypatch):
-    runs = [GarbledRun(**changes).agree().begin().seed().set_up() for _ in range(2)]
-    for node in runs[1].nodes:
-        node.work_ahead()
-    sent = []
-    for run in runs:
-        with monkeypatch.context() as patch:
-            if run is runs[1]:  # nothing of round 1 is left to be stretched
-                patch.setattr("umpc.mpc.transfers.batch_columns.Columns.of", None)
-            sent.append([node.fields_for(1 - node.index) for node in run.nodes])
-            for node, messages in zip(run.nodes, reversed(sent[-1]), strict=True):
-                node.receive_fields(1 - node.index, messages)
-        run.evaluate()
-    assert sent[0] == sent[1]
-
-
 def sum_of(run: GarbledRun) -> int:
     """The sum of a study's shares, without its noise."""
     run.fields().evaluate()

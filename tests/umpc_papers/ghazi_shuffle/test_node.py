@@ -10,7 +10,7 @@ from tests.support.local import local_tables
 from tests.support.protocols import make_node, run_own_steps
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import Entropy
-from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError, TooFewRecords
+from umpc.errors import EncodingError, LocalProtocolError
 from umpc.proto import codec
 from umpc_papers.ghazi_shuffle.node import ShuffleNode, frames_to
 
@@ -48,19 +48,6 @@ def test_every_step_comes_once_and_in_order():
     for step in (node.release, lambda: run_own_steps(node)):
         with pytest.raises(LocalProtocolError):
             step()
-
-
-def test_a_coordinator_that_changes_what_a_node_said_is_named():
-    nodes = sessions()
-    members = [node.accept() for node in nodes]
-    with pytest.raises(RemoteProtocolError) as caught:
-        nodes[0].agree([replace(members[0], records=21), members[1]])
-    assert caught.value.culprit == "coordinator"
-
-
-def test_too_few_records_are_refused_before_anything_is_drawn():
-    with pytest.raises(TooFewRecords):
-        begun((9, 9))
 
 
 def test_what_the_ledger_keeps_gives_the_same_frames_again():
