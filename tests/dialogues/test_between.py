@@ -1,4 +1,4 @@
-"""What comes between two messages of a run, and what rules and limits then do with the study."""
+"""Events between two messages of a run, and the effect of rules and limits on the study."""
 
 from __future__ import annotations
 
