@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.protocols.test_registry import FOREIGN, VALUES
 from tests.support.studyfile_text import bins_of, participant
 from umpc.coordinator.studyfile import load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
@@ -125,55 +126,6 @@ def test_a_protocol_that_is_no_text_is_refused_with_the_file(tmp_path, protocol)
     path = write_study_file(tmp_path, {"protocol": protocol})
     with pytest.raises(StudyError, match=r"study\.toml: .*Correct the key `protocol`"):
         load_study_file(path)
-
-
-VALUES = {
-    "transfers": "checked",
-    "members_checked": 8,
-    "edges": "2n",
-    "noise": "in_mpc",
-    "delta": "1e-9",
-    "coins": "dealt",
-    "backend": "garbled",
-    "preprocessing": "none",
-    "dealer": {"name": "dealer", "address": "d:1"},
-    "bins": {"age": 4},
-    "rounding": "simple",
-    "cell_kernel": "average",
-    "bins_epsilon_share": "1/4",
-    "group": 8,
-    "levels": 3,
-    "levels_by": "budget",
-    "discarded": "zero",
-    "concentration": "0.5",
-    "spread": "0.25",
-    "distance": "0.1",
-    "spread_share": "1/2",
-    "chunks": 3,
-    "bound_share": "1/2",
-    "neighbours": 1,
-    "loss": "auc_hinge",
-    "coordinates": ["x"],
-    "weights": ["1"],
-    "margin": "2",
-    "centres": ["1"],
-    "scales": ["1"],
-    "clip": "2",
-    "course": "train",
-    "step": 2,
-    "steps": 2,
-    "shufflers": [{"name": "a", "address": "a:1"}, {"name": "b", "address": "b:1"}],
-}
-FOREIGN = [
-    (name, key)
-    for name, protocol in PROTOCOLS.items()
-    for key in VALUES
-    if key not in keys_of(protocol.settings)
-]
-
-
-def test_every_setting_of_every_protocol_is_written_below():
-    assert set(VALUES) == {key for each in PROTOCOLS.values() for key in keys_of(each.settings)}
 
 
 @pytest.mark.parametrize(("protocol", "key"), FOREIGN)

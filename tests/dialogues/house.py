@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -131,6 +131,17 @@ class House:
             f'[data]\npath = "table.csv"\n[budget]\nepsilon = {EPSILON}\ndelta = "1/100"\n{rules}'
         )
         (self.folder / name / "node.toml").write_text(text)
+
+    @contextlib.contextmanager
+    def under(self, name: str, rules: str, *, again: bool = False) -> Iterator[None]:
+        """Write other rules of a node for a while. again: restart it, before and after."""
+        for text in (rules, self.rules):
+            self.write_rules(name, text)
+            if again:
+                self.restart(name)
+                self.mend()
+            if text is rules:
+                yield
 
     def start(self, name: str) -> None:
         """Start a process, also once more."""

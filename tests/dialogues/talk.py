@@ -252,6 +252,11 @@ class Scene:
             assert reserved == (cost if state in ("held", "prepared") else 0)
         assert all(len(shares) == 1 for shares in self.shares.values())
 
+    def check_blame(self, result: object, kind: type[UmpcError], culprit: str, left: str) -> None:
+        """Check how a run ended, and the state that is left of it at every node."""
+        assert isinstance(result, kind) and result.culprit == culprit, repr(result)
+        assert set(self.states.values()) == {left}
+
     def check_said(self) -> None:
         """Check each node's state by its last words, as docs/protocol.md has it."""
         last: dict[str, str] = dict.fromkeys(self.states, "nothing")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.dialogues.house import NODES, House
 from tests.dialogues.network import Said
-from tests.dialogues.test_later_runs import held, prepared, scene_of
+from tests.dialogues.test_later_runs import held, prepared, scene_of, uses_no_record
 from tests.dialogues.test_lies import flipped
 from umpc.coordinator.conductor import Preparation
 from umpc.errors import (
@@ -62,24 +62,19 @@ def test_a_delta_that_the_rules_refuse_is_not_charged(house, is_prepared):
     if is_prepared:
         assert isinstance(prepared(scene), Preparation)
     rules = house.rules.replace("[policy]", '[policy]\nmax_delta = "1e-9"')
-    house.write_rules("south", rules)
-    result = scene.run()
-    house.write_rules("south", house.rules)
-    assert isinstance(result, PolicyRefused) and result.culprit == "south"
-    assert "max_delta" in result.message
-    assert set(scene.states.values()) == {"nothing"}
+    with house.under("south", rules):
+        result = scene.run()
+    scene.check_blame(result, PolicyRefused, "south", "nothing")
+    assert "max_delta" in str(result)
     scene.run_again()
 
 
 def test_a_run_ends_where_the_site_reserves_no_longer(house):
     scene = scene_of(house, "too long", seconds_per_step=600)
-    house.write_rules("south", house.rules.replace("[policy]", "hold_hours = 0.05\n[policy]"))
-    house.restart("south")
-    house.mend()
-    house.network.hold("north", "south", "masked_fields")
-    result = scene.run()
-    house.write_rules("south", house.rules)
-    house.restart("south")
+    rules = house.rules.replace("[policy]", "hold_hours = 0.05\n[policy]")
+    with house.under("south", rules, again=True):
+        house.network.hold("north", "south", "masked_fields")
+        result = scene.run()
     assert isinstance(result, StepTimeout) and "hold_hours" in result.message, repr(result)
     scene.run_again()
 
@@ -115,12 +110,7 @@ def test_signatures_of_something_else_start_no_prepared_run(
         return [said.other(said.message)]
 
     house.network.at("coordinator", "south", "evaluate", other)
-    result = scene.run()
-    assert isinstance(result, RemoteProtocolError) and result.culprit == "coordinator"
-    used = [each for each in house.network.said if each.names[0] == "masked_fields"]
-    assert all(each.sender == "north" for each in used)
-    assert set(scene.states.values()) == {"nothing"}
-    scene.run_again()
+    uses_no_record(scene)
 
 
 def test_a_second_agreement_with_another_opening_ends_the_study(house):
@@ -130,16 +120,17 @@ def test_a_second_agreement_with_another_opening_ends_the_study(house):
     house.restart("south")
     house.mend()
     house.network.at("north", "coordinator", "opened", lambda said: [flipped(said)])
-    result = scene.run()
-    assert isinstance(result, RemoteProtocolError) and result.culprit == "north"
-    assert set(scene.states.values()) == {"nothing"}
+    scene.check_blame(scene.run(), RemoteProtocolError, "north", "nothing")
     scene.run_again()
 
 
 def test_a_parking_that_fills_up_meanwhile_refuses_the_later_study(house):
-    house.write_rules("south", f"{house.rules}[prepare]\nmost = 1\n")
-    house.restart("south")
-    house.mend()
+    with house.under("south", f"{house.rules}[prepare]\nmost = 1\n", again=True):
+        is_parked_once(house)
+    house.restart("north")  # nothing is left prepared, which would end in a later test
+
+
+def is_parked_once(house: House) -> None:
     first, second = (scene_of(house, f"the {name} to be parked") for name in ("first", "second"))
     moment = house.network.hold("coordinator", "south", "park")
     found: list[Preparation | UmpcError] = []
@@ -158,6 +149,3 @@ def test_a_parking_that_fills_up_meanwhile_refuses_the_later_study(house):
     assert isinstance(found[0], Preparation), repr(found)
     assert isinstance(result, PreparationError) and result.culprit == "south", repr(result)
     assert (first.states["south"], second.states["south"]) == ("nothing", "prepared")
-    house.write_rules("south", house.rules)
-    for name in NODES[:2]:
-        house.restart(name)  # nothing is left prepared, which would end in a later test

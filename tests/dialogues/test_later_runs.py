@@ -160,14 +160,8 @@ def test_a_preparation_is_given_up_where_its_node_is_lost_and_the_others_go_on(h
 
 def test_a_site_that_prepares_nothing_says_so(house):
     scene = scene_of(house, "no room")
-    house.write_rules("south", f"{house.rules}[prepare]\nmost = 0\n")
-    house.restart("south")
-    house.mend()
-    result = prepared(scene)
-    assert isinstance(result, PreparationError) and result.culprit == "south"
-    assert set(scene.states.values()) == {"nothing"}
-    house.write_rules("south", house.rules)
-    house.restart("south")
+    with house.under("south", f"{house.rules}[prepare]\nmost = 0\n", again=True):
+        scene.check_blame(prepared(scene), PreparationError, "south", "nothing")
 
 
 @pytest.mark.parametrize("name", ["evaluate", "ready"])
@@ -196,6 +190,14 @@ def test_a_prepared_node_waits_two_steps_for_the_release(house):
     check(house.network.said, RUN, TWO)
 
 
+def uses_no_record(scene: Scene) -> None:
+    """South finds the coordinator out before it says anything about its records."""
+    scene.check_blame(scene.run(), RemoteProtocolError, "coordinator", "nothing")
+    used = [each for each in scene.house.network.said if each.names[0] == "masked_fields"]
+    assert all(each.sender == "north" for each in used)
+    scene.run_again()
+
+
 def short(said: Said) -> list[bytes]:
     del said.message.evaluate.signatures[-1]
     return [said.other(said.message)]
@@ -217,24 +219,22 @@ def test_no_record_of_a_prepared_study_is_used_without_everybodys_signature(hous
     prepared(scene)
     house.network.said.clear()
     house.network.at("coordinator", "south", "evaluate", lie)
-    result = scene.run()
-    assert isinstance(result, RemoteProtocolError) and result.culprit == "coordinator"
-    used = [each for each in house.network.said if each.names[0] == "masked_fields"]
-    assert all(each.sender == "north" for each in used)
-    assert set(scene.states.values()) == {"nothing"}
-    scene.run_again()
+    uses_no_record(scene)
+
+
+def refused(scene: Scene, left: str) -> None:
+    """Run a study that the rules of south refuse now."""
+    with scene.house.under("south", "[policy]\ncoordinators = []\n"):
+        scene.check_blame(scene.run(), PolicyRefused, "south", left)
 
 
 def test_the_rules_are_asked_again_before_a_prepared_run_says_anything(house):
     scene = scene_of(house, "ahead and refused")
     prepared(scene)
     house.network.said.clear()
-    house.write_rules("south", "[policy]\ncoordinators = []\n")
-    result = scene.run()
-    assert isinstance(result, PolicyRefused) and result.culprit == "south"
+    refused(scene, "nothing")
     said = [each.names for each in house.network.said if each.sender == "south"]
-    assert said == [("failure",)] and set(scene.states.values()) == {"nothing"}
-    house.write_rules("south", house.rules)
+    assert said == [("failure",)]
     scene.run_again()
 
 
@@ -277,11 +277,7 @@ def test_a_held_study_is_released_or_dropped_and_nothing_else(house, order):
 
 def test_a_study_that_the_rules_refuse_reserves_nothing(house):
     scene = scene_of(house, "refused")
-    house.write_rules("south", "[policy]\ncoordinators = []\n")
-    result = scene.run()
-    assert isinstance(result, PolicyRefused) and result.culprit == "south"
-    assert set(scene.states.values()) == {"nothing"}
-    house.write_rules("south", house.rules)
+    refused(scene, "nothing")
     scene.run_again()
 
 
@@ -371,13 +367,7 @@ def test_what_one_node_holds_alone_is_dropped_and_the_study_runs_anew(house):
 
 def test_rules_that_refuse_a_held_study_keep_it(house):
     scene = held(house, "held and refused")
-    node = house.nodes["south"]
-    house.write_rules("south", "[policy]\ncoordinators = []\n")
-    result = scene.run()
-    assert isinstance(result, PolicyRefused) and result.culprit == "south"
-    assert set(scene.states.values()) == {"held"}
-    house.write_rules("south", house.rules)
-    assert node.state(scene.study) == "held"
+    refused(scene, "held")
     scene.run_again()
 
 

@@ -11,14 +11,9 @@ from scipy import stats
 
 from tests.support.polya import (
     ONES,
-    SCALES,
     SHAPES,
     WHOLE_RANGE,
-    check_gamma,
-    check_geometric,
-    check_law,
-    check_power_of_shape,
-    check_sum,
+    LawOfDraws,
 )
 from tests.support.statistical import (
     ALPHA,
@@ -40,27 +35,8 @@ def draws(shape: Fraction, scale: Fraction, bits: SeededBits, count: int = 0) ->
 # --- the law --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", SCALES, ids=str)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_the_law_is_polya(shape, scale):
-    check_law(draws, shape, scale)
-
-
-def test_power_a_wrong_shape_is_found():
-    check_power_of_shape(draws)
-
-
-def test_shape_one_is_the_geometric_law():
-    check_geometric(draws)
-
-
-def test_a_shape_above_one_is_a_sum():
-    check_sum(draws)
-
-
-@pytest.mark.parametrize("shape", [Fraction(1), Fraction(1, 2), Fraction(1, 3)], ids=str)
-def test_at_scale_1e9_the_law_is_gamma(shape):
-    check_gamma(draws, shape)
+class TestLaw(LawOfDraws):
+    draws = staticmethod(draws)
 
 
 # --- vectors --------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import pytest
 
 from tests.netns.test_firewalls import sh
 from tests.system.conftest import TABLE
-from tests.system.test_site_page import MOST_COMMANDS, MOST_TEXTS, Place, enrol, write_study
+from tests.system.test_site_page import Place, accept_waiting, check_work, enrol, write_study
 from umpc.deployment.processes import UMPC, stop
 from umpc.errors import ApprovalPending
 
@@ -118,15 +118,9 @@ def test_three_sites_in_namespaces_reach_their_first_study_by_the_page_alone(pla
     write_study(coordinator, address, f"dealer.example.org:{PORT}")
 
     assert run(coordinator) == ApprovalPending.exit_code
-    for site in sites:
-        listed = site.run(*site.lines("accept", {})[:1], "")
-        waiting = re.search(r"^pending +(\w+)", listed, re.MULTILINE)[1]
-        site.commands -= 3
-        site.types("accept", **{"1f9c2a": waiting})
+    accept_waiting(sites)
     assert run(coordinator) == 0
-    counts = {site.name: (site.commands, len(site.carried)) for site in sites}
-    assert counts == dict.fromkeys(counts, (7, 2))
-    assert max(counts.values()) <= (MOST_COMMANDS, MOST_TEXTS)
+    check_work(sites)
 
 
 def run(coordinator: PlaceApart) -> int:

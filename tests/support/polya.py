@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
+import pytest
 from scipy import special, stats
 
 from tests.support.statistical import WRONG_SCALES, SeededBits, accept, reject
@@ -31,38 +32,42 @@ def high(scale: Fraction) -> int:
     return int(60 * scale) + 60
 
 
-def check_law(draws: Draws, shape: Fraction, scale: Fraction) -> None:
-    """The law is Polya; at scale 7 no other scale's: the power of these draws."""
-    bits = SeededBits(f"polya {shape} {scale}")
-    drawn = draws(shape, scale, bits, 0)
-    accept(drawn, partial(cdf, shape, scale), 0, high(scale), bits)
-    for wrong in WRONG_SCALES if scale == 7 else ():
-        reject(drawn, partial(cdf, shape, scale * wrong), 0, high(scale), bits)
+class LawOfDraws:
+    """Checks of any way to draw. A subclass sets `draws`."""
 
+    draws: Draws
 
-def check_power_of_shape(draws: Draws) -> None:
-    bits = SeededBits("power of shape")
-    shape, scale = Fraction(1, 3), Fraction(7)
-    drawn = draws(Fraction(1, 4), scale, bits, 0)
-    reject(drawn, partial(cdf, shape, scale), 0, high(scale), bits)
+    @pytest.mark.parametrize("scale", SCALES, ids=str)
+    @pytest.mark.parametrize("shape", SHAPES, ids=str)
+    def test_the_law_is_polya(self, shape, scale):
+        """At scale 7 no other scale's: the power of these draws."""
+        bits = SeededBits(f"polya {shape} {scale}")
+        drawn = self.draws(shape, scale, bits, 0)
+        accept(drawn, partial(cdf, shape, scale), 0, high(scale), bits)
+        for wrong in WRONG_SCALES if scale == 7 else ():
+            reject(drawn, partial(cdf, shape, scale * wrong), 0, high(scale), bits)
 
+    def test_power_a_wrong_shape_is_found(self):
+        bits = SeededBits("power of shape")
+        shape, scale = Fraction(1, 3), Fraction(7)
+        drawn = self.draws(Fraction(1, 4), scale, bits, 0)
+        reject(drawn, partial(cdf, shape, scale), 0, high(scale), bits)
 
-def check_geometric(draws: Draws) -> None:
-    """Shape 1 is the geometric law."""
-    bits, scale = SeededBits("geometric"), Fraction(5)
-    success = -special.expm1(-float(1 / scale))
-    drawn = draws(Fraction(1), scale, bits, 0)
-    accept(drawn, lambda k: float(stats.geom.cdf(k + 1, success)), 0, 400, bits)
+    def test_shape_one_is_the_geometric_law(self):
+        bits, scale = SeededBits("geometric"), Fraction(5)
+        success = -special.expm1(-float(1 / scale))
+        drawn = self.draws(Fraction(1), scale, bits, 0)
+        accept(drawn, lambda k: float(stats.geom.cdf(k + 1, success)), 0, 400, bits)
 
+    def test_a_shape_above_one_is_a_sum(self):
+        bits, shape, scale = SeededBits("five halves"), Fraction(5, 2), Fraction(7)
+        drawn = self.draws(shape, scale, bits, 3_000)
+        accept(drawn, partial(cdf, shape, scale), 0, high(scale), bits)
 
-def check_sum(draws: Draws) -> None:
-    """A shape above one is a sum."""
-    bits, shape, scale = SeededBits("five halves"), Fraction(5, 2), Fraction(7)
-    accept(draws(shape, scale, bits, 3_000), partial(cdf, shape, scale), 0, high(scale), bits)
-
-
-def check_gamma(draws: Draws, shape: Fraction) -> None:
-    """X/scale tends to Gamma(shape, 1); at 1e9 1,000 draws show no difference."""
-    bits, scale = SeededBits(f"large {shape}"), Fraction(10**9)
-    law = stats.gamma(float(shape), scale=float(scale))
-    accept(draws(shape, scale, bits, 1_000), lambda k: float(law.cdf(k)), 0, 60 * 10**9, bits)
+    @pytest.mark.parametrize("shape", [Fraction(1), Fraction(1, 2), Fraction(1, 3)], ids=str)
+    def test_at_scale_1e9_the_law_is_gamma(self, shape):
+        """X/scale tends to Gamma(shape, 1); at 1e9 1,000 draws show no difference."""
+        bits, scale = SeededBits(f"large {shape}"), Fraction(10**9)
+        law = stats.gamma(float(shape), scale=float(scale))
+        drawn = self.draws(shape, scale, bits, 1_000)
+        accept(drawn, lambda k: float(law.cdf(k)), 0, 60 * 10**9, bits)

@@ -8,7 +8,9 @@ from typing import Any
 from tests.support.protocols import coordinator_of, make_node, opened_by, run_own_steps
 from tests.support.studies import Entropy
 from umpc.study import messages as m
+from umpc.study.cost import Measured
 from umpc.study.document import Study
+from umpc.study.report import Report
 
 
 def released_by(
@@ -31,3 +33,24 @@ def released_by(
         run_own_steps(node)
         answers.append(node.release())
     return coordinator, answers, nodes
+
+
+def check_replay(report: Report, again: Any, answers: Sequence[m.Released]) -> None:
+    """Stored messages give a new coordinator the same numbers, bit for bit, and no other cost."""
+    assert again.agree(answers) is None
+    replayed = again.replay(answers, Measured(replayed=True))
+    for key in (
+        "estimate",
+        "noise_std",
+        "low",
+        "high",
+        "sampling_std_bound",
+        "epsilon",
+        "delta",
+        "edges",
+        "sets",
+        "records",
+        "max_degree",
+    ):
+        assert getattr(replayed, key) == getattr(report, key), key
+    assert replayed.replayed and (replayed.rounds_predicted, replayed.joint_seed) == (0, "")

@@ -8,6 +8,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -259,6 +260,18 @@ class Lab:
         """Return the number of attempts that a running node holds, and reserves for, on disk."""
         place = Place.of(self.folder / f"{name}-ledger.sqlite")
         return len(read_beside(place).account.open)
+
+
+@contextmanager
+def running(
+    folders: pytest.TempPathFactory, nodes: int, *budget_and_rules: str, **how: Any
+) -> Iterator[Lab]:
+    """A laboratory that runs for a while. The other arguments are those of `Lab.start`."""
+    lab = Lab(folders.mktemp("lab"), nodes)
+    try:
+        yield lab.start(*budget_and_rules, **how)
+    finally:
+        lab.stop()
 
 
 @pytest.fixture

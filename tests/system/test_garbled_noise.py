@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.system.conftest import names_who_was_lost
 from tests.system.test_demo import FAR, result
-from tests.system.test_garbled import GARBLED
+from tests.system.test_garbled import GARBLED, costs_nothing
 
 STUDY = {"backend": "garbled", "preprocessing": "none", "dealer": None}
 
@@ -26,14 +25,7 @@ def test_a_demo_without_a_dealer_draws_noise_that_nobody_knows_at_its_predicted_
 
 @pytest.mark.parametrize(("node", "action"), [("node-3", "kill"), ("node-1", "stop")])
 def test_a_node_that_fails_while_coins_are_tossed_is_named_and_costs_nothing(lab, node, action):
-    here = lab(3, {node: {"UMPC_FAILPOINT": f"during-toss:{action}"}}).start(dealer=False)
-    outcome = here.run(**STUDY)
-    names_who_was_lost(outcome, node)
-    for survivor in set(here.names) - {node}:
-        assert node in here.wait_for_log(survivor, "ended in step prepare")
-        assert here.reserved_by_the_living(survivor) == 0
-    here.stop()
-    assert all(here.spent(name) == 0 for name in here.names)
+    costs_nothing(lab, STUDY, node, f"during-toss:{action}", " prepare")
 
 
 def test_prepared_ahead_the_noise_waits_with_the_rest(lab):

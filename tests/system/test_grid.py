@@ -17,7 +17,7 @@ import pytest
 
 from tests.protocols.grid.test_grid_run import TAKEN
 from tests.support.node_ledgers import beside, start_again, wait_until
-from tests.system.conftest import SURVIVE_SECONDS, Lab, costs_what_was_predicted
+from tests.system.conftest import SURVIVE_SECONDS, Lab, costs_what_was_predicted, running
 from tests.system.test_backends import in_the_clear, study_facts, write_table
 from tests.system.test_demo import result
 from umpc.coordinator.client import prepare_study, run_study
@@ -45,11 +45,8 @@ FAR = 12
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Provide a dealer and three nodes for all tests that end no process."""
-    lab = Lab(tmp_path_factory.mktemp("lab"), 3)
-    try:
-        yield lab.start(BUDGET, RULES)
-    finally:
-        lab.stop()
+    with running(tmp_path_factory, 3, BUDGET, RULES) as lab:
+        yield lab
 
 
 def ask(lab: Lab, job: Any, **changes: Any) -> Any:
@@ -87,13 +84,17 @@ def test_every_other_statistic_is_the_clear_one(here, name):
 # --- noise, and both ends of a study --------------------------------------------------------------
 
 
+def with_tables(lab: Lab) -> Lab:
+    """The laboratory with a table of 20 records at every node again."""
+    for number, name in enumerate(lab.names):
+        rows = "".join(f"{(7 * i + number) % 50},{(13 * i) % 90}\n" for i in range(20))
+        lab.table(name).write_text("age,balance\n" + rows)
+    return lab
+
+
 @pytest.fixture(scope="module")
 def tables(here: Lab) -> Lab:
-    """The laboratory with a table at every node again."""
-    for number, name in enumerate(here.names):
-        rows = "".join(f"{(7 * i + number) % 50},{(13 * i) % 90}\n" for i in range(20))
-        here.table(name).write_text("age,balance\n" + rows)
-    return here
+    return with_tables(here)
 
 
 @pytest.mark.parametrize("noise", ["distributed", "in_mpc"])

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.support.node_ledgers import beside
-from tests.system.conftest import SURVIVE_SECONDS, Lab, costs_what_was_predicted
+from tests.system.conftest import SURVIVE_SECONDS, Lab, costs_what_was_predicted, running
 from tests.system.test_backends import in_the_clear, study_facts, write_table
-from tests.system.test_grid import in_the_clear_of
+from tests.system.test_grid import in_the_clear_of, with_tables
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.errors import PeerLost, RangeError
 from umpc.study.parts import FieldText
@@ -43,11 +43,8 @@ WIDE = (FieldText("age", "0", "127", whole=True), FieldText("balance", "0", "609
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Provide three nodes for all tests that end no process. There is no dealer."""
-    lab = Lab(tmp_path_factory.mktemp("lab"), 3)
-    try:
-        yield lab.start(BUDGET, RULES, dealer=False)
-    finally:
-        lab.stop()
+    with running(tmp_path_factory, 3, BUDGET, RULES, dealer=False) as lab:
+        yield lab
 
 
 def ask(lab: Lab, job: Any, **changes: Any) -> Any:
@@ -75,11 +72,7 @@ def test_a_statistic_is_the_clear_one(here, name):
 
 @pytest.fixture(scope="module")
 def tables(here: Lab) -> Lab:
-    """The laboratory with a table at every node again."""
-    for number, name in enumerate(here.names):
-        rows = "".join(f"{(7 * i + number) % 50},{(13 * i) % 90}\n" for i in range(20))
-        here.table(name).write_text("age,balance\n" + rows)
-    return here
+    return with_tables(here)
 
 
 def test_noise_of_a_committee_a_replay_and_a_preparation(tables):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.node_ledgers import beside, settled, start_again
-from tests.system.conftest import Lab
+from tests.system.conftest import Lab, running
 from umpc.errors import PeerLost
 
 STUDY = {
@@ -21,11 +21,8 @@ STUDY = {
 @pytest.fixture(scope="module")
 def here(tmp_path_factory) -> Iterator[Lab]:
     """Provide two nodes and a dealer."""
-    lab = Lab(tmp_path_factory.mktemp("lab"), 2)
-    try:
-        yield lab.start("100")
-    finally:
-        lab.stop()
+    with running(tmp_path_factory, 2, "100") as lab:
+        yield lab
 
 
 def test_a_study_is_charged_once_and_repeats_its_answers(here):

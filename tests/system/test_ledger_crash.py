@@ -13,7 +13,7 @@ from fractions import Fraction
 import pytest
 
 from tests.support.node_ledgers import beside, held_by, kinds, settled, share_of, start_again
-from tests.system.conftest import Lab, Outcome
+from tests.system.conftest import Lab, Outcome, running
 from umpc.deployment.processes import stop
 from umpc.errors import InsufficientBudget, PeerLost
 from umpc.node.budget.ledger import Ledger
@@ -47,11 +47,8 @@ AFTER = [
 @pytest.fixture(scope="module")
 def here(tmp_path_factory) -> Iterator[Lab]:
     """Provide one dealer and two nodes for all points; node-2 is killed and restarted."""
-    lab = Lab(tmp_path_factory.mktemp("lab"), 2)
-    try:
-        yield lab.start()
-    finally:
-        lab.stop()
+    with running(tmp_path_factory, 2) as lab:
+        yield lab
 
 
 @pytest.mark.parametrize("point", [*BEFORE, *AFTER])

@@ -14,7 +14,7 @@ from fractions import Fraction
 import pytest
 
 from tests.support.node_ledgers import beside, held_by, share_of, start_again, wait_until
-from tests.system.conftest import SHUFFLERS, Lab, Outcome
+from tests.system.conftest import SHUFFLERS, Lab, Outcome, running
 from umpc.coordinator.studyfile import load_study_file
 from umpc.deployment.processes import Served, stop
 from umpc.errors import AlreadyReleased, PeerLost, PolicyRefused, UmpcError
@@ -44,11 +44,8 @@ AT_A_NODE = [
 @pytest.fixture(scope="module")
 def here(tmp_path_factory) -> Iterator[Lab]:
     """Provide one dealer and two nodes for all tests."""
-    lab = Lab(tmp_path_factory.mktemp("lab"), 2)
-    try:
-        yield lab.start("100")
-    finally:
-        lab.stop()
+    with running(tmp_path_factory, 2, "100") as lab:
+        yield lab
 
 
 def spent(lab: Lab) -> list[Fraction]:

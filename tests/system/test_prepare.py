@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.node_ledgers import beside, kinds, share_of, start_again, wait_until
-from tests.system.conftest import TABLE, Lab
+from tests.system.conftest import TABLE, Lab, running
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.deployment.processes import stop
@@ -104,11 +104,8 @@ def measured_as_predicted(report: Report) -> None:
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory) -> Iterator[Lab]:
-    lab = Lab(tmp_path_factory.mktemp("lab"), 2)
-    try:
-        yield lab.start(epsilon=BUDGET, more="[policy]\n")
-    finally:
-        lab.stop()
+    with running(tmp_path_factory, 2, epsilon=BUDGET, more="[policy]\n") as lab:
+        yield lab
 
 
 def test_the_command_prepares_runs_and_replays(here):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.support.node_ledgers import beside, settled, share_of, start_again
-from tests.system.conftest import SURVIVE_SECONDS, Lab
+from tests.system.conftest import SURVIVE_SECONDS, Lab, running
 from tests.system.test_demo import result
 from umpc.api.study import run_now
 from umpc.coordinator.client import run_study
@@ -39,11 +39,8 @@ ANSWERED = ["answer-after-commit", "answer-anchored", "after-answer", "after-tol
 @pytest.fixture(scope="module")
 def here(tmp_path_factory) -> Iterator[Lab]:
     """Provide two nodes for all tests; node-2 is killed and started again."""
-    lab = Lab(tmp_path_factory.mktemp("lab"), 2)
-    try:
-        yield lab.start("100", dealer=False)
-    finally:
-        lab.stop()
+    with running(tmp_path_factory, 2, "100", dealer=False) as lab:
+        yield lab
 
 
 def spent(lab: Lab) -> list[float]:

@@ -6,7 +6,6 @@ The coordinator of these tests sends what it likes, and one node answers over a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from tests.support.ledgers import D, balance, kinds, opened
@@ -16,7 +15,6 @@ from tests.support.sites import site_of, unused
 from tests.support.studies import make_members, make_study
 from umpc.errors import DataError, RemoteProtocolError, StudyError
 from umpc.node.budget.ledger import Ledger
-from umpc.node.prepared_attempts import PreparedAttempt, PreparedAttempts
 from umpc.proto import codec
 from umpc.study import messages as m
 from umpc.study.attempt import without
@@ -105,16 +103,3 @@ def test_nobody_is_isolated_and_nothing_is_reserved(path):
             said, error = talk(ledger, forged)
             assert said == [] and isinstance(error, StudyError) and words in error.message
             assert ledger.balance() == balance(5, 0, 0, 5)
-
-
-def test_what_was_prepared_with_a_lost_node_is_given_up(path):
-    """Its reservation goes with it, and the survivors' attempt reserves anew."""
-    closed = []
-    spool = SimpleNamespace(close=lambda: closed.append(1))
-    with opened(path) as ledger:
-        ledger.reserve(WHOLE.hash, WHOLE.exact_epsilon, D, name="tau")
-        parking = PreparedAttempts(ledger, 1, 60, later=lambda *_: SimpleNamespace(cancel=list))
-        parking.put(PreparedAttempt(SimpleNamespace(study=WHOLE), (), [], spool, 0, D))
-        said, error = talk(ledger, ONE, parking=parking)
-        assert said == [] and isinstance(error, DataError), "it went on to its records"
-        assert closed == [1] and len(parking) == 0 and ledger.balance() == balance(5, 0, 0, 5)

@@ -15,7 +15,7 @@ from tests.support.protocols import (
     coordinator_of,
     messages_of,
 )
-from tests.support.released import released_by
+from tests.support.released import check_replay, released_by
 from tests.support.studies import make_members, make_study
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, StudyError, TooFewRecords
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, cost_of_messages
@@ -80,23 +80,7 @@ def test_stored_messages_give_the_same_estimate_again(protocol):
     study = local_study(protocol)
     coordinator, answers = released(study)
     report = coordinator.finish(answers, Measured(1, [20]))
-    again = coordinator_of(study)
-    assert again.agree(answers) is None
-    replayed = again.replay(answers, Measured(replayed=True))
-    for key in (
-        "estimate",
-        "noise_std",
-        "low",
-        "high",
-        "epsilon",
-        "delta",
-        "edges",
-        "sets",
-        "records",
-        "max_degree",
-    ):
-        assert getattr(replayed, key) == getattr(report, key), key
-    assert replayed.replayed and (replayed.rounds_predicted, replayed.joint_seed) == (0, "")
+    check_replay(report, coordinator_of(study), answers)
 
 
 @by_protocol

@@ -15,6 +15,7 @@ from tests.protocols.u_mpc.test_library import (
     TABLES,
     check_cost,
     counts_of,
+    drawn_tables,
     run_and_check,
     sampled,
     study_of,
@@ -105,19 +106,7 @@ def test_any_tables_at_any_nodes(name, data):
     counts = data.draw(st.lists(st.integers(0, 3), min_size=2, max_size=3))
     counts[0] += max(0, 2 - sum(counts))
     study = study_of(name, len(counts))
-    values = {
-        f.name: st.integers(study.schema[f.name].lower_units, study.schema[f.name].upper_units)
-        for f in study.fields
-    }
-    rows = [{key: data.draw(value) for key, value in values.items()} for _ in range(sum(counts))]
-    if study.two_sample:
-        rows[0]["label"], rows[-1]["label"] = 0, 1
-    columns = {key: np.array([row[key] for row in rows], dtype=np.int64) for key in values}
-    stops = np.cumsum(counts)
-    tables = [
-        {key: column[stop - n : stop] for key, column in columns.items()}
-        for n, stop in zip(counts, stops, strict=True)
-    ]
+    tables = drawn_tables(data, study, counts)
     edges = data.draw(st.sampled_from(["all", "1", "1n"]))
     check_three(name, len(counts), edges, tables, f"garbled any {name} {counts} {edges}")
 

@@ -108,6 +108,11 @@ def tables_of(study: Study, kind: str, counts, label: str) -> list[dict[str, np.
         ).astype(np.int64)
         for f in study.fields
     }
+    return shared_out(study, whole, counts)
+
+
+def shared_out(study: Study, whole, counts) -> list[dict[str, np.ndarray]]:
+    """Every node's part of a table, in which both classes are, where the study has two."""
     if study.two_sample:
         whole["label"][[0, -1]] = 0, 1
     stops = np.cumsum(counts)
@@ -232,6 +237,17 @@ def test_a_node_whose_records_are_in_no_edge(name, counts):
         assert run.nodes[node].peers == () and not run.attempt.hypergraph.degrees(node).any()
 
 
+def drawn_tables(data, study: Study, counts: list[int]) -> list[dict[str, np.ndarray]]:
+    records = sum(counts)
+    whole = {}
+    for name in (f.name for f in study.fields):
+        field = study.schema[name]
+        value = st.integers(field.lower_units, field.upper_units)
+        drawn = data.draw(st.lists(value, min_size=records, max_size=records))
+        whole[name] = np.array(drawn, dtype=np.int64)
+    return shared_out(study, whole, counts)
+
+
 @by_statistic
 @settings(max_examples=12, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
@@ -243,19 +259,7 @@ def test_any_tables_at_any_nodes(name, data):
     enough = study.degree - sum(counts)
     if enough > 0:
         counts[0] += enough
-    values = {
-        f.name: st.integers(study.schema[f.name].lower_units, study.schema[f.name].upper_units)
-        for f in study.fields
-    }
-    rows = [{key: data.draw(value) for key, value in values.items()} for _ in range(sum(counts))]
-    if study.two_sample:
-        rows[0]["label"], rows[-1]["label"] = 0, 1
-    columns = {key: np.array([row[key] for row in rows], dtype=np.int64) for key in values}
-    stops = np.cumsum(counts)
-    tables = [
-        {key: column[stop - n : stop] for key, column in columns.items()}
-        for n, stop in zip(counts, stops, strict=True)
-    ]
+    tables = drawn_tables(data, study, counts)
     # each study of the last one takes half a second to check
     choices = ["all"] if name == "distance_covariance" else ["all", "1", "1n"]
     edges = data.draw(st.sampled_from(choices))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.central import COUNTS, MECHANISMS, central_study, central_tables
 from tests.support.protocols import coordinator_of
-from tests.support.released import released_by
+from tests.support.released import check_replay, released_by
 from umpc.errors import RangeError, TooFewRecords
 from umpc.study.cost import Measured
 
@@ -23,22 +23,7 @@ def test_stored_messages_give_the_same_number_bit_for_bit(noise):
     study = central_study(noise)
     coordinator, answers = released(study)
     report = coordinator.finish(answers, Measured(1, [20]))
-    again = coordinator_of(study)
-    assert again.agree(answers) is None
-    replayed = again.replay(answers, Measured(replayed=True))
-    for key in (
-        "estimate",
-        "noise_std",
-        "low",
-        "high",
-        "sampling_std_bound",
-        "edges",
-        "sets",
-        "max_degree",
-        "epsilon",
-    ):
-        assert getattr(replayed, key) == getattr(report, key), key
-    assert replayed.replayed and (replayed.rounds_predicted, replayed.joint_seed) == (0, "")
+    check_replay(report, coordinator_of(study), answers)
 
 
 def test_too_few_records_are_refused_before_any_opening():
