@@ -81,6 +81,7 @@ PATH = re.compile(rf"(?<![\w./-])((?:{FOLDERS})/[\w./-]*\w/?)(?![\w*<…])")
 
 OF_NOW = [name for name in DOCUMENTS if not name.startswith("docs/history/0")]
 """A former decision names files as they were when it was taken."""
+FORMER = re.compile(r"(?:history/|\]\()\d{4}\b|\bdecision \d")
 
 
 @pytest.mark.parametrize("name", OF_NOW)
@@ -113,6 +114,15 @@ def test_the_architecture_has_every_folder_and_every_protocol():
 def test_every_former_decision_is_listed():
     listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", text_of("docs/history/README.md"))
     assert listed == [path.name for path in sorted((ROOT / "docs" / "history").glob("0*.md"))]
+
+
+def test_what_holds_today_is_told_without_history():
+    """No document or code of now leads to a former decision; the log of changes may."""
+    found = [name for name in OF_NOW if name != "CHANGELOG.md" and FORMER.search(text_of(name))]
+    folders = [ROOT / folder for folder in FOLDERS.split("|") if folder != "tests"]
+    files = [path for folder in folders for path in folder.rglob("*.py")]
+    found += [str(path) for path in files if FORMER.search(path.read_text(encoding="utf-8"))]
+    assert found == ["docs/history/README.md"] and FORMER.search("docs/history/0001-one-package.md")
 
 
 @pytest.mark.parametrize("name", ["architecture", "threats"])
