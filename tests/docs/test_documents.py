@@ -125,6 +125,16 @@ def test_what_holds_today_is_told_without_history():
     assert found == ["docs/history/README.md"] and FORMER.search("docs/history/0001-one-package.md")
 
 
+def test_a_word_that_is_easily_mixed_up_has_one_meaning():
+    """The glossary's first table has three columns; no row elsewhere explains such a word again."""
+    _, first, rest = re.split(r"^## .*$", text_of("docs/glossary.md"), maxsplit=2, flags=re.M)
+    words = re.findall(r"^\| (\w+) \| [^|]+ \| [^|]*\|$", first, re.MULTILINE)
+    elsewhere = re.findall(r"^\| (\w+)[ ,|]", rest, re.MULTILINE)
+    assert {"run", "attempt", "link", "session", "channel", "stream"} < set(words)
+    assert len(words) == len(set(words)) and words[0] == "word" and words[1:]
+    assert set(words[1:]) & set(elsewhere) == {"cell"}, "a cell of values is a grid's"
+
+
 @pytest.mark.parametrize("name", ["architecture", "threats"])
 def test_a_picture_is_the_one_that_its_source_draws(name):
     drawn = runpy.run_path(str(ROOT / "docs" / f"{name}.py"))["picture"]()
