@@ -15,7 +15,7 @@ NAMES = re.findall(r"`((?:umpc|spec)(?:\.\w+)+)`", PAGE)
 
 
 def found(name: str) -> object:
-    """What a dotted name stands for. Raises: AttributeError."""
+    """Import a dotted name: a module, and then attributes. Raises: AttributeError."""
     first, *parts = name.split(".")
     thing, module = import_module(first), first
     for part in parts:
