@@ -70,7 +70,7 @@ LINK = re.compile(r"(?P<open>\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Write out the navigation's folders, which hold a page for each former decision and each package."""
+    """Write out the folders of the navigation: a page for each former decision and package."""
     former = sorted((ROOT / "docs" / "history").glob("0*.md"))
     folders: dict[str, list[Any]] = {
         "history/": ["history/README.md", *(f"history/{path.name}" for path in former)],
