@@ -3,7 +3,7 @@
 Whole studies run in this process, with curve points and without a network. Seconds are those of the
 processor, divided by the number of nodes, less those of the same study whose nodes draw their own
 noise. A study that has run before is measured, so that plans and thresholds are known. The rows of
-cut-and-choose are computed (docs/decisions/0026-coins-from-transfers.md).
+cut-and-choose are computed: docs/papers.md says why it was not taken.
 """
 
 from __future__ import annotations

@@ -70,10 +70,10 @@ LINK = re.compile(r"(?P<open>\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Write out the navigation's folders, which hold a page for each decision and each package."""
-    decisions = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+    """Write out the folders of the navigation: a page for each former decision and package."""
+    former = sorted((ROOT / "docs" / "history").glob("0*.md"))
     folders: dict[str, list[Any]] = {
-        "decisions/": ["decisions/README.md", *(f"decisions/{path.name}" for path in decisions)],
+        "history/": ["history/README.md", *(f"history/{path.name}" for path in former)],
         "api/": ["api/index.md", *(f"api/{name}.md" for name in PACKAGES)],
     }
     assert config.nav is not None

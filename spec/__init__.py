@@ -29,7 +29,7 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `__main__.py` | writes the vectors |
 
 Not specified: kernels under masks but for these two; edges of two samples, pairings, balanced edges
-of three and more records; members in a hash tree; coins that are dealt; chains of channels; answers
+of three and more records; coins that are dealt; chains of channels; answers
 after the release; protocols beside the main one and the grid.
 
 `python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds three things: these files say what

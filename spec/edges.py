@@ -3,7 +3,7 @@
 Sinh & Ramon 2025, section 3: the sum over all sets of k records costs too much, so the parties draw
 the same random E from their joint seed. Appendix F: the largest degree, which the noise must cover,
 is least where degrees are equal. Here pairs are a fixed graph with degrees as equal as possible,
-whose vertices are numbered at random (docs/decisions/0006): linear time, and no restart.
+whose vertices are numbered at random (docs/papers.md): linear time, and no restart.
 
 Records are numbered through all nodes. A result lists the cells of E: the owners of an edge's
 records, and its edges, each as numbers of records inside the owners' tables.

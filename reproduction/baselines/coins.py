@@ -11,7 +11,7 @@ source of randomness instead of running for ever. A working source gets there wi
 2^-1000, which is the distance between these laws and the stated ones.
 
 Timing: the running time depends on the value, so no protocol draws noise with them. `umpc.dp` has
-draws of fixed work (docs/decisions/0025-a-draw-takes-the-same-steps.md).
+draws of fixed work (docs/privacy.md, timing).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The layers of the code: who may import whom, and who may do IO (docs/decisions/0001)."""
+"""The layers of the code: who may import whom, and who may do IO (docs/architecture.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/decisions/0001: the layers of the code, read from the source of every file."""
+"""docs/architecture.md: the layers of the code, read from the source of every file."""
 
 from __future__ import annotations
 

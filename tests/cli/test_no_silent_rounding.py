@@ -1,4 +1,4 @@
-"""A column of decimals without a resolution cannot give a wrong tau (docs/decisions/0033)."""
+"""A column of decimals without a resolution cannot give a wrong tau (docs/study.md)."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ ROLES = {
     "site administrator": "docs/site.md",
     "authority": "docs/authority.md",
     "security reviewer": "docs/threats.md",
+    "decides about data": "docs/decide.md",
     "developer": "CONTRIBUTING.md",
 }
 NAMED_BY = {"docs/site.md": "tests/system/test_site_page.py"}

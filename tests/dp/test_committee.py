@@ -84,7 +84,7 @@ def worst_turn(law: CommitteeLaplace) -> float:
     [(1, 0.35, 0.41), (4, 0.19, 0.31), (20, 0.21, 0.29), (64, 0.19, 0.29)],
 )
 def test_turned_coins_cost_what_the_documents_say(sensitivity, one, several):
-    """docs/privacy.md and docs/protocol.md say what a member that lies can do at ε = 1."""
+    """docs/privacy.md says what a member that lies can do at ε = 1."""
     law = CommitteeLaplace(Fraction(1), sensitivity)
     assert law.delta < Fraction(1, 10**16)
     found = max(cost_if_turned(law, {turned}) for turned in range(law.digits))

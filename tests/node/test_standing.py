@@ -1,6 +1,6 @@
 """Standing with other nodes: each channel serves once, at its end, for some time, with its keys.
 
-docs/decisions/0087-one-chain-of-channels.md.
+docs/protocol.md, "Channels made after a study".
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Outcome:
 
 SURVIVE_SECONDS = 100
 """A failure ends a study within so many seconds, also on a busy machine, where limits grow
-(decision 52). A step that waits in vain takes 600."""
+(docs/network.md). A step that waits in vain takes 600."""
 
 
 def costs_what_was_predicted(report: Report, rounds: int) -> None:

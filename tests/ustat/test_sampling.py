@@ -116,7 +116,7 @@ def test_too_many_records_for_the_keys_are_refused(records, degree, most):
 
 
 def test_any_balanced_graph_under_a_random_numbering_gives_the_same_variance():
-    """docs/decisions/0006, exactly: a hexagon (the graph in use), two triangles, and a star."""
+    """docs/papers.md, exactly: a hexagon (the graph in use), two triangles, and a star."""
     value = np.random.default_rng(5).integers(0, 100, (6, 6))
     value = value + value.T
     hexagon = circulant(6, 6).T
@@ -164,7 +164,7 @@ def test_larger_two_sample_sizes_are_distinct_and_balanced():
 
 
 def test_any_biregular_graph_under_two_random_numberings_gives_the_same_variance():
-    """docs/decisions/0007, exactly: a cycle of eight (in use), two of four, an irregular graph."""
+    """docs/papers.md, exactly: a cycle of eight (in use), two of four, an irregular graph."""
     value = np.random.default_rng(6).integers(0, 100, (4, 4))
     used = biregular_pattern(4, 4, 8)
     squares = np.array([(x, y) for x in range(4) for y in range(4) if x // 2 == y // 2])

@@ -8,7 +8,7 @@
 
 On one machine a task shares all arrays with its caller. AES, numpy's loops and the compiled sign
 gate release the interpreter's lock. Short loops give little: the thread takes the lock again before
-another one is awake (docs/decisions/0093-packed-chunks-and-fewer-calls.md).
+another one is awake (docs/cluster.md).
 
 No task is given away that is smaller than its way there and back (`SMALLEST_TASK`).
 """

@@ -22,5 +22,5 @@ takes with probability below 2^-64.
 Every path to a noise value uses integers, fractions and certified balls only. Floats appear only
 where a law is described. Mechanisms that only a protocol of the papers uses are beside it. Further
 theorems of composition, and mechanisms that no protocol uses, are in `reproduction/baselines`
-(docs/decisions/0020 and 0043 say why).
+(docs/privacy.md, closer composition, says why).
 """

@@ -24,7 +24,7 @@ Paper: Goryczka, Xiong 2015 (TDSC), and Balle, Bell, Gascón, Nissim 2020 (CCS),
 of Polya variables; neither paper says how to draw one. Quenouille 1949 (Biometrics) has the law as
 a Poisson number of logarithmic variables. `reproduction/baselines/inversion.py` inverts the
 distribution function, in a time that tells the value
-(docs/decisions/0025-a-draw-takes-the-same-steps.md).
+(docs/privacy.md, timing).
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ construction depends on how records are numbered, so every edge is equally likel
 - Pairs: a fixed graph with degrees as equal as possible, its vertices numbered by a random
   permutation. It takes linear time and no search. The estimate's variance depends on E only through
   how many pairs of edges share a record, which equal degrees fix. So no other balanced way of
-  drawing E is more accurate (docs/decisions/0006).
+  drawing E is more accurate (docs/papers.md).
 - Larger edges: distinct random edges, whose degrees are then levelled (`levelling.py`).
-- Two samples, `biregular`: as for pairs, with a numbering of each class (docs/decisions/0007).
+- Two samples, `biregular`: as for pairs, with a numbering of each class (docs/papers.md).
 
 `matchings` are the pairs of Bell et al. 2020, section 5: P random pairings of all records. A pair
 may come twice. `drawn_edges.py` has edges that are drawn without regard to degrees.

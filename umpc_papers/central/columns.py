@@ -3,7 +3,7 @@
 A column takes as many bits for each value as its field's bounds need. A value is sent as its number
 of steps above the lower bound, and a column starts at a whole byte. The bytes at the front are the
 node's part of the seed from which the curator draws. They are secret and fresh in every attempt,
-and the node stores them with the message (docs/decisions/0016).
+and the node stores them with the message (umpc_papers/docs/protocol.md).
 
 Reveals: every record, in the clear.
 Cost: 32 + the sum over fields of ⌈n·bits/8⌉ bytes.

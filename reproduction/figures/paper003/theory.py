@@ -52,7 +52,7 @@ class Moments:
     def of_graph(self, edges: int, touching: int) -> float:
         """The variance of the mean over a fixed graph with randomly numbered vertices.
 
-        docs/decisions/0006 derives it.
+        docs/papers.md derives it.
 
         Args: touching: ordered pairs of edges that share a vertex, Σ d(d − 1) over degrees.
         """

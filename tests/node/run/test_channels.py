@@ -1,6 +1,6 @@
 """Two nodes that ended a study make a channel for the next one over the link that they have.
 
-docs/decisions/0087-one-chain-of-channels.md.
+docs/protocol.md, "Channels made after a study".
 """
 
 from __future__ import annotations

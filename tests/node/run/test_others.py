@@ -1,6 +1,6 @@
 """umpc.node.run.prepare: whom a run meets, who is late, and what ends with the run.
 
-docs/decisions/0087-one-chain-of-channels.md.
+docs/protocol.md, "Channels made after a study".
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ in nothing else. So for an ideal π the streams are uniform to whoever lacks s, 
 
 One call of AES stretches all leaves of some digits. A stream of its own for each leaf, AES in
 counter mode under the leaf as its key, would need a key schedule and an object for each leaf of
-each channel: 512 objects, which cost more than the streams
-(docs/decisions/0071-pieces-and-cheap-channels.md).
+each channel: 512 objects, which cost more than the streams.
 """
 
 from __future__ import annotations

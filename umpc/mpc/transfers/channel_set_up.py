@@ -36,8 +36,7 @@ nothing: it is masked by the missing s_x, which stands in H alone, a random orac
 Paper: Naor & Pinkas, Efficient oblivious transfer protocols, SODA 2001: the transfers of Bellare &
 Micali (CRYPTO '89), from Diffie–Hellman. All transfers share one C and one r, which the paper
 allows because the hash takes the transfer's number. The group is the subgroup of prime order of
-edwards25519 (RFC 8032, sections 5.1 and 5.1.2), by libsodium
-(docs/decisions/0034-base-transfers.md).
+edwards25519 (RFC 8032, sections 5.1 and 5.1.2), by libsodium (docs/papers.md says why).
 
 | sender | | receiver with choice bits b_i |
 |---|---|---|

@@ -1,7 +1,7 @@
 """A query's columns, read from a database: read-only, in one snapshot, and exactly typed.
 
 SQLAlchemy speaks to the database, with psycopg for PostgreSQL. It is installed by the extra
-`sql` and loaded when a node first reads (docs/decisions/0053).
+`sql` and loaded when a node first reads (docs/sql.md says why).
 
 | a value in the database | is |
 |---|---|
