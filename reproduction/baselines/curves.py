@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from flint import arb
 
-from umpc.dp.checks import ball
+from umpc.dp.events import ball
 from umpc.dp.composition import Curve
 
 

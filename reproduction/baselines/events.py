@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from umpc.dp.checks import check_epsilon
+from umpc.dp.events import check_epsilon
 from umpc.dp.events import (
     ApproximateEvent,
     GaussianEvent,

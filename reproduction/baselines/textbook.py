@@ -28,7 +28,7 @@ from reproduction.baselines.coins import (
     sample_discrete_laplace,
     uniform_below,
 )
-from umpc.dp.checks import check_delta, check_epsilon, check_sensitivity, is_integer
+from umpc.dp.events import check_delta, check_epsilon, check_sensitivity, is_integer
 from umpc.dp.composition import gaussian_curve, least_scale, satisfies
 from umpc.dp.distributed_gaussian import DiscreteGaussian
 from umpc.dp.random_bits import RandomBits

@@ -13,8 +13,7 @@ from typing import cast
 import pytest
 
 from umpc.cli import server_options
-from umpc.cli.monitor import Monitor
-from umpc.cli.server_options import Serving
+from umpc.cli.server_options import Monitor, Serving
 from umpc.deployment.fork_server import fork_server
 from umpc.transport.authority import Identity
 

@@ -18,7 +18,6 @@ from umpc.cli.study import print_prediction
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError, TooFewRecords
 from umpc.mpc.backends import predict
-from umpc.planning import machine as trials
 from umpc.planning import seconds as planning
 from umpc.planning.prediction import attempt_over, reference_table_of
 from umpc.planning.seconds import (
@@ -163,9 +162,9 @@ def test_work_is_shared_by_the_cores(file):
 
 @pytest.mark.parametrize("protocol", ["u-mpc", "bell-2pc"])
 def test_the_trial_runs_the_studys_own_kernels(file, protocol, monkeypatch):
-    monkeypatch.setattr(trials, "TRIAL_RECORDS", 60)
+    monkeypatch.setattr(planning, "TRIAL_RECORDS", 60)
     changes = {"protocol": protocol} if protocol != "u-mpc" else {}
-    machine = trials.measure_machine(study_of(file(**changes)))
+    machine = planning.measure_machine(study_of(file(**changes)))
     assert machine.evaluating > 0 and machine.dealing >= 0
 
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from umpc.cli import wait
+from umpc.cli import watch as wait
 from umpc.cli.main import umpc
-from umpc.cli.wait import run_when_accepted
+from umpc.cli.watch import run_when_accepted
 from umpc.errors import ApprovalPending, PolicyRefused
 
 

@@ -22,7 +22,7 @@ from umpc.dp.distributed_gaussian import LEAST_SHARE, GaussianShare
 from umpc.dp.skellam import SkellamShare
 from umpc.protocols.base.one_message_coordinator import sum_report
 from umpc.protocols.u_mpc.settings import Law, sum_reports
-from umpc.study.interval import estimated, statistic_of
+from umpc.study.making_report import estimated, statistic_of
 from umpc.study.report import SumReport
 from umpc.study.sizes import Sizes
 from umpc.ustat.intervals import TAIL

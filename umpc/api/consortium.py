@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from umpc.api.entries import Asked, helper_entries, plain
+from umpc.api.entries import Asked, PythonKernel, helper_entries, plain
 from umpc.api.fields import (
     Bounds,
     Label,
@@ -23,9 +23,7 @@ from umpc.api.fields import (
     with_categories,
     with_label,
 )
-from umpc.api.frames import frame_table
-from umpc.api.in_memory import Frames, named_frames
-from umpc.api.python_kernel import PythonKernel
+from umpc.api.in_memory import Frames, frame_table, named_frames
 from umpc.api.result import Result
 from umpc.api.study import ProposedStudy
 from umpc.deployment.fork_server import fork_server

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from umpc.errors import ConfigError
-from umpc.inference.null_test import NullTest
+from umpc.inference.null_laws import NullTest
 from umpc.inference.report_inference import (
     RECORDS,
     ErrorSource,
@@ -19,10 +19,8 @@ from umpc.inference.report_inference import (
     ReportInterval,
 )
 from umpc.reporting.json_document import document
-from umpc.reporting.page import body_of, page
-from umpc.reporting.picture import IntervalPicture, picture
-from umpc.reporting.rows import markdown
-from umpc.reporting.words import names_of_parts, rounded
+from umpc.reporting.page import IntervalPicture, body_of, page, picture
+from umpc.reporting.rows import markdown, names_of_parts, rounded
 from umpc.study.report import Report
 from umpc.text_file import write_text
 

@@ -17,8 +17,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from umpc.api.entries import Asked, columns_needed, own_columns, plain, study_entries, study_file
-from umpc.api.python_kernel import PythonKernel
+from umpc.api.entries import (
+    Asked,
+    PythonKernel,
+    columns_needed,
+    own_columns,
+    plain,
+    study_entries,
+    study_file,
+)
 from umpc.coordinator.client import RETURN_SECONDS, prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.contact import Contact, contact_all

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.dataset_option import (
+from umpc.cli.shared import (
     CONFIG,
     DATASET,
     approvals_of,
     configs_of,
     has_ledger,
+    print_columns,
     read_ledger,
 )
-from umpc.cli.show import print_columns
 from umpc.errors import ApprovalError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def show(config: Path, dataset: str | None, prefix: str) -> None:
     Text in quotes is the coordinator's own. The node has checked everything else.
     """
     from umpc.protocols.registry import decode_study
-    from umpc.reporting.words import printable
+    from umpc.reporting.rows import printable
 
     found, entry = find(config, dataset, prefix)
     if len(configs_of(config, None)) > 1:
@@ -227,7 +227,7 @@ def budget_after(config: NodeConfig, study: Study) -> str:
 
     The δ that finite bits add is not in it, because it depends on numbers of records.
     """
-    from umpc.cli.amounts import short_amount
+    from umpc.cli.budget import short_amount
     from umpc.errors import LedgerError
     from umpc.node.budget.budget_account import BudgetCost
     from umpc.protocols.registry import protocol_of

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from umpc.cli.dataset_option import CONFIG, DATASET, read_ledger
-from umpc.cli.show import print_columns
+from umpc.cli.shared import CONFIG, DATASET, print_columns, read_ledger
 
 if TYPE_CHECKING:
     from umpc.node.audit.entry import AuditMark

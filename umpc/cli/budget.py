@@ -5,25 +5,25 @@
 
 *Budget shown.* A ledger's sums and studies, as `umpc budget show` prints them: in tables or as
 JSON.
+
+Amounts of ε and δ in a few characters, for people.
 """
 
 from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from decimal import ROUND_FLOOR
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from umpc.cli.amounts import AMOUNTS, short_amount, short_part
-from umpc.cli.dataset_option import CONFIG, DATASET, read_ledger
-from umpc.cli.show import FORMAT
+from umpc.cli.shared import CONFIG, DATASET, FORMAT, read_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from fractions import Fraction
 
     from rich.table import Table
 
@@ -32,6 +32,43 @@ if TYPE_CHECKING:
     from umpc.node.budget.ledger_reading import Snapshot
     from umpc.node.config import NodeConfig
     from umpc.node.table.fingerprint import Fingerprint
+
+AMOUNTS = ("total", "spent", "reserved", "left")
+"""The parts of a balance, in the order of tables."""
+EXACT_CHARACTERS = 8
+"""The longest fraction that is shown as it is."""
+SHOWN_DIGITS = 6
+ROUNDED = {"total": ROUND_FLOOR, "spent": ROUND_CEILING, "reserved": ROUND_CEILING}
+"""A part of a balance → how it is rounded; so the budget never looks larger than it is."""
+
+
+def short_amount(amount: Fraction | None, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Return an amount as an exact fraction if that is short, else with six digits.
+
+    Args: amount: None where it is not yet known. rounding: one of `decimal`.
+    """
+    if amount is None:
+        return "not yet known"
+    if len(str(amount)) <= EXACT_CHARACTERS:
+        return str(amount)
+    context = Context(prec=SHOWN_DIGITS, rounding=rounding)
+    rounded = context.divide(Decimal(amount.numerator), Decimal(amount.denominator))
+    return f"{float(rounded):.{SHOWN_DIGITS}g}"
+
+
+def short_part(balance: Balance, part: str) -> str:
+    """Return one of AMOUNTS; what is left is rounded down, and what is gone up."""
+    amount: Fraction = getattr(balance, part)
+    return short_amount(amount, ROUNDED.get(part, ROUND_FLOOR))
+
+
+def balance_text(balance: Balance) -> str:
+    """Return a balance of ε or δ in words."""
+    total, spent, reserved, left = (short_part(balance, part) for part in AMOUNTS)
+    return f"{left} left of {total} ({spent} spent, {reserved} reserved)"
+
+
+# --- the budget -----------------------------------------------------------------------------------
 
 
 @click.group()
@@ -294,7 +331,7 @@ def _exact(study: StudyEntry) -> dict[str, str | None]:
 
 
 def print_tables(snapshot: Snapshot, place: Place) -> None:
-    from umpc.cli.show import console
+    from umpc.cli.shared import console
 
     shown = console()
     shown.print(_sums(snapshot.account))

@@ -29,12 +29,11 @@ from umpc.cli.demo_options import (
     named_list,
     named_value,
     protocol_options,
+    settings_of,
 )
 from umpc.cli.kernel_options import listed
 from umpc.cli.main import INSIDE_A_DEMO
-from umpc.cli.paths import FILE, FOLDER
-from umpc.cli.settings_help import settings_of
-from umpc.cli.show import FORMAT, HTML, MARKDOWN, print_report
+from umpc.cli.shared import FILE, FOLDER, FORMAT, HTML, MARKDOWN, print_report
 from umpc.errors import ConfigError, StudyError
 from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS
 from umpc.protocols.auto import open_keys
@@ -218,8 +217,7 @@ def demo(**given: Any) -> None:
 def _table(options: DemoOptions) -> DemoTable:
     """The demo's table, with the statistic's columns and its label."""
     from umpc.api.entries import label_classes
-    from umpc.cli.own_table import breast_cancer, usual_columns
-    from umpc.cli.table import together
+    from umpc.cli.table import breast_cancer, together, usual_columns
 
     columns = listed(options.fields) if options.fields else []
     label = options.label

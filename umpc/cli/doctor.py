@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.dataset_option import CONFIG
-from umpc.cli.doctor_finding import Finding, attempt, exit_code
+from umpc.cli.doctor_findings import Finding, attempt, exit_code
+from umpc.cli.shared import CONFIG
 from umpc.errors import LedgerError, UmpcError
 
 if TYPE_CHECKING:
-    from umpc.cli.doctor_network import NamedPeer
+    from umpc.cli.doctor_site import NamedPeer
     from umpc.node.config import NodeConfig
 
 
@@ -65,7 +65,7 @@ def doctor(config: Path, peers: tuple[str, ...], studies: tuple[Path, ...], styl
       umpc node doctor --config node.toml --peer south=south.example.org:7100
       umpc node doctor --config node.toml --study study.toml
     """
-    from umpc.cli.doctor_network import parse_peer
+    from umpc.cli.doctor_site import parse_peer
 
     parsed = [parse_peer(peer) for peer in peers]
     findings: list[Finding] = []
@@ -83,8 +83,7 @@ def doctor(config: Path, peers: tuple[str, ...], studies: tuple[Path, ...], styl
 def _examine_dataset(node: NodeConfig, studies: Sequence[Path]) -> Iterator[Finding]:
     """Yield the findings about one data set of the site."""
     from umpc.cli import doctor_site as site
-    from umpc.cli.doctor_columns import check_file, check_known
-    from umpc.cli.doctor_policy import check_policy
+    from umpc.cli.doctor_findings import check_file, check_known, check_policy
 
     yield from attempt("policy", check_policy, node.policy)
     yield from attempt("table", site.check_table, node)
@@ -104,7 +103,7 @@ def examine(
     """Yield the findings of all checks. Without a configuration only the versions are known."""
     from umpc.cli import doctor_site as site
     from umpc.cli.check_table import dataset_of
-    from umpc.cli.doctor_network import check_network
+    from umpc.cli.doctor_site import check_network
     from umpc.node.config import load_datasets
     from umpc.transport.identity import load_identity
 

@@ -1,6 +1,8 @@
 """The root command. It turns every failure into one line on standard error and an exit code.
 
 With --format json, one line more has the failure as a JSON object, for programs.
+
+`umpc --version`: the versions; with --verbose also which sign gate runs, and the libraries.
 """
 
 from __future__ import annotations
@@ -9,17 +11,19 @@ import gc
 import io
 import json
 import os
+import platform
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NoReturn
 
 import click
 
+from umpc import __version__
 from umpc.cli.lazy import LazyCommand, LazyGroup
-from umpc.cli.version import show_version
 from umpc.errors import UmpcError
+from umpc.protocol_version import PROTOCOL
 
 INTERRUPTED = 130
 NEW_OBJECTS = 10_000
@@ -50,6 +54,55 @@ COMMANDS = {
     "enrol": LazyCommand("umpc.cli.enrol", "enrol", "Get a certificate for a site."),
     "ca": LazyCommand("umpc.cli.ca", "ca", "Make and revoke certificates."),
 }
+
+
+LIBRARIES = (
+    "numpy",
+    "cryptography",
+    "pynacl",
+    "grpcio",
+    "protobuf",
+    "duckdb",
+    "python-flint",
+    "msgspec",
+)
+"""The libraries whose versions matter to results, to security, or to speed."""
+
+
+def verbose_lines() -> Iterator[str]:
+    """Yield one line for each part of this installation: Python, the sign gate, each library."""
+    from umpc.native.library import status
+
+    yield f"Python        {platform.python_version()}, {platform.system()} {platform.machine()}"
+    yield f"sign gate     {status()}"
+    for name in LIBRARIES:
+        yield f"{name:<13} {installed(name)}"
+
+
+def installed(name: str) -> str:
+    """A library's version; cryptography's also names the OpenSSL that it brings."""
+    from importlib.metadata import PackageNotFoundError, version  # 2 MiB, for this option only
+
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        return "is not installed"
+    if name == "cryptography":
+        from cryptography.hazmat.backends.openssl.backend import backend
+
+        return f"{found}, {backend.openssl_version_text()}"
+    return found
+
+
+def show_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    """Print the versions and end the command. `--verbose` has been read before."""
+    if not wanted or context.resilient_parsing:
+        return
+    click.echo(f"umpc, version {__version__}, protocol {PROTOCOL}")
+    if context.params.get("verbose"):
+        for line in verbose_lines():
+            click.echo(line)
+    context.exit()
 
 
 @click.group(cls=LazyGroup, own=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

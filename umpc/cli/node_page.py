@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from umpc.cli.dataset_option import CONFIG, approvals_of, configs_of, has_ledger, read_ledger
+from umpc.cli.shared import CONFIG, approvals_of, configs_of, has_ledger, read_ledger
 from umpc.errors import ApprovalError, UmpcError
 
 if TYPE_CHECKING:
-    from umpc.approval_page.contents import BudgetShares, PageContents, PastEvent, WaitingStudy
+    from umpc.approval_page.server import BudgetShares, PageContents, PastEvent, WaitingStudy
     from umpc.node.approvals import Entry
     from umpc.node.config import NodeConfig
 
@@ -86,7 +86,7 @@ def decider(config: Path) -> Callable[[str, str, str], str]:
 
 def contents(config: Path) -> PageContents:
     """Return what the page shows now. A part that fails is left out and named."""
-    from umpc.approval_page.contents import PageContents
+    from umpc.approval_page.server import PageContents
     from umpc.node.approvals import PENDING
 
     faults: list[str] = []
@@ -114,7 +114,7 @@ def contents(config: Path) -> PageContents:
 
 def _waiting(config: NodeConfig, entry: Entry) -> WaitingStudy:
     """Return a study with the lines of `umpc approve show`."""
-    from umpc.approval_page.contents import WaitingStudy
+    from umpc.approval_page.server import WaitingStudy
     from umpc.cli.approve import facts_of
     from umpc.node.audit.entry import one_line
     from umpc.protocols.registry import decode_study
@@ -133,7 +133,7 @@ def _waiting(config: NodeConfig, entry: Entry) -> WaitingStudy:
 
 def _budgets(config: Path) -> tuple[BudgetShares, ...]:
     """Return ε and δ of each data set; none before its first start. Raises: LedgerError."""
-    from umpc.approval_page.contents import BudgetShares
+    from umpc.approval_page.server import BudgetShares
 
     shares = []
     datasets = configs_of(config, None)
@@ -148,7 +148,7 @@ def _budgets(config: Path) -> tuple[BudgetShares, ...]:
 
 def _history(config: Path) -> tuple[PastEvent, ...]:
     """Return the last events, the latest first. Raises: AuditError."""
-    from umpc.approval_page.contents import PastEvent
+    from umpc.approval_page.server import PastEvent
     from umpc.node.audit.reading import last_rows
     from umpc.node.audit.trail import trail_beside
 

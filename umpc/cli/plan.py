@@ -12,17 +12,14 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from umpc.cli.paths import FILE
-from umpc.cli.show import FORMAT, console
+from umpc.cli.shared import FILE, FORMAT, console
 
 if TYPE_CHECKING:
     from umpc.coordinator.studyfile import StudyFile
-    from umpc.planning.alternatives import Alternative, Impossible, Targets
-    from umpc.planning.machine import Machine
+    from umpc.planning.alternatives import Alternative, Impossible, Targets, Tuned
     from umpc.planning.reference_table import ConstantAnswer, ReferenceTable
-    from umpc.planning.seconds import Network
+    from umpc.planning.seconds import Machine, Network
     from umpc.planning.study_plan import StudyPlan
-    from umpc.planning.tuning import Tuned
 
 WIDTH = 150
 """The width of the table of protocols, where the output is no terminal."""
@@ -176,7 +173,7 @@ def plan(
 
 
 def _tuned(made: StudyPlan) -> Tuned:
-    from umpc.planning.tuning import tune
+    from umpc.planning.alternatives import tune
 
     return tune(made.attempt, made.table)
 
@@ -229,7 +226,7 @@ def _show(
         label, beside: the same statistic by another way, if there is one.
     """
     from umpc.planning.study_plan import OF_CONSTANT
-    from umpc.reporting.words import printable
+    from umpc.reporting.rows import printable
 
     table = Table(title=escape(printable(title)), title_justify="left")
     table.add_column("what", overflow="fold")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.amounts import balance_text
-from umpc.cli.dataset_option import CONFIG, approvals_of, has_ledger, read_ledger
+from umpc.cli.budget import balance_text
+from umpc.cli.shared import CONFIG, approvals_of, has_ledger, read_ledger
 from umpc.errors import UmpcError
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.paths import FILE
-from umpc.cli.show import FORMAT, HTML, MARKDOWN, print_preparation, print_report
+from umpc.cli.shared import FILE, FORMAT, HTML, MARKDOWN, print_preparation, print_report
 
 if TYPE_CHECKING:
     from umpc.api.study import ProposedStudy
@@ -34,7 +33,7 @@ class StudyGroup(click.Group):
     """A group whose help ends with the keys of a study file, as the keys describe themselves."""
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        from umpc.cli.settings_help import write_protocols, write_settings
+        from umpc.cli.demo_options import write_protocols, write_settings
         from umpc.coordinator.studyfile_entries import describe_keys
 
         rows = [*describe_keys().items(), ("protocol", "One of the protocols below.")]
@@ -132,7 +131,7 @@ def run(
     """
     from umpc.api.study import ProposedStudy
     from umpc.cli.memory import tune_process
-    from umpc.cli.wait import run_when_accepted
+    from umpc.cli.watch import run_when_accepted
     from umpc.errors import ConfigError
     from umpc.text_file import check_writable
 
@@ -280,7 +279,7 @@ def _warn_of_dates(study: ProposedStudy) -> None:
 
 def _echo(label: str, text: str) -> None:
     """One line: a label, and the text in a column of its own."""
-    from umpc.reporting.words import printable
+    from umpc.reporting.rows import printable
 
     click.echo(f"{label:<12} {printable(text)}")
 

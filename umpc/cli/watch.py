@@ -1,19 +1,28 @@
-"""`umpc study watch`: how far a run is, and who is connected, from another process."""
+"""`umpc study watch`: how far a run is, and who is connected, from another process.
+
+`umpc study run --wait`: ask again until every site has accepted the study.
+
+Each question is a proposal, which a site that waits refuses before it reads its table. A site that
+has accepted already reserves the study's ε for a moment. The questions become rarer: 15 s after the
+first, and up to 5 minutes later.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from umpc.coordinator.run_file import NodeState, RunState, has_died, read_run
-from umpc.errors import UmpcError
+from umpc.errors import ApprovalPending, UmpcError
 
 if TYPE_CHECKING:
+    from umpc.api.result import Result
+    from umpc.api.study import ProposedStudy
     from umpc.proto.v1 import umpc_pb2 as pb
     from umpc.study.document import Study
     from umpc.transport.identity import Identity
@@ -118,3 +127,55 @@ def in_clock(seconds: float) -> str:
     """Return a length of time as hours, minutes and seconds."""
     hours, rest = divmod(max(0, int(seconds)), 3600)
     return f"{hours}:{rest // 60:02}:{rest % 60:02}"
+
+
+# --- waiting for approval -------------------------------------------------------------------------
+
+
+FIRST_PAUSE = 15.0
+LONGEST_PAUSE = 300.0
+GROWTH = 1.5
+HOUR = 3600
+
+
+def run_when_accepted(
+    study: ProposedStudy,
+    hours: float,
+    sleep: Callable[[float], None] = time.sleep,
+    now: Callable[[], float] = time.monotonic,
+    *,
+    progress: bool = True,
+) -> Result:
+    """Run a study as soon as every site has accepted it. Say who has yet to decide.
+
+    Args: progress: whether the steps of the run are shown.
+
+    Raises: ApprovalPending after so many hours; PolicyRefused if a site rejects it; as `study.run`.
+    """
+    until = now() + hours * HOUR
+    pause = FIRST_PAUSE
+    told: tuple[str, ...] | None = None
+    names = [node.name for node in study.document.nodes]
+    while True:
+        try:
+            return study.run(progress=progress)
+        except ApprovalPending as error:
+            waiting = error.waiting or ((error.culprit,) if error.culprit else ())
+            if now() + pause > until:
+                raise
+        if waiting != told:
+            _tell(study, names, waiting)
+            told = waiting
+        sleep(pause)
+        pause = min(GROWTH * pause, LONGEST_PAUSE)
+
+
+def _tell(study: ProposedStudy, names: list[str], waiting: tuple[str, ...]) -> None:
+    """Say on standard error who has yet to decide, and who need not any more."""
+    ready = [name for name in names if name not in waiting]
+    digits = study.document.hash.hex()[:16]
+    click.echo(
+        f"waiting for approval by {', '.join(waiting)}; "
+        f"ready: {', '.join(ready) or 'nobody yet'}; the study's hash is {digits}",
+        err=True,
+    )

@@ -42,7 +42,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from umpc.dp.checks import check_epsilon, check_nodes, check_sensitivity
+from umpc.dp.events import check_epsilon, check_nodes, check_sensitivity
 from umpc.dp.polya import LEAST_LOG_RATIO, sample_polyas
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import InvalidEpsilon, LocalProtocolError

@@ -49,11 +49,10 @@ from functools import lru_cache
 from flint import arb, ctx
 
 from umpc.dp.calibration import NORMAL_SHAPE
-from umpc.dp.checks import PRECISION, above, ball, check_delta, check_epsilon, check_nodes
 from umpc.dp.composition import gaussian_curve, least_scale, satisfies
-from umpc.dp.geometric import discrete_laplaces
-from umpc.dp.random_bits import RandomBits
-from umpc.dp.trials import MORE_TRIALS, TRIALS, first_accepted
+from umpc.dp.events import PRECISION, above, ball, check_delta, check_epsilon, check_nodes
+from umpc.dp.geometric_poisson import discrete_laplaces
+from umpc.dp.random_bits import MORE_TRIALS, TRIALS, RandomBits, first_accepted
 from umpc.errors import LocalProtocolError, StudyError
 
 LEAST_SHARE = 16

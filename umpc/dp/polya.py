@@ -36,28 +36,28 @@ from math import ceil
 import numpy as np
 from flint import arb, ctx
 
-from umpc.dp.checks import ball
-from umpc.dp.fixed_coins import (
+from umpc.dp.events import ball
+from umpc.dp.geometric_poisson import (
+    ROWS,
+    digit_odds,
+    digits_needed,
+    geometric_law,
+    integers_of,
+    poisson_table,
+    totals_of,
+)
+from umpc.dp.random_bits import (
     WIDTH,
     CoinRow,
     Flags,
     Integers,
+    RandomBits,
     SurvivalTable,
     is_below,
     prefixes_of,
     random_words,
     resume,
 )
-from umpc.dp.geometric import (
-    ROWS,
-    digit_odds,
-    digits_needed,
-    geometric_law,
-    integers_of,
-    totals_of,
-)
-from umpc.dp.poisson import poisson_table
-from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError
 
 MOST_LOG_RATIO = Fraction(10**30)

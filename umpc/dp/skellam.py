@@ -32,7 +32,8 @@ from functools import cached_property
 from flint import arb, ctx
 
 from umpc.dp.calibration import NORMAL_SHAPE
-from umpc.dp.checks import (
+from umpc.dp.composition import least_scale, satisfies, skellam_curve
+from umpc.dp.events import (
     PRECISION,
     above,
     ball,
@@ -41,8 +42,7 @@ from umpc.dp.checks import (
     check_nodes,
     check_sensitivity,
 )
-from umpc.dp.composition import least_scale, satisfies, skellam_curve
-from umpc.dp.poisson import MOST_MEAN, sample_poisson
+from umpc.dp.geometric_poisson import MOST_MEAN, sample_poisson
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 

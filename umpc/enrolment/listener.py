@@ -37,9 +37,14 @@ from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 
-from umpc.enrolment.members import members_of, to_plain
-from umpc.enrolment.receiving import RequestReceiver
-from umpc.enrolment.register import ADMITTED, Enrolment, Register
+from umpc.enrolment.register import (
+    ADMITTED,
+    Enrolment,
+    Register,
+    RequestReceiver,
+    members_of,
+    to_plain,
+)
 from umpc.enrolment.texts import Request
 from umpc.errors import CertificateError, ConfigError, UmpcError
 from umpc.transport.diagnose import split_address

@@ -19,8 +19,7 @@ from typing import Any
 
 from umpc import __version__
 from umpc.errors import ConfigError, UmpcError, installing
-from umpc.monitoring.endpoint import local_address
-from umpc.monitoring.metrics import SUCCESS
+from umpc.monitoring.metrics import SUCCESS, local_address
 from umpc.transport.identity import Identity
 
 STUDY, ATTEMPT = "study", "attempt"

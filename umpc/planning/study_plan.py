@@ -9,10 +9,9 @@ from typing import Any
 
 from umpc.coordinator.studyfile import StudyFile
 from umpc.errors import StudyError, UmpcError
-from umpc.planning.machine import Machine
 from umpc.planning.prediction import attempt_over, reference_table_of
 from umpc.planning.reference_table import ReferenceTable
-from umpc.planning.seconds import Network, predict_memory, seconds_of
+from umpc.planning.seconds import Machine, Network, predict_memory, seconds_of
 from umpc.protocols.auto import other_way
 from umpc.protocols.registry import protocol_of
 from umpc.study.attempt import Attempt

@@ -25,7 +25,19 @@ from umpc.errors import (
     StudyError,
 )
 from umpc.protocol_version import PROTOCOL
-from umpc.study.parts import FieldText, Missing, Participant, Person, describe_complete, exact
+from umpc.study.parts import (
+    LAPLACE,
+    FieldText,
+    Missing,
+    Participant,
+    Person,
+    StudyPart,
+    describe_complete,
+    exact,
+    groups_of_sums,
+    names_of,
+    shares_of_sums,
+)
 from umpc.study.settings import (
     HONEST,
     Settings,
@@ -34,7 +46,6 @@ from umpc.study.settings import (
     unused_additions,
     without_addresses,
 )
-from umpc.study.several import LAPLACE, StudyPart, groups_of_sums, names_of, shares_of_sums
 from umpc.ustat.condition import Condition, parse_condition
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema

@@ -32,9 +32,8 @@ from umpc.errors import (
 )
 from umpc.protocol_version import PROTOCOL
 from umpc.study.document import Study
-from umpc.study.parts import FieldText
+from umpc.study.parts import FieldText, StudyPart, sums_of
 from umpc.study.settings import ADVERSARIES
-from umpc.study.several import StudyPart, sums_of
 from umpc.study.sizes import MAX_MEMBERS
 from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR, WITH_VARIANCE
 from umpc.ustat.expression import Expression, Rebuild, interpret

@@ -1,4 +1,8 @@
-"""Texts that commands print: a report as a table or as JSON, and columns of text.
+"""The options --config and --dataset of the commands of a site's administrator.
+
+The types of options and arguments that name a file or a folder.
+
+Texts that commands print: a report as a table or as JSON, and columns of text.
 
 Every table of a command goes to `console`.
 """
@@ -11,11 +15,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from umpc.cli.paths import FILE
 from umpc.errors import ConfigError
 from umpc.text_file import write_text
 
@@ -23,8 +26,95 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from umpc.coordinator.conductor import Preparation
+    from umpc.node.approvals import Approvals
+    from umpc.node.budget.ledger_reading import Snapshot
+    from umpc.node.config import NodeConfig
     from umpc.study.document import Study
     from umpc.study.report import Report
+
+
+class _Named(click.Path):
+    """A path that, where something is there, must be a file or must be a folder.
+
+    Args: is_folder: which of the two.
+    """
+
+    def __init__(self, *, is_folder: bool) -> None:
+        super().__init__(
+            file_okay=not is_folder,
+            dir_okay=is_folder,
+            readable=False,  # whoever reads it says more than click does
+            path_type=Path,
+        )
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:
+        """Return the path. Raises: click.BadParameter, where the other one of the two is there."""
+        if self.dir_okay and os.path.isfile(value):
+            self.fail(f"a folder was expected, and {value} is a file. Correct the path", param, ctx)
+        if self.file_okay and os.path.isdir(value):
+            self.fail(
+                f"a file was expected, and {value} is a folder. Name a file in it", param, ctx
+            )
+        return super().convert(value, param, ctx)
+
+
+FILE = _Named(is_folder=False)
+FOLDER = _Named(is_folder=True)
+
+
+# --- options of commands at a site ----------------------------------------------------------------
+
+
+CONFIG = click.option(
+    "--config",
+    type=FILE,
+    required=True,
+    help="The node's TOML file.",
+)
+DATASET = click.option(
+    "--dataset",
+    metavar="NAME",
+    help="The data set that is meant, where node.toml has several.",
+)
+
+
+def configs_of(config: Path, dataset: str | None) -> tuple[NodeConfig, ...]:
+    """Return the named data set of a node's file, or all without a name. Raises: ConfigError."""
+    from umpc.node.config import choose_dataset, load_datasets
+
+    found = load_datasets(config, reads_table=False)
+    return found if dataset is None else (choose_dataset(found, dataset),)
+
+
+def approvals_of(config: NodeConfig) -> Approvals:
+    """The decisions on studies at a data set."""
+    from umpc.node.approvals import Approvals, approvals_beside
+
+    return Approvals(approvals_beside(config.ledger))
+
+
+def has_ledger(config: NodeConfig) -> bool:
+    """Whether the node has made the ledger of a data set, at its first start."""
+    from umpc.node.budget.ledger_place import Place
+
+    return Place.of(config.ledger, config.anchor).ledger.exists()
+
+
+def read_ledger(config: NodeConfig) -> Snapshot:
+    """Read the ledger of a data set beside a node that may run. Raises: LedgerError."""
+    from umpc.node.budget.ledger_place import Place
+    from umpc.node.budget.ledger_reading import read_beside
+
+    return read_beside(Place.of(config.ledger, config.anchor), composition=config.composition)
+
+
+# --- reports, and what is printed -----------------------------------------------------------------
+
 
 Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
@@ -102,8 +192,7 @@ def _print_table(report: Report, extra: Extra) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from umpc.reporting.rows import table_rows, title_of
-    from umpc.reporting.words import printable
+    from umpc.reporting.rows import printable, table_rows, title_of
 
     title = escape(printable(title_of(report)))
     table = Table(title=title, show_header=False, title_justify="left")
