@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from tests.support.studies import make_study
 from umpc.cli.check_table import compare_table
-from umpc.cli.doctor_site import check_datasets
+from umpc.cli.doctor import check_datasets
 from umpc.cli.main import umpc
 from umpc.cli.server_options import Monitor
 from umpc.errors import ApprovalError, ConfigError

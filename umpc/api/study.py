@@ -246,6 +246,10 @@ class ProposedStudy:
 
         return Result(report)
 
+    def report(self, *, progress: bool = True) -> Report:
+        """Run the study as `run` does, and return the report alone."""
+        return run_now(self._report(progress=progress))
+
     async def _report(self, *, progress: bool) -> Report:
         document = self.document
         with self._led(progress=progress) as led:
@@ -254,7 +258,7 @@ class ProposedStudy:
             def expect(attempt: Attempt) -> None:
                 if told is not None:
                     told(attempt)
-                _load_result(attempt)
+                import_module("umpc.api.result")  # while the run waits for the nodes
 
             led |= {"expect": expect, "returning": self.returning}
             return await run_study(document, self.identity, **led)
@@ -302,11 +306,6 @@ def _both(*notes: Note) -> Note:
             each(node, step, done, total)
 
     return note
-
-
-def _load_result(attempt: Attempt) -> None:
-    """Load the inference from a report while the nodes prepare the attempt."""
-    import_module("umpc.api.result")
 
 
 def participants(processes: Participants) -> list[dict[str, str]]:

@@ -4,21 +4,20 @@
 |---|---|
 | `entry.py` | where the process begins: Ctrl-C before and after the command |
 | `main.py` | the root command: one line and an exit code for each failure; `--version` |
-| `enrol.py` | `umpc enrol`: a site gets its certificate by an invitation, also from a listening authority |
+| `enrol.py` | `umpc enrol`: a site gets its certificate by an invitation, sent or listened to |
 | `ca.py` | `umpc ca`: certificates, the list of revoked ones, and the list of all |
 | `lazy.py` | commands that are loaded when they are used, and those of other packages |
 | `serve.py` | `umpc node`, `umpc dealer`: servers that wait for studies; a site's backup |
-| `server_options.py` | the options of these commands and of `umpc hub`, their run, metrics and health |
+| `server_options.py` | the options of these commands and of `umpc hub`, their run and metrics |
 | `hub.py` | `umpc hub`: the relay that lets all other processes dial out |
 | `memory.py` | how a process takes memory and files from the system |
 | `status.py` | `umpc node status`: certificate, budget and studies that wait, from a site's files |
 | `doctor.py` | `umpc node doctor`: all checks of a site, one line each |
-| `doctor_site.py` | its checks of the site's files, of the own address and of each peer |
 | `doctor_findings.py` | its lines, and the checks of the table's columns and of the policy |
 | `approve.py` | `umpc approve`: a person's decisions on studies at a site |
 | `node_page.py` | `umpc node page`: a page with pending studies, budget and history |
 | `audit.py` | `umpc audit`: show, verify and export a node's audit trail |
-| `budget.py` | `umpc budget`: show and verify a node's ledger, and set its anchor again; amounts in words |
+| `budget.py` | `umpc budget`: show and verify a node's ledger, set its anchor again; amounts |
 | `study.py` | `umpc study`: check, prepare, run or watch a study |
 | `watch.py` | `umpc study watch`, and a run that waits until every site has accepted |
 | `plan.py` | `umpc plan`: predict what a study costs and how accurate it is |

@@ -9,20 +9,17 @@ answers at once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from umpc.cli.shared import FILE, FOLDER, print_columns
-from umpc.enrolment.authority_side import EnrolmentOffice
-from umpc.enrolment.register import ADMITTED, INVITED
-from umpc.transport.certificates import clock, names_of
 
 if TYPE_CHECKING:
     from cryptography import x509
 
+    from umpc.enrolment.authority_side import EnrolmentOffice
     from umpc.transport.revoked import Revoked
 
 ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator", "hub"])
@@ -242,6 +239,9 @@ def members(authority: Path) -> None:
     )
 
 
+HEAD = ("state", "role", "name", "until", "address", "serial or fingerprint")
+
+
 @ca.command("list")
 @authority_option
 def list_issued(authority: Path) -> None:
@@ -251,7 +251,39 @@ def list_issued(authority: Path) -> None:
     Example:
       umpc ca list --authority authority
     """
-    print_list(authority)
+    from umpc.enrolment.authority_side import EnrolmentOffice
+
+    office = EnrolmentOffice(authority)
+    print_columns([HEAD, *_enrolments(office), *_certificates(office)])
+
+
+def _enrolments(office: EnrolmentOffice) -> Iterator[tuple[str, ...]]:
+    """Rows of the processes that have no certificate of their last request yet."""
+    from umpc.enrolment.register import ADMITTED, INVITED
+
+    for entry in office.register.all():
+        if entry.state == ADMITTED:
+            continue
+        digits = "" if entry.state == INVITED else office.view(entry).fingerprint
+        until = entry.until[:10] or "-"
+        state = f"{entry.state}, rival" if entry.rival else entry.state
+        yield state, entry.role, entry.name, until, entry.address or "-", digits or "-"
+
+
+def _certificates(office: EnrolmentOffice) -> Iterator[tuple[str, ...]]:
+    from umpc.transport.certificates import clock, names_of
+
+    revoked = office.authority.revoked()
+    addresses = {(entry.name, entry.role): entry.member_address for entry in office.register.all()}
+    issued = office.authority.issued.all()
+    for cert in sorted(issued, key=lambda cert: (*names_of(cert)[::-1], cert.not_valid_after_utc)):
+        name, role = names_of(cert)
+        state = "expired" if cert.not_valid_after_utc < clock() else "valid"
+        if revoked is not None and cert.serial_number in revoked:
+            state = "revoked"
+        until = f"{cert.not_valid_after_utc:%Y-%m-%d}"
+        address = addresses.get((name, role)) or "-"
+        yield state, role, name, until, address, f"{cert.serial_number:x}"
 
 
 @ca.command()
@@ -361,47 +393,3 @@ def _describe_list(revoked: Revoked) -> None:
     )
 
 
-# --- list -----------------------------------------------------------------------------------------
-
-
-HEAD = ("state", "role", "name", "until", "address", "serial or fingerprint")
-
-
-def print_list(folder: Path) -> None:
-    """Print one line for each certificate, invitation and request.
-
-    Raises: CertificateError if a file of the authority is damaged.
-    """
-    office = EnrolmentOffice(folder)
-    print_columns([HEAD, *_enrolments(office), *_certificates(office, clock())])
-
-
-def _enrolments(office: EnrolmentOffice) -> Iterator[tuple[str, ...]]:
-    """Rows of the processes that have no certificate of their last request yet."""
-    for entry in office.register.all():
-        if entry.state == ADMITTED:
-            continue
-        digits = "" if entry.state == INVITED else office.view(entry).fingerprint
-        until = entry.until[:10] or "-"
-        state = f"{entry.state}, rival" if entry.rival else entry.state
-        yield state, entry.role, entry.name, until, entry.address or "-", digits or "-"
-
-
-def _certificates(office: EnrolmentOffice, now: datetime) -> Iterator[tuple[str, ...]]:
-    revoked = office.authority.revoked()
-    addresses = {(entry.name, entry.role): entry.member_address for entry in office.register.all()}
-    issued = office.authority.issued.all()
-    for cert in sorted(issued, key=lambda cert: (*names_of(cert)[::-1], cert.not_valid_after_utc)):
-        name, role = names_of(cert)
-        state = "expired" if cert.not_valid_after_utc < now else "valid"
-        if revoked is not None and cert.serial_number in revoked:
-            state = "revoked"
-        until = f"{cert.not_valid_after_utc:%Y-%m-%d}"
-        yield (
-            state,
-            role,
-            name,
-            until,
-            addresses.get((name, role)) or "-",
-            (f"{cert.serial_number:x}"),
-        )

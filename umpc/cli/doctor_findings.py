@@ -84,11 +84,6 @@ def attempt(
         yield Finding(check, error=ConfigError(reason))
 
 
-def exit_code(findings: Iterable[Finding]) -> int:
-    """Return the exit code of the first error, or 0 if there is none."""
-    return next((each.error.exit_code for each in findings if each.error), 0)
-
-
 # --- columns --------------------------------------------------------------------------------------
 
 

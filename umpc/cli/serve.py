@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +21,6 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from umpc.cli.doctor import doctor
 from umpc.cli.memory import tune_process
 from umpc.cli.node_page import page
 from umpc.cli.server_options import (
@@ -67,7 +68,7 @@ def node() -> None:
     """
 
 
-for each in (status, doctor, page):
+for each in (status, page):
     node.add_command(each)
 
 
@@ -176,6 +177,65 @@ def start_dealer(
         if workers is not None:
             ending.callback(workers.close)
         serve_helper(given, identity, ALLOWED, add)
+
+
+@node.command()
+@CONFIG
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    metavar="NAME=HOST:PORT",
+    help="Also call this node; dealer:NAME=HOST:PORT and shuffler:NAME=HOST:PORT call those. May "
+    "be given several times.",
+)
+@click.option(
+    "--study",
+    "studies",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also compare the table with the fields of this study.toml. Studies that wait for "
+    "approval or have it are compared anyway. May be given several times.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Lines for people, or one JSON object for programs.",
+)
+def doctor(config: Path, peers: tuple[str, ...], studies: tuple[Path, ...], style: str) -> None:
+    """Check the site's files, its address and its peers, and say what to do.
+
+    A line begins with "ok", with "!!" if somebody must do something, or with "--" if it only
+    informs. The exit code is 0 if no line begins with "!!", and otherwise that of the first such
+    error. The command changes nothing, and it works while the node runs. It shows the number of
+    rows of the table and single values, so keep its output at the site.
+
+    A column that is mostly numbers is red if it has other values, such as 115,1 without a decimal
+    comma under [data]. A study would count them as the lower bound, and tell nobody. A study is red
+    if most values of one of its fields do not fit: numbers outside the bounds, or words that are
+    none of the categories.
+
+    \b
+    Examples:
+      umpc node doctor --config node.toml --peer south=south.example.org:7100
+      umpc node doctor --config node.toml --study study.toml
+    """
+    from umpc.cli.doctor import examine, parse_peer
+
+    findings = []
+    for finding in examine(config, [parse_peer(peer) for peer in peers], studies):
+        findings.append(finding)
+        if style == "text":
+            click.echo(str(finding))
+    code = next((each.error.exit_code for each in findings if each.error), 0)
+    if style == "json":
+        checks = [finding.as_dict() for finding in findings]
+        click.echo(json.dumps({"ok": code == 0, "exit_code": code, "checks": checks}))
+    sys.exit(code)
 
 
 # --- the parts of a site --------------------------------------------------------------------------

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from umpc.cli.shared import FILE, FORMAT, HTML, MARKDOWN, print_preparation, print_report
+from umpc.errors import ApprovalPending, ConfigError, UmpcError
 
 if TYPE_CHECKING:
     from umpc.api.study import ProposedStudy
@@ -129,27 +131,19 @@ def run(
     With --wait, the command asks again until nobody has yet to decide, and says who has. A
     rejection ends it.
     """
-    from umpc.api.study import ProposedStudy
     from umpc.cli.memory import tune_process
     from umpc.cli.watch import run_when_accepted
-    from umpc.errors import ConfigError
     from umpc.text_file import check_writable
 
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     sys.setswitchinterval(SWITCH_SECONDS)
     tune_process()
-    for report in filter(None, (page, text)):
-        check_writable(report, "the report", ConfigError)
-    study = ProposedStudy.load(file)
+    for path in filter(None, (page, text)):
+        check_writable(path, "the report", ConfigError)
+    study = _to_run(file, quiet)
     study.returning = await_site
-    _warn_of_dates(study)
-    if not quiet:
-        _tell_choice(study)
-    progress = not quiet
-    result = (
-        run_when_accepted(study, hours, progress=progress) if wait else study.run(progress=progress)
-    )
-    print_report(result.report, style, page=page, text=text)
+    run = partial(study.report, progress=not quiet)
+    report = run_when_accepted(study, run, hours) if wait else run()
+    print_report(report, style, page=page, text=text)
 
 
 @study.command()
@@ -190,13 +184,7 @@ def prepare(file: Path, style: str, quiet: bool) -> None:
     \b
     umpc study prepare study.toml && umpc study run study.toml
     """
-    from umpc.api.study import ProposedStudy
-
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    study = ProposedStudy.load(file)
-    _warn_of_dates(study)
-    if not quiet:
-        _tell_choice(study)
+    study = _to_run(file, quiet)
     print_preparation(study.document, study.prepare(progress=not quiet), style)
 
 
@@ -253,10 +241,16 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
         _contact(study)
 
 
-def _tell_choice(study: ProposedStudy) -> None:
-    """Say on standard error which way was chosen, where the file left it open."""
-    if study.chosen:
+def _to_run(file: Path, quiet: bool) -> ProposedStudy:
+    """The study of a file, whose dates end soon and whose choices are said on standard error."""
+    from umpc.api.study import ProposedStudy
+
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    study = ProposedStudy.load(file)
+    _warn_of_dates(study)
+    if study.chosen and not quiet:
         click.echo(f"chosen: {study.chosen}", err=True)
+    return study
 
 
 def _compare(file: Path, table: Path) -> None:
@@ -297,7 +291,6 @@ def _contact(study: ProposedStudy) -> None:
 
     Raises: the first reason why one does not; a missing approval only where that is all there is.
     """
-    from umpc.errors import ApprovalPending, UmpcError
 
     own, others = study.contact()
     for contact in own:

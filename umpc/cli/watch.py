@@ -21,10 +21,10 @@ from umpc.coordinator.run_file import NodeState, RunState, has_died, read_run
 from umpc.errors import ApprovalPending, UmpcError
 
 if TYPE_CHECKING:
-    from umpc.api.result import Result
     from umpc.api.study import ProposedStudy
     from umpc.proto.v1 import umpc_pb2 as pb
     from umpc.study.document import Study
+    from umpc.study.report import Report
     from umpc.transport.identity import Identity
 
 PAUSE_SECONDS = 2.0
@@ -140,17 +140,14 @@ HOUR = 3600
 
 def run_when_accepted(
     study: ProposedStudy,
+    run: Callable[[], Report],
     hours: float,
     sleep: Callable[[float], None] = time.sleep,
     now: Callable[[], float] = time.monotonic,
-    *,
-    progress: bool = True,
-) -> Result:
+) -> Report:
     """Run a study as soon as every site has accepted it. Say who has yet to decide.
 
-    Args: progress: whether the steps of the run are shown.
-
-    Raises: ApprovalPending after so many hours; PolicyRefused if a site rejects it; as `study.run`.
+    Raises: ApprovalPending after so many hours; PolicyRefused if a site rejects it; as `run`.
     """
     until = now() + hours * HOUR
     pause = FIRST_PAUSE
@@ -158,7 +155,7 @@ def run_when_accepted(
     names = [node.name for node in study.document.nodes]
     while True:
         try:
-            return study.run(progress=progress)
+            return run()
         except ApprovalPending as error:
             waiting = error.waiting or ((error.culprit,) if error.culprit else ())
             if now() + pause > until:

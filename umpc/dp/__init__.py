@@ -6,9 +6,9 @@
 | `polya.py` | `sample_polyas`: exact draws of the negative binomial with real shape |
 | `skellam.py` | `DistributedSkellam`: noise on several sums, (epsilon, delta)-DP together |
 | `distributed_gaussian.py` | `joint_gaussian`: nodes' discrete Gaussian shares on a vector |
-| `geometric_poisson.py` | exact geometric and Laplace numbers; `sample_poisson` at any mean up to 2^128 |
+| `geometric_poisson.py` | exact geometric, Laplace and Poisson numbers |
 | `committee.py` | noise from independent coins, which a committee computes under shares |
-| `events.py` | releases as data: pure, Laplace, Gaussian and others, and the checks of ε, δ and Δ |
+| `events.py` | releases as data, and the checks of ε, δ and Δ |
 | `composition.py` | `Composition`: what releases cost together, chosen one after another |
 | `random_bits.py` | `RandomBits`: the only source of randomness; coins and trials of fixed work |
 

@@ -5,7 +5,7 @@ numbers of records, and the fields' public bounds.
 
 | file | what it is |
 |---|---|
-| `report_inference.py` | intervals, tests and the four sources of error of one report; their bounds |
+| `report_inference.py` | intervals, tests and the four sources of error of a report |
 | `hypotheses.py` | what each statistic of the library tests, and its law if that is true |
 | `null_laws.py` | laws without noise: of counts, normal, sums of chi-squares; the p-value |
 

@@ -6,5 +6,5 @@
 | `reference_table.py` | a table like the sites' own, and errors over it |
 | `seconds.py` | seconds and memory, from counted delays, bytes and trials of this machine |
 | `study_plan.py` | a study's plan, beside the plan of the other way to run it |
-| `alternatives.py` | the same statistic by every protocol, tuned settings, and the best one for given targets |
+| `alternatives.py` | the same statistic by every protocol and tuned, and the best of them |
 """

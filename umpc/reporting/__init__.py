@@ -4,7 +4,7 @@
 |---|---|
 | `page.py` | a report as one HTML file, and its picture of the intervals |
 | `json_document.py` | a report as a JSON document of a versioned schema, with its inference |
-| `rows.py` | a report in words, rows and blocks, from which terminal, page and Markdown are written |
+| `rows.py` | a report in words and rows, from which terminal, page and Markdown are written |
 
 `report.schema.json` is the schema. `make settings` writes it again.
 """
