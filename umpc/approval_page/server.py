@@ -35,12 +35,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
-from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 from urllib.parse import parse_qs
 
 from umpc.errors import AddressInUse, UmpcError
+from umpc.local_server import LocalCall, LocalServer
 from umpc.reporting.page import BASE, document, escape
 
 
@@ -396,8 +395,6 @@ LOOPBACK = "127.0.0.1"
 CALL_SECONDS = 10
 MOST_CONNECTIONS = 64
 """Connections at the same time. A browser has six for a page, and uses each within a moment."""
-END_SECONDS = 0.1
-"""Longest time until the server notices that it shall end."""
 
 
 @contextmanager
@@ -409,35 +406,26 @@ def served_page(
     Raises: AddressInUse.
     """
     try:
-        server = _PageServer((LOOPBACK, port), _PageHandler)
+        server = _PageServer(port)
     except OSError as error:
         raise AddressInUse(
             f"--port {port}: {LOOPBACK} cannot be listened on there ({error.strerror}): choose "
             "another port"
         ) from None
     server.page = ApprovalPage(read, decide, f"{LOOPBACK}:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, args=(END_SECONDS,), daemon=True)
-    thread.start()
-    try:
+    with server.served():
         yield server.page
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
-class _PageServer(ThreadingMixIn, TCPServer):
+class _PageServer(LocalServer):
     """A browser opens connections that it may never use, so each has its own thread."""
 
-    allow_reuse_address = True
-    daemon_threads = True
-    block_on_close = False
     page: ApprovalPage
 
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]):
+    def __init__(self, port: int):
         self._lock = threading.Lock()
         self._open: dict[Any, None] = {}
-        super().__init__(address, handler)
+        super().__init__((LOOPBACK, port), _PageCalls)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection. The oldest one ends where there are too many.
@@ -460,43 +448,21 @@ class _PageServer(ThreadingMixIn, TCPServer):
             self._open.pop(request, None)
         super().shutdown_request(request)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Write nothing for a browser that breaks off."""
 
-
-class _PageHandler(BaseHTTPRequestHandler):
+class _PageCalls(LocalCall):
     """One call over HTTP."""
 
     server: _PageServer
     timeout = CALL_SECONDS
-    server_version = "umpc"
-    sys_version = ""
 
     def do_GET(self) -> None:
-        """Answer a call without a body."""
-        self._send(self.server.page.answer(self._call(b"")))
-
-    def do_POST(self) -> None:
-        """Answer a call with a body. A longer one than any form is cut, and then refused."""
-        length = self.headers.get("Content-Length", "")
-        size = int(length) if length.isdecimal() and len(length) < 9 else 0
-        self._send(self.server.page.answer(self._call(self.rfile.read(min(size, MOST_BODY + 1)))))
-
-    def _call(self, body: bytes) -> PageCall:
+        """Answer a call. A body longer than any form is cut, and then refused."""
         names = [name.lower() for name in self.headers]
         single = {name.lower(): value for name, value in self.headers.items()}
         twice = {name for name in names if names.count(name) > 1}
         headers = {name: value for name, value in single.items() if name not in twice}
-        return PageCall(self.command, self.path, headers, body)
+        body = self.body(MOST_BODY + 1) if self.command == "POST" else b""
+        answer = self.server.page.answer(PageCall(self.command, self.path, headers, body))
+        self.send(answer.status, answer.headers, answer.text.encode())
 
-    def _send(self, answer: PageAnswer) -> None:
-        content = answer.text.encode()
-        self.send_response(answer.status)
-        for name, value in answer.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Write no line: an address holds the token."""
+    do_POST = do_GET

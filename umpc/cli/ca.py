@@ -391,5 +391,3 @@ def _describe_list(revoked: Revoked) -> None:
         f"list         number {revoked.number} of {revoked.made:%Y-%m-%d %H:%M} UTC, "
         f"{len(revoked.serials)} revoked, next due {revoked.next_update:%Y-%m-%d %H:%M} UTC"
     )
-
-

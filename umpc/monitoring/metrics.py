@@ -12,13 +12,10 @@ slow callers take little. A failure of this port ends no study.
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import contextmanager
 from ipaddress import ip_address
-from socketserver import ThreadingMixIn
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
@@ -27,6 +24,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from umpc import __version__
 from umpc.errors import AddressInUse, ConfigError, UmpcError
+from umpc.local_server import LocalCall, LocalServer, hang_up_after
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.diagnose import split_address
 from umpc.transport.identity import Identity
@@ -160,25 +158,15 @@ def monitored(address: str, registry: CollectorRegistry, fault: Callable[[], str
     if not address:
         yield ""
         return
-    server = _bind(address, _handler(registry, fault))
-    thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
-    thread.start()
-    try:
-        yield f"{server.server_address[0]!s}:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-def _bind(address: str, handler: type[BaseHTTPRequestHandler]) -> HTTPServer:
     host, port = local_address("--metrics", address)
     try:
-        return _LocalServer((host, port), handler)
+        server = _LocalPort((host, port), _handler(registry, fault))
     except OSError:
         raise AddressInUse(
             f"--metrics {address}: another process listens there. Choose another port"
         ) from None
+    with server.served() as shown:
+        yield shown
 
 
 def local_address(option: str, address: str) -> tuple[str, int]:
@@ -200,13 +188,10 @@ def _is_local(host: str) -> bool:
         return False
 
 
-class _LocalServer(ThreadingMixIn, HTTPServer):
+class _LocalPort(LocalServer):
     """One thread for each call, of which there are few."""
 
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]):
+    def __init__(self, address: tuple[str, int], handler: type[LocalCall]):
         self._room = threading.BoundedSemaphore(MOST_AT_ONCE)
         super().__init__(address, handler)
 
@@ -221,9 +206,6 @@ class _LocalServer(ThreadingMixIn, HTTPServer):
         finally:
             self._room.release()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Write nothing for a caller that breaks off."""
-
 
 def _names_this_machine(host: str) -> bool:
     """Whether a call's `Host` is an address of this machine, with or without a port.
@@ -234,56 +216,39 @@ def _names_this_machine(host: str) -> bool:
     return name in ("", "localhost") or _is_local(name)
 
 
-def _handler(registry: CollectorRegistry, fault: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
+def _handler(registry: CollectorRegistry, fault: Callable[[], str]) -> type[LocalCall]:
     one_by_one = threading.Lock()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(LocalCall):
         """Answers GET of the two paths."""
-
-        server_version = "umpc"
-        sys_version = ""
 
         def setup(self) -> None:
             """Begin a call, with a limit on its time."""
             super().setup()
-            self._limit = threading.Timer(CALL_SECONDS, self._hang_up)
-            self._limit.daemon = True
-            self._limit.start()
+            self._limit = hang_up_after(CALL_SECONDS, self.request)
 
         def finish(self) -> None:
             """End a call."""
             self._limit.cancel()
             super().finish()
 
-        def _hang_up(self) -> None:
-            with suppress(OSError):
-                self.request.shutdown(socket.SHUT_RDWR)
-
         def do_GET(self) -> None:
             """Answer one call."""
+            status, kind, text = 404, "text/plain; charset=utf-8", "/metrics or /healthz\n"
             if not _names_this_machine(self.headers.get("Host", "")):
-                self._answer(403, "text/plain; charset=utf-8", b"call 127.0.0.1 by its address\n")
+                status, text = 403, "call 127.0.0.1 by its address\n"
             elif self.path == "/metrics":
                 with one_by_one:
-                    content = generate_latest(registry)
-                self._answer(200, CONTENT_TYPE_LATEST, content)
+                    status, kind, text = (
+                        200,
+                        CONTENT_TYPE_LATEST,
+                        generate_latest(registry).decode(),
+                    )
             elif self.path == "/healthz":
                 with one_by_one:
                     reason = fault()
-                text = f"{reason or WELL}\n".encode()
-                self._answer(503 if reason else 200, "text/plain; charset=utf-8", text)
-            else:
-                self._answer(404, "text/plain; charset=utf-8", b"/metrics or /healthz\n")
-
-        def _answer(self, status: int, kind: str, content: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Leave the process's log to studies."""
+                status, text = 503 if reason else 200, f"{reason or WELL}\n"
+            self.send(status, {"Content-Type": kind}, text.encode())
 
     return Handler
 
