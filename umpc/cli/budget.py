@@ -15,12 +15,11 @@ import json
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from umpc.cli.shared import CONFIG, DATASET, FORMAT, read_ledger
+from umpc.cli.shared import FORMAT, console, of_dataset, place_of, read_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,16 +92,14 @@ def budget() -> None:
 
 
 @budget.command()
-@CONFIG
-@DATASET
+@of_dataset
 @FORMAT
-def show(config: Path, dataset: str | None, style: str) -> None:
+def show(config: NodeConfig, style: str) -> None:
     """Show how much budget is spent, held, reserved by prepared studies and left, and each study.
 
     Long amounts are rounded for people: what is left down, and what is gone up. JSON is exact.
     """
-    loaded, place = _place(config, dataset)
-    snapshot = read_ledger(loaded)
+    snapshot, place = read_ledger(config), place_of(config)
     if style == "json":
         click.echo(json.dumps(as_dict(snapshot, place)))
     else:
@@ -110,15 +107,14 @@ def show(config: Path, dataset: str | None, style: str) -> None:
 
 
 @budget.command()
-@CONFIG
-@DATASET
-def verify(config: Path, dataset: str | None) -> None:
+@of_dataset
+def verify(config: NodeConfig) -> None:
     """Verify every row of the ledger, and its anchor. Print the last row's hash.
 
     Keep a copy of the printed hash elsewhere if you want to recognise this state later.
     """
-    loaded, place = _place(config, dataset)
-    snapshot = read_verified(loaded, place)
+    place = place_of(config)
+    snapshot = read_verified(config, place)
     click.echo(f"verified: the ledger {place.ledger} and its anchor {place.anchor} agree")
     click.echo(str(snapshot.head))
 
@@ -134,14 +130,13 @@ def read_verified(config: NodeConfig, place: Place) -> Snapshot:
 
 
 @budget.command()
-@CONFIG
-@DATASET
+@of_dataset
 @click.option(
     "--accept",
     is_flag=True,
     help="Accept the ledger as the latest one, and set the anchor again. Stop the node first.",
 )
-def anchor(config: Path, dataset: str | None, accept: bool) -> None:
+def anchor(config: NodeConfig, accept: bool) -> None:
     """Check the ledger's anchor, or set it again.
 
     Without --accept the command only checks whether the anchor agrees with the ledger. An anchor
@@ -152,7 +147,7 @@ def anchor(config: Path, dataset: str | None, accept: bool) -> None:
     from umpc.node.budget.ledger import Ledger
     from umpc.node.budget.ledger_reading import read_beside
 
-    loaded, place = _place(config, dataset)
+    place = place_of(config)
     snapshot = read_beside(place)
     if not snapshot.fault:
         click.echo(
@@ -161,17 +156,16 @@ def anchor(config: Path, dataset: str | None, accept: bool) -> None:
         return
     if not accept:
         raise place.astray(snapshot.fault)
-    budget = (loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta)
-    with Ledger(*budget, composition=loaded.composition, anchor=loaded.anchor, accept=True):
+    budget = (config.ledger, config.dataset, config.epsilon, config.delta)
+    with Ledger(*budget, composition=config.composition, anchor=config.anchor, accept=True):
         pass
     click.echo(f"accepted: the anchor {place.anchor} is now at {read_beside(place).head}")
 
 
 @budget.command()
-@CONFIG
-@DATASET
+@of_dataset
 @click.option("--forget", is_flag=True, help="Let the count begin anew, also while the node runs.")
-def fields(config: Path, dataset: str | None, forget: bool) -> None:
+def fields(config: NodeConfig, forget: bool) -> None:
     """Show how many sets of fields the node was asked about, or forget them.
 
     A node tells for at most 32 sets of fields how many of its records have all of them. Each set
@@ -180,18 +174,9 @@ def fields(config: Path, dataset: str | None, forget: bool) -> None:
     from umpc.node.budget.ledgerfile import count_or_forget_fields
     from umpc.node.field_sets import MOST
 
-    _, place = _place(config, dataset)
-    found = count_or_forget_fields(place, forget)
+    found = count_or_forget_fields(place_of(config), forget)
     done = "forgotten" if forget else "counted"
     click.echo(f"{done}: {found} sets of fields; the node answers for at most {MOST}")
-
-
-def _place(config: Path, dataset: str | None) -> tuple[NodeConfig, Place]:
-    from umpc.node.budget.ledger_place import Place
-    from umpc.node.config import load_node_config
-
-    loaded = load_node_config(config, dataset, reads_table=False)
-    return loaded, Place.of(loaded.ledger, loaded.anchor)
 
 
 # --- budget shown ---------------------------------------------------------------------------------
@@ -331,8 +316,6 @@ def _exact(study: StudyEntry) -> dict[str, str | None]:
 
 
 def print_tables(snapshot: Snapshot, place: Place) -> None:
-    from umpc.cli.shared import console
-
     shown = console()
     shown.print(_sums(snapshot.account))
     if composed := _composed(snapshot.account):

@@ -37,7 +37,7 @@ from umpc.cli.doctor_findings import (
     fields_of,
     neutral,
 )
-from umpc.cli.shared import has_ledger
+from umpc.cli.shared import has_ledger, place_of
 from umpc.cli.status import dates_text, list_text
 from umpc.errors import (
     AddressInUse,
@@ -50,7 +50,6 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.node.audit.trail import AuditTrail
-from umpc.node.budget.ledger_place import Place
 from umpc.node.config import NAME, NodeConfig, changed_since_start, load_datasets
 from umpc.node.dataset_files import is_same_database, shared_content
 from umpc.node.table.source import TableSite
@@ -190,7 +189,7 @@ def check_datasets(found: Sequence[NodeConfig]) -> Iterator[Finding]:
 
 def check_disk(config: NodeConfig) -> Iterator[Finding]:
     """Check that the folders of ledger and anchor can be written to and have room."""
-    place = Place.of(config.ledger, config.anchor)
+    place = place_of(config)
     for folder in dict.fromkeys([place.ledger.parent, place.anchor.parent]):
         free = shutil.disk_usage(folder).free
         if not os.access(folder, os.W_OK | os.X_OK):
@@ -215,7 +214,7 @@ def _megabytes(count: int) -> str:
 
 def check_ledger(config: NodeConfig) -> Iterator[Finding]:
     """Verify the ledger and its anchor as `umpc budget verify`, and show what is left."""
-    place = Place.of(config.ledger, config.anchor)
+    place = place_of(config)
     if not place.ledger.exists():
         if place.anchor.exists():
             raise LedgerError(

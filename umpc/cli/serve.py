@@ -35,7 +35,7 @@ from umpc.cli.server_options import (
     serve,
     serve_helper,
 )
-from umpc.cli.shared import CONFIG, DATASET, FILE, FOLDER
+from umpc.cli.shared import CONFIG, FILE, FOLDER, format_option, of_dataset
 from umpc.cli.status import status
 from umpc.errors import CertificateError
 from umpc.logs import start_logging
@@ -198,14 +198,7 @@ def start_dealer(
     help="Also compare the table with the fields of this study.toml. Studies that wait for "
     "approval or have it are compared anyway. May be given several times.",
 )
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Lines for people, or one JSON object for programs.",
-)
+@format_option("text", "json", "Lines for people, or one JSON object for programs.")
 def doctor(config: Path, peers: tuple[str, ...], studies: tuple[Path, ...], style: str) -> None:
     """Check the site's files, its address and its peers, and say what to do.
 
@@ -354,11 +347,10 @@ ALL = "all"
 
 
 @node.command()
-@CONFIG
-@DATASET
+@of_dataset
 @click.option("--to", "target", type=FILE, required=True, help="The new file to write.")
 @click.option("--keys", is_flag=True, help="Also the node's secret key and the ledger's key.")
-def backup(config: Path, dataset: str | None, target: Path, keys: bool) -> None:
+def backup(config: NodeConfig, target: Path, keys: bool) -> None:
     """Write the site's files into one archive, also while the node runs.
 
     A site with several data sets makes one archive for each.
@@ -375,10 +367,8 @@ def backup(config: Path, dataset: str | None, target: Path, keys: bool) -> None:
     umpc node backup --config node.toml --to /mnt/other/north-2026-03-01.tar
     """
     from umpc.node.backup.archive import back_up
-    from umpc.node.config import load_node_config
 
-    loaded = load_node_config(config, dataset, reads_table=False)
-    manifest = back_up(loaded, target, keys=keys)
+    manifest = back_up(config, target, keys=keys)
     secret = "with the secret keys" if keys else "without secret keys"
     names = ", ".join(sorted(manifest.files))
     click.echo(f"backed up: {target}, {secret}: {names}")

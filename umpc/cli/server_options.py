@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from umpc.cli.memory import Collector, tune_process
-from umpc.cli.shared import FOLDER
+from umpc.cli.shared import FOLDER, Option, approvals_of
 from umpc.errors import UmpcError
 from umpc.logs import FORMATS, LEVELS, start_logging
 
@@ -141,7 +141,6 @@ class Serving:
 
 
 Command = Callable[..., None]
-Option = Callable[[Any], Any]
 
 
 def serving_options(*own: Option) -> Callable[[Command], Command]:
@@ -372,7 +371,6 @@ class Monitor:
 
         Args: dataset: its name, where the node has several.
         """
-        from umpc.cli.shared import approvals_of
         from umpc.node.approvals import PENDING
 
         self._ledgers.append(ledger)
@@ -385,12 +383,8 @@ class Monitor:
                 return -1
 
         if self._metrics is not None:
-            self._metrics.add_site(
-                lambda: _amounts(ledger.balance()),
-                lambda: _amounts(ledger.delta()),
-                pending,
-                dataset,
-            )
+            epsilon, delta = (lambda: _amounts(ledger.balance())), lambda: _amounts(ledger.delta())
+            self._metrics.add_site(epsilon, delta, pending, dataset)
 
     def watch(self) -> RunWatch:
         """Return the observer of one study, which makes its spans."""

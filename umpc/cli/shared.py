@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,14 @@ if TYPE_CHECKING:
 
     from umpc.coordinator.conductor import Preparation
     from umpc.node.approvals import Approvals
+    from umpc.node.budget.ledger_place import Place
     from umpc.node.budget.ledger_reading import Snapshot
     from umpc.node.config import NodeConfig
     from umpc.study.document import Study
     from umpc.study.report import Report
+
+
+Option = Callable[[Any], Any]
 
 
 class _Named(click.Path):
@@ -83,6 +88,19 @@ DATASET = click.option(
 )
 
 
+def of_dataset(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command --config and --dataset, and as its first argument what they name."""
+
+    @wraps(command)
+    def run(config: Path, dataset: str | None, **given: Any) -> None:
+        from umpc.node.config import load_node_config
+
+        command(load_node_config(config, dataset, reads_table=False), **given)
+
+    found: Callable[..., None] = CONFIG(DATASET(run))
+    return found
+
+
 def configs_of(config: Path, dataset: str | None) -> tuple[NodeConfig, ...]:
     """Return the named data set of a node's file, or all without a name. Raises: ConfigError."""
     from umpc.node.config import choose_dataset, load_datasets
@@ -98,19 +116,23 @@ def approvals_of(config: NodeConfig) -> Approvals:
     return Approvals(approvals_beside(config.ledger))
 
 
-def has_ledger(config: NodeConfig) -> bool:
-    """Whether the node has made the ledger of a data set, at its first start."""
+def place_of(config: NodeConfig) -> Place:
+    """Where the ledger of a data set is, with its anchor and its key."""
     from umpc.node.budget.ledger_place import Place
 
-    return Place.of(config.ledger, config.anchor).ledger.exists()
+    return Place.of(config.ledger, config.anchor)
+
+
+def has_ledger(config: NodeConfig) -> bool:
+    """Whether the node has made the ledger of a data set, at its first start."""
+    return place_of(config).ledger.exists()
 
 
 def read_ledger(config: NodeConfig) -> Snapshot:
     """Read the ledger of a data set beside a node that may run. Raises: LedgerError."""
-    from umpc.node.budget.ledger_place import Place
     from umpc.node.budget.ledger_reading import read_beside
 
-    return read_beside(Place.of(config.ledger, config.anchor), composition=config.composition)
+    return read_beside(place_of(config), composition=config.composition)
 
 
 # --- reports, and what is printed -----------------------------------------------------------------
@@ -120,14 +142,13 @@ Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
 
 
-FORMAT = click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="A table for people, or one JSON object for programs.",
-)
+def format_option(usual: str, other: str, text: str) -> Option:
+    """--format with two choices, of which the first is usual."""
+    kind = click.Choice([usual, other])
+    return click.option("--format", "style", type=kind, default=usual, show_default=True, help=text)
+
+
+FORMAT = format_option("table", "json", "A table for people, or one JSON object for programs.")
 HTML = click.option(
     "--html",
     "page",
