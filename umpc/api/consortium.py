@@ -32,6 +32,7 @@ from umpc.errors import StudyError
 from umpc.node.table.batch import ReadColumn
 from umpc.protocols.left_open import is_open
 from umpc.ustat.condition import fields_read
+from umpc.ustat.statistics import find_statistic
 
 DELTA = "1/100"
 """The δ that each node allows for all studies: finite bits of noise take some of it."""
@@ -205,8 +206,6 @@ def _resolved(
 
 
 def _is_two_sample(statistic: Asked) -> bool:
-    from umpc.ustat.statistics import find_statistic
-
     if isinstance(statistic, PythonKernel):
         return statistic.sampling == "two_sample"
     names = [statistic] if isinstance(statistic, str) else [str(each[0]) for each in statistic]

@@ -34,6 +34,7 @@ from umpc.study.parts import FieldText
 from umpc.study.settings import keys_of
 from umpc.ustat.condition import fields_read
 from umpc.ustat.estimators import find_estimator
+from umpc.ustat.expression import fields_of
 from umpc.ustat.projection import PAIR
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
@@ -242,7 +243,5 @@ def plain(value: Any) -> Any:
 
 def _fields(statistic: PythonKernel) -> list[str]:
     """The fields that a kernel reads, sorted."""
-    from umpc.ustat.expression import fields_of
-
     found = {field.name for each in statistic.traced.expressions for field in fields_of(each)}
     return sorted(found)

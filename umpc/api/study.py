@@ -33,6 +33,7 @@ from umpc.coordinator.run_file import Note, RunFile, no_note
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.errors import StudyError, UmpcError
+from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.transport.authority import Identity, load_identity
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from umpc.api.fields import Bounds
     from umpc.api.result import Result
     from umpc.planning.study_plan import StudyPlan
-    from umpc.study.attempt import Attempt
 
 Participants = Mapping[str, str]
 """Name in its certificate → address of a process."""

@@ -5,6 +5,7 @@ The commands work while the node runs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,9 @@ from umpc.cli.shared import (
     print_columns,
     read_ledger,
 )
-from umpc.errors import ApprovalError
+from umpc.errors import ApprovalError, LedgerError, UmpcError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from umpc.node.approvals import Approvals, Entry
     from umpc.node.config import NodeConfig
     from umpc.study.document import Study
@@ -181,7 +180,6 @@ def _person() -> str:
 
 def _fields_of(entry: Entry) -> tuple[str, ...]:
     """Return the names of a study's fields; none of a study of another version of the protocol."""
-    from umpc.errors import UmpcError
     from umpc.protocols.registry import decode_study
 
     try:
@@ -228,7 +226,6 @@ def budget_after(config: NodeConfig, study: Study) -> str:
     The δ that finite bits add is not in it, because it depends on numbers of records.
     """
     from umpc.cli.budget import short_amount
-    from umpc.errors import LedgerError
     from umpc.node.budget.budget_account import BudgetCost
     from umpc.protocols.registry import protocol_of
 

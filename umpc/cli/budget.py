@@ -12,6 +12,7 @@ Amounts of ε and δ in a few characters, for people.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
@@ -22,8 +23,6 @@ import click
 from umpc.cli.shared import FORMAT, console, of_dataset, place_of, read_ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.table import Table
 
     from umpc.node.budget.budget_account import Account, Balance, Row

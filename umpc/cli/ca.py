@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.shared import FILE, FOLDER, print_columns
+from umpc.errors import CertificateError, ConfigError
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -145,7 +146,6 @@ def sign(
 
 def _refuse_overwriting(out: Path) -> None:
     """Raises: ConfigError if a certificate at `out` would replace a key or an authority."""
-    from umpc.errors import ConfigError
     from umpc.transport.files import read_file
 
     is_other = out.exists() and b"BEGIN CERTIFICATE-----" not in read_file(out, "choose another")
@@ -345,7 +345,6 @@ def _describe(cert: x509.Certificate, beside: Path, *, must_fit: bool) -> None:
 
 def _authority_of(cert: x509.Certificate, beside: Path, *, must_fit: bool) -> str:
     """Return the fingerprint of the key that signed a certificate, or what the certificate says."""
-    from umpc.errors import CertificateError
     from umpc.transport.certificates import (
         fingerprint,
         is_signed_by,

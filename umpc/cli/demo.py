@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from umpc.api.entries import NOWHERE, helper_entries
+from umpc.api.entries import NOWHERE, helper_entries, label_classes
 from umpc.cli.demo_options import (
     PARTICIPANTS,
     DemoCommand,
@@ -34,11 +34,15 @@ from umpc.cli.demo_options import (
 from umpc.cli.kernel_options import listed
 from umpc.cli.main import INSIDE_A_DEMO
 from umpc.cli.shared import FILE, FOLDER, FORMAT, HTML, MARKDOWN, print_report
+from umpc.coordinator.studyfile import StudyFile, load_study_file
+from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import ConfigError, StudyError
-from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS
+from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
 from umpc.protocols.auto import open_keys
 from umpc.protocols.left_open import AUTO, is_open
 from umpc.protocols.registry import PROTOCOLS, USUAL, chosen_protocol
+from umpc.study.document import Study
+from umpc.study.report import Report
 from umpc.study.settings import ADVERSARIES, HONEST
 from umpc.ustat.condition import fields_read
 from umpc.ustat.sampling import UNBALANCED
@@ -46,11 +50,7 @@ from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
     from umpc.cli.table import DemoTable
-    from umpc.coordinator.studyfile import StudyFile
     from umpc.deployment.processes import Deployment, Served, Start
-    from umpc.node.table.conversions import NumberFormat
-    from umpc.study.document import Study
-    from umpc.study.report import Report
 
 NODES = 4
 """The sites of one table."""
@@ -216,7 +216,6 @@ def demo(**given: Any) -> None:
 
 def _table(options: DemoOptions) -> DemoTable:
     """The demo's table, with the statistic's columns and its label."""
-    from umpc.api.entries import label_classes
     from umpc.cli.table import breast_cancer, together, usual_columns
 
     columns = listed(options.fields) if options.fields else []
@@ -272,8 +271,6 @@ def _sites(options: DemoOptions) -> int:
 
 def _number_format(decimal: str, thousands: str) -> NumberFormat:
     """How the table writes numbers. Raises: ConfigError."""
-    from umpc.node.table.conversions import NumberFormat
-
     if decimal == thousands:
         raise ConfigError(
             f"--decimal and --thousands must be different characters, got {decimal!r} for both"
@@ -332,9 +329,6 @@ def _write_study(
     folder: Path, table: DemoTable, options: DemoOptions, nodes: Sequence[str]
 ) -> StudyFile:
     """study.toml, for processes that are not started yet."""
-    from umpc.coordinator.studyfile import load_study_file
-    from umpc.coordinator.studyfile_text import field_entry, write_study_file
-
     described = table.describe()
     for each in described:
         _tell(str(each))
@@ -438,7 +432,6 @@ def _write_addresses(file: Path, served: dict[str, Served]) -> None:
 def _coordinate(file: Path, deployment: Deployment) -> Report:
     """The coordinator, a process of its own. Its refusal ends the demo with the same exit code."""
     from umpc.deployment.processes import UMPC
-    from umpc.study.report import Report
 
     command = [*UMPC, "study", "run", str(file), "--format", "json", INSIDE_A_DEMO]
     command += ["--await-site", "0"]  # nobody starts a demo's node again

@@ -13,20 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from click import HelpFormatter
 
 from umpc.cli.kernel_options import has_colon, listed, named, unquoted
 from umpc.errors import ConfigError
+from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.left_open import AUTO
 from umpc.protocols.registry import PROTOCOLS, USUAL
 from umpc.study.settings import keys_of
-
-if TYPE_CHECKING:
-    from click import HelpFormatter
-
-    from umpc.protocols.base.protocol import StudyProtocol
 
 PARTICIPANTS = ("dealer", "shufflers")
 """Settings that the demo makes itself."""

@@ -49,6 +49,7 @@ from umpc.errors import (
     LedgerError,
     UmpcError,
 )
+from umpc.native.library import CHOSEN, status
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.config import NAME, NodeConfig, changed_since_start, load_datasets
 from umpc.node.dataset_files import is_same_database, shared_content
@@ -120,8 +121,6 @@ def _examine_dataset(node: NodeConfig, studies: Sequence[Path]) -> Iterator[Find
 
 def check_version() -> Iterator[Finding]:
     """Show the versions, and whether the compiled sign gate is used."""
-    from umpc.native.library import CHOSEN, status
-
     versions = f"umpc {__version__}, protocol {PROTOCOL}, Python {platform.python_version()}"
     yield Finding("version", versions)
     if CHOSEN is None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.shared import FILE, FOLDER
-from umpc.errors import ConfigError
+from umpc.errors import CertificateError, ConfigError
 from umpc.transport.files import read_file, write_public
 
 if TYPE_CHECKING:
@@ -86,7 +86,6 @@ def listen(authority: Path, address: str) -> None:
     """
     from umpc.enrolment.listener import EnrolmentDesk, listening
     from umpc.enrolment.site_side import LISTENING_DAYS, listening_tls
-    from umpc.errors import CertificateError
     from umpc.logs import start_logging
     from umpc.transport.certificates import clock
 
@@ -336,8 +335,6 @@ def approve(text: str, authority: Path, role: str | None, fingerprint: str, days
 
 def _ask_whether_alike(name: str) -> None:
     """Ask the authority's keeper about the digits. Raises: UsageError, CertificateError."""
-    from umpc.errors import CertificateError
-
     question = "Does the site's administrator read the same fingerprint?"
     try:
         are_alike = click.confirm(question, err=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.shared import FILE, FORMAT
+from umpc.errors import StudyError
 
 if TYPE_CHECKING:
     from umpc.reporting.json_document import InferenceDocument
@@ -50,7 +51,6 @@ def infer(
     umpc infer report.json --level 0.9
     umpc infer report.json --alternative greater --null 0.3
     """
-    from umpc.errors import StudyError
     from umpc.inference.report_inference import Inference
     from umpc.reporting.json_document import inference_document, inference_of, read_report
     from umpc.reporting.rows import names_of_parts

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from umpc.cli.shared import FILE, FORMAT, console
+from umpc.errors import StudyError
 
 if TYPE_CHECKING:
     from umpc.coordinator.studyfile import StudyFile
@@ -126,7 +127,6 @@ def plan(
     umpc plan study.toml --records 303,294,200 --error 0.02 --megabytes 10 --trust nobody
     """
     from umpc.coordinator.studyfile import load_study_file
-    from umpc.errors import StudyError
     from umpc.planning.alternatives import Targets
     from umpc.planning.seconds import Network
     from umpc.planning.study_plan import plan_study

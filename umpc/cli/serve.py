@@ -28,6 +28,7 @@ from umpc.cli.server_options import (
     COMPUTE_TLS,
     CORES,
     Monitor,
+    Service,
     Serving,
     begin_helper,
     helper_options,
@@ -37,11 +38,11 @@ from umpc.cli.server_options import (
 )
 from umpc.cli.shared import CONFIG, FILE, FOLDER, format_option, of_dataset
 from umpc.cli.status import status
-from umpc.errors import CertificateError
+from umpc.errors import CertificateError, ConfigError
 from umpc.logs import start_logging
 
 if TYPE_CHECKING:
-    from umpc.cli.server_options import Finished, Server, Service
+    from umpc.cli.server_options import Finished, Server
     from umpc.node.backup.restoring import Statement
     from umpc.node.config import NodeConfig
     from umpc.node.datasets import Dataset
@@ -256,7 +257,6 @@ class OwnSite:
 
         Args: ending: closes the node before its ledgers. watch: makes the observer of each study.
         """
-        from umpc.cli.server_options import Service
         from umpc.node.server import ALLOWED, NodeServer
         from umpc.transport.services import rpc
 
@@ -317,7 +317,6 @@ def configurations(folder: Path) -> list[tuple[NodeConfig, ...]]:
 
     Raises: ConfigError, also where two files name one node, or no file is there.
     """
-    from umpc.errors import ConfigError
     from umpc.node.config import load_datasets
 
     files = sorted(folder.glob("*.toml"))

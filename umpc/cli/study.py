@@ -12,6 +12,7 @@ import click
 
 from umpc.cli.shared import FILE, FORMAT, HTML, MARKDOWN, print_preparation, print_report
 from umpc.errors import ApprovalPending, ConfigError, UmpcError
+from umpc.text_file import check_writable
 
 if TYPE_CHECKING:
     from umpc.api.study import ProposedStudy
@@ -133,7 +134,6 @@ def run(
     """
     from umpc.cli.memory import tune_process
     from umpc.cli.watch import run_when_accepted
-    from umpc.text_file import check_writable
 
     sys.setswitchinterval(SWITCH_SECONDS)
     tune_process()
