@@ -177,19 +177,7 @@ class LocalConsortium:
         return f"<umpc.local_consortium of {', '.join(self.nodes)}>"
 
 
-def local_consortium(
-    frames: Frames,
-    bounds: Mapping[str, Bounds],
-    *,
-    label: Label | None = None,
-    budget: Any = 10,
-    person: str | None = None,
-) -> LocalConsortium:
-    """Start a dealer and one node for each frame as processes of this machine.
-
-    Args: as of `LocalConsortium`. Raises: as it.
-    """
-    return LocalConsortium(frames, bounds, label=label, budget=budget, person=person)
+local_consortium = LocalConsortium
 
 
 def _resolved(

@@ -81,7 +81,13 @@ def describe_column(name: str, values: Sequence[str], classes: int = 0) -> Descr
     texts = [PLAIN.plain(value) for value in values]
     if None in texts:
         _refuse_words(name, values, texts)
-        return DescribedColumn(_describe_labels(name, {value.strip() for value in values}), None)
+        words = sorted({value.strip() for value in values})
+        if len(words) > MOST_CATEGORIES:
+            raise DataError(
+                f"column {name!r} holds {len(words)} different texts, "
+                f"but a field has at most {MOST_CATEGORIES} categories"
+            )
+        return DescribedColumn(FieldText.of_categories(name, words), None)
     numbers = [Decimal(text) for text in texts if text is not None]
     if not all(number.is_finite() for number in numbers):
         raise DataError(
@@ -121,15 +127,6 @@ def _refuse_words(name: str, values: Sequence[str], texts: Sequence[str | None])
             f"none: {shown}; correct them, add --missing for each word that marks a missing "
             f"value, or say with --decimal and --thousands how the table writes numbers"
         )
-
-
-def _describe_labels(name: str, labels: set[str]) -> FieldText:
-    if len(labels) > MOST_CATEGORIES:
-        raise DataError(
-            f"column {name!r} holds {len(labels)} different texts, "
-            f"but a field has at most {MOST_CATEGORIES} categories"
-        )
-    return FieldText.of_categories(name, sorted(labels))
 
 
 # --- fields of a study ----------------------------------------------------------------------------
@@ -193,7 +190,12 @@ def fields_of(
             )
             for name in names
         )
-    return tuple(_published(field, field.name == public) for field in found)
+    return tuple(
+        FieldText.of_categories(field.name, field.categories, public=True)
+        if field.name == public
+        else field
+        for field in found
+    )
 
 
 def field_of(
@@ -269,7 +271,7 @@ def records_of(
     for misfit in records.misfits:
         schema = next(each for each in schemas if each.name == misfit.name)
         if len(misfit.unknown) == records.count:
-            raise _of_no_value(misfit, schema, source)
+            raise _of_no_value(schema, source)
         _warn(misfit, schema, source)
     return records
 
@@ -280,7 +282,7 @@ def with_categories(source: TableSource, schemas: Sequence[FieldSchema]) -> Tabl
     return replace(source, missing=tuple(word for word in source.missing if word not in listed))
 
 
-def _of_no_value(misfit: Misfit, schema: FieldSchema, source: TableSource) -> NotNumeric:
+def _of_no_value(schema: FieldSchema, source: TableSource) -> NotNumeric:
     """The error for a field of which no value fits."""
     found = sorted({text for text in columns_at(source, [schema.name])[schema.name].texts if text})
     came = ", ".join(map(repr, found[:SHOWN]))
@@ -363,12 +365,6 @@ def _from_data(name: str, columns: Sequence[ReadColumn], classes: int) -> FieldT
     """A field with the values' own bounds or categories. Args: classes: of a label, else 0."""
     texts = [text for column in columns for text in column.texts if text is not None]
     return describe_column(name, texts, classes).field
-
-
-def _published(field: FieldText, public: bool) -> FieldText:
-    if not public:
-        return field
-    return FieldText.of_categories(field.name, field.categories, public=True)
 
 
 def _is_whole(column: ReadColumn) -> bool:

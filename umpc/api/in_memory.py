@@ -46,12 +46,10 @@ from umpc.api.fields import (
 )
 from umpc.api.result import Result
 from umpc.errors import DataError, EmptyTable, StudyError, UnknownField
-from umpc.node.table.batch import ReadColumn
 from umpc.node.table.conversions import ColumnValues, Fetched, typed
 from umpc.node.table.source import TableSource
 from umpc.protocols.left_open import AUTO, is_open
 from umpc.simulation import simulate
-from umpc.study.document import Study
 
 COORDINATOR = "coordinator"
 FrameLike: TypeAlias = Any
@@ -115,7 +113,22 @@ def estimate(
     labelled = with_label(bounds, label, found, named_last=not is_own)
     classes = label_classes(statistic, columns)
     fields = fields_of(names, labelled, found, label and label[0], classes)
-    study = _study(statistic, columns, fields, found, epsilon, protocol, settings)
+    chosen = {key: plain(value) for key, value in settings.items()}
+    if is_open(protocol, chosen):
+        chosen["backend"] = AUTO
+        counts = (len(next(iter(site.values())).texts) for site in found.values() if site)
+        chosen.setdefault("records", sum(counts))
+    entries = {
+        "name": "estimate",
+        "epsilon": epsilon,
+        "identity": ".",
+        "protocol": protocol,
+        "nodes": [{"name": site, "address": NOWHERE} for site in found],
+        **helper_entries(protocol, chosen),
+        **chosen,
+    }
+    asked = study_entries(statistic, columns, fields, **entries)
+    study = study_file(asked, statistic).new_study(COORDINATOR)
     schemas = [field.schema() for field in study.fields]
     tables = [
         records_of(source, schemas, study.condition, study.people).numbered_anew(os.urandom).columns
@@ -132,38 +145,6 @@ def estimate(
     return Result(replace(simulate(study, tables, os.urandom).report, finished=finished))
 
 
-def _study(
-    statistic: Asked,
-    columns: Sequence[str] | None,
-    fields: Sequence[Any],
-    sites: Mapping[str, Mapping[str, ReadColumn]],
-    epsilon: Any,
-    protocol: str | None,
-    settings: Mapping[str, Any],
-) -> Study:
-    """The checked study of an estimate."""
-    chosen = {key: plain(value) for key, value in settings.items()}
-    left_open = is_open(protocol, chosen)
-    if left_open:
-        chosen["backend"] = AUTO
-        chosen.setdefault("records", sum(_length(site) for site in sites.values()))
-    entries = study_entries(
-        statistic,
-        columns,
-        fields,
-        **{
-            "name": "estimate",
-            "epsilon": epsilon,
-            "identity": ".",
-            "protocol": protocol,
-            "nodes": [{"name": site, "address": NOWHERE} for site in sites],
-            **helper_entries(protocol, chosen),
-            **chosen,
-        },
-    )
-    return study_file(entries, statistic).new_study(COORDINATOR)
-
-
 def named_frames(frames: Frames) -> dict[str, FrameLike]:
     """Site name → frame. Raises: StudyError where there is none."""
     if isinstance(frames, Mapping):
@@ -178,10 +159,6 @@ def named_frames(frames: Frames) -> dict[str, FrameLike]:
     if not found:
         raise StudyError("at least one frame was expected, and the list is empty")
     return found
-
-
-def _length(columns: Mapping[str, ReadColumn]) -> int:
-    return len(next(iter(columns.values())).texts) if columns else 0
 
 
 # --- frames ---------------------------------------------------------------------------------------

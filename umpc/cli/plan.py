@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from umpc.coordinator.studyfile import StudyFile
     from umpc.planning.alternatives import Alternative, Impossible, Targets, Tuned
     from umpc.planning.reference_table import ConstantAnswer, ReferenceTable
-    from umpc.planning.seconds import Machine, Network
+    from umpc.planning.seconds import Machines, Network
     from umpc.planning.study_plan import StudyPlan
 
 WIDTH = 150
@@ -188,7 +188,7 @@ def _compare(
     like: ReferenceTable,
     network: Network,
     error: float | None,
-    machines: dict[tuple[str, str, str], Machine],
+    machines: Machines,
 ) -> list[Alternative | Impossible]:
     from umpc.planning.alternatives import alternatives
 

@@ -50,7 +50,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeGuard
 
-from flint import arb, fmpq
+from flint import arb, ctx, fmpq
 
 from umpc.errors import EncodingError, InvalidEpsilon, LocalProtocolError, StudyError
 
@@ -118,6 +118,12 @@ def check_nodes(nodes: object, honest: object) -> None:
         )
 
 
+def check_tail(log2_probability: int) -> None:
+    """Refuse a tail above 1/2. Raises: LocalProtocolError."""
+    if log2_probability < 1:
+        raise LocalProtocolError(f"expected a tail of at most 2^-1, got 2^-({log2_probability})")
+
+
 # --- balls ----------------------------------------------------------------------------------------
 
 PRECISION = 128
@@ -131,6 +137,12 @@ def ball(number: Fraction | int) -> arb:
     """The narrowest ball of the current precision around an exact number."""
     number = Fraction(number)
     return arb(fmpq(number.numerator, number.denominator))
+
+
+def ball_at(number: Fraction, precision: int) -> arb:
+    """The ball of an exact number, of so many bits."""
+    with ctx.workprec(precision):
+        return ball(number)
 
 
 def above(number: arb, grid: int | None = GRID) -> Fraction:

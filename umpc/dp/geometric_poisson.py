@@ -48,13 +48,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil, floor, isqrt
 
 import numpy as np
 from flint import arb, ctx
 
-from umpc.dp.events import ball
+from umpc.dp.events import ball, ball_at
 from umpc.dp.random_bits import (
     PRECISION,
     TAIL_BITS,
@@ -232,11 +232,7 @@ def sample_poisson(mean: Fraction, bits: RandomBits) -> int:
 
 @lru_cache(maxsize=LAWS)
 def table_of(mean: Fraction) -> PoissonTable:
-    def at(precision: int) -> arb:
-        with ctx.workprec(precision):
-            return ball(mean)
-
-    return poisson_table(at)
+    return poisson_table(partial(ball_at, mean))
 
 
 class LargePoisson:

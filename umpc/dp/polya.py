@@ -36,7 +36,7 @@ from math import ceil
 import numpy as np
 from flint import arb, ctx
 
-from umpc.dp.events import ball
+from umpc.dp.events import ball, ball_at
 from umpc.dp.geometric_poisson import (
     ROWS,
     digit_odds,
@@ -216,12 +216,6 @@ def _accepted(jumps: Flags, blocks: Integers, bits: RandomBits) -> Flags:
         possible = product < bound
         if certain != possible:
             odds = Fraction(1 << size - 1, k)
-            certain = is_below(resume(words[slot : slot + 1], bits), partial(_ball_at, odds))
+            certain = is_below(resume(words[slot : slot + 1], bits), partial(ball_at, odds))
         accepted.append(certain)
     return np.array(accepted, dtype=np.bool_)
-
-
-def _ball_at(number: Fraction, precision: int) -> arb:
-    """A fraction's ball at a working precision."""
-    with ctx.workprec(precision):
-        return ball(number)

@@ -41,6 +41,7 @@ from umpc.dp.events import (
     check_epsilon,
     check_nodes,
     check_sensitivity,
+    check_tail,
 )
 from umpc.dp.geometric_poisson import MOST_MEAN, sample_poisson
 from umpc.dp.random_bits import RandomBits
@@ -130,10 +131,7 @@ class SkellamShare:
         Raises:
             LocalProtocolError: log2_probability is below 1.
         """
-        if log2_probability < 1:
-            raise LocalProtocolError(
-                f"expected a tail of at most 2^-1, got 2^-({log2_probability})"
-            )
+        check_tail(log2_probability)
         if not self.honest_variance:
             return 0
         with ctx.workprec(PRECISION):

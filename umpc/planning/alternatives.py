@@ -26,7 +26,7 @@ from umpc.coordinator.studyfile import StudyFile
 from umpc.errors import StudyError, UmpcError
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import ConstantAnswer, PredictedError, ReferenceTable
-from umpc.planning.seconds import Machine, Network, Seconds, seconds_of
+from umpc.planning.seconds import Machines, Network, Seconds, seconds_of
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.trust import GRADES
 from umpc.protocols.registry import PROTOCOLS, checked, delta_of, protocol_of
@@ -225,7 +225,7 @@ def alternatives(
     network: Network,
     error: float | None,
     tell: Callable[[str], None],
-    machines: dict[tuple[str, str, str], Machine] | None = None,
+    machines: Machines | None = None,
 ) -> Iterator[Alternative | Impossible]:
     """Plan the study by each variant of each protocol, on all cores; results come in order.
 
@@ -293,7 +293,7 @@ def _predicted(
     attempt: Attempt,
     table: ReferenceTable,
     network: Network,
-    machines: dict[tuple[str, str, str], Machine],
+    machines: Machines,
 ) -> Alternative:
     study = attempt.study
     protocol = protocol_of(study)

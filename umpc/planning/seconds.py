@@ -86,6 +86,10 @@ LISTED_EDGE_BYTES = 20
 E of all sets of records is never listed."""
 
 
+Machines = dict[tuple[str, str, str], "Machine"]
+"""Protocol, backend and noise of trials that were made → their machine."""
+
+
 @dataclass(frozen=True)
 class Network:
     """The lines between processes.
@@ -148,9 +152,12 @@ def predict_seconds(
         work_before = dealing
         work_on_data = evaluating * study.degree / nodes
         set_up *= max(links, default=0)
-    material = work_before + _on_line(_most_before(attempt, cost), network)
+    most_before = max(cost.bytes_dealt, (cost.bytes_offline - cost.bytes_dealt) / nodes)
+    material = work_before + _on_line(most_before, network)
     meets = any(attempt.peers(node) for node in range(nodes))
-    keeps_channels = _makes_channels(study) and max(links, default=0) <= MOST_PEERS
+    by_transfers = study.dealer is not None and tosses_apart(study)
+    makes_channels = study.backend == "garbled" or by_transfers
+    keeps_channels = makes_channels and max(links, default=0) <= MOST_PEERS
 
     def prepared(kept: bool) -> float:
         """Seconds until all nodes are prepared. Args: kept: the channels of an earlier study."""
@@ -165,11 +172,6 @@ def predict_seconds(
     return _in_all(prepared(kept=False), online, network, prepared(kept=True))
 
 
-def _makes_channels(study: Study) -> bool:
-    """Whether nodes make channels after a study: for garbled edges, or coins beside a dealer."""
-    return study.backend == "garbled" or (study.dealer is not None and tosses_apart(study))
-
-
 def rounds_before(attempt: SharedAttempt, *, kept: bool = False) -> int:
     """The number of rounds in which transfers are set up and noise is drawn under shares.
 
@@ -182,12 +184,6 @@ def rounds_before(attempt: SharedAttempt, *, kept: bool = False) -> int:
     if attempt.toss_plan:
         rounds += attempt.toss_plan.rounds
     return rounds
-
-
-def _most_before(attempt: SharedAttempt, cost: Cost) -> float:
-    """Bytes before the data on the busiest line: the dealer's, or a node's."""
-    between = cost.bytes_offline - cost.bytes_dealt
-    return max(cost.bytes_dealt, between / len(attempt.members))
 
 
 def predict_trial_seconds(
@@ -264,7 +260,7 @@ def seconds_of(
     cost: Cost,
     table: ReferenceTable,
     network: Network,
-    machines: dict[tuple[str, str, str], Machine],
+    machines: Machines,
     *,
     is_compared: bool = False,
 ) -> Seconds:

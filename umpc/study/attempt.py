@@ -170,18 +170,12 @@ def _sender(relay: str | None) -> str:
 
 def member_statement(study_hash: bytes, member: Member) -> bytes:
     """The bytes that a node signs as its member: all but certificate and signature."""
-    records = member.records.to_bytes(8, "little")
-    first_class = member.first_class.to_bytes(8, "little")
-    name = member.name.encode()
-    return digest(
-        b"umpc member 1",
-        study_hash,
-        name,
-        records,
-        first_class,
-        member.commitment,
-        member.public_key,
-    )
+    return digest(b"umpc member 1", study_hash, *_facts(member))
+
+
+def _facts(member: Member) -> tuple[bytes, ...]:
+    counts = (count.to_bytes(8, "little") for count in (member.records, member.first_class))
+    return member.name.encode(), *counts, member.commitment, member.public_key
 
 
 def members_statement(study: Study, members: Sequence[Member]) -> bytes:
@@ -202,14 +196,8 @@ def joint_seed(openings: Sequence[bytes]) -> bytes:
 
 def attempt_id(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> bytes:
     """The identity of an attempt, 32 bytes."""
-    seed = joint_seed(openings)
-    return digest(b"umpc attempt 1", study.hash, *(_encode(m) for m in members), seed)
-
-
-def _encode(member: Member) -> bytes:
-    records = member.records.to_bytes(8, "little")
-    first_class = member.first_class.to_bytes(8, "little")
-    return digest(member.name.encode(), records, first_class, member.commitment, member.public_key)
+    known = (digest(*_facts(member)) for member in members)
+    return digest(b"umpc attempt 1", study.hash, *known, joint_seed(openings))
 
 
 # --- the agreement --------------------------------------------------------------------------------

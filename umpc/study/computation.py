@@ -27,7 +27,7 @@ import msgspec
 
 from umpc.crypto.prg import digest
 from umpc.study.document import Study
-from umpc.study.parts import FieldBins, FieldText, exact
+from umpc.study.parts import FieldText, exact
 from umpc.study.settings import Settings
 
 HASH_TAG = "umpc computation 1"
@@ -117,17 +117,11 @@ def unusual(study: Study) -> dict[str, Any]:
 
 
 def _coarser(study: Study) -> tuple[tuple[str, object], ...]:
-    return tuple(
-        (key, _exact_bins(value) if key == "bins" else value)
-        for key, value in unusual(study).items()
-    )
-
-
-def _exact_bins(bins: Sequence[FieldBins]) -> list[tuple[str, int, list[str]]]:
-    """The bins sorted by field, with exact cut points."""
-    return sorted(
-        (each.field, each.count, [str(exact(cut, "bins")) for cut in each.cuts]) for each in bins
-    )
+    found = unusual(study)
+    if bins := found.get("bins"):
+        cuts = ((each, [str(exact(cut, "bins")) for cut in each.cuts]) for each in bins)
+        found["bins"] = sorted((each.field, each.count, exactly) for each, exactly in cuts)
+    return tuple(found.items())
 
 
 def _canonical(fields: Sequence[FieldText]) -> list[tuple[object, ...]]:
@@ -199,18 +193,17 @@ def former_hash(study: Study) -> bytes:
 
 def _hash_of(tag: bytes, keys: tuple[str, ...], study: Study, **own: Any) -> bytes:
     """The hash of a document with these keys. Args: own: values that the study does not have."""
-    own["fields"] = [_former_field(field) for field in study.fields]
+    own["fields"] = [
+        {
+            "name": field.name,
+            "lower": field.lower,
+            "upper": field.upper,
+            "resolution": field.step,
+            "categories": field.categories,
+            "public": field.public,
+        }
+        for field in study.fields
+    ]
     asked = study.question  # without addresses
     document = {key: own[key] if key in own else getattr(asked, key) for key in keys}
     return digest(tag, msgspec.json.encode(document))
-
-
-def _former_field(field: FieldText) -> dict[str, Any]:
-    """A field as tags 1 and 2 had it, whose resolution was 1 by default."""
-    facts = {key: getattr(field, key) for key in ("name", "lower", "upper")}
-    return {
-        **facts,
-        "resolution": field.step,
-        "categories": field.categories,
-        "public": field.public,
-    }
