@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from umpc.errors import ConfigError
@@ -29,13 +27,10 @@ from umpc.text_file import write_text
 class Result:
     """The result of a study. Nothing here takes further ε.
 
-    Args:
-        report: everything that the study released and cost.
-        exact: values without noise, which only a demo knows.
+    Args: report: everything that the study released and cost.
     """
 
     report: Report
-    exact: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def estimate(self) -> float | None:
@@ -98,7 +93,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document of `umpc study run --format json` (`report.schema.json`)."""
-        return document(self.report, self.exact)
+        return document(self.report)
 
     def to_json(self) -> str:
         """The document as text."""

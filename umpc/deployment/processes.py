@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -130,15 +130,15 @@ class Deployment:
         self._environment = environment or {}
         self.authority = Authority.create(folder / "authority")
         self.authority.issue("coordinator", "coordinator", folder / "coordinator")
-        self._waiting: list[tuple[str, Process, Path, Sequence[str]]] = []
+        self._waiting: list[Served] = []
         self._ready: dict[str, Served] = {}
         self.plugins: list[str] = []
         """The protocols of other packages that the nodes may run."""
         self.hub: str | None = None
         """`hub:NAME@HOST:PORT` of the hub that all processes dial, or None if each listens."""
 
-    def start_dealer(self, name: str = "dealer") -> None:
-        self._start_helper("dealer", name)
+    def start_dealer(self) -> None:
+        self._start_helper("dealer", "dealer")
 
     def start_shuffler(self, name: str) -> None:
         self._start_helper("shuffler", name)
@@ -148,17 +148,18 @@ class Deployment:
         place = ["--hub", self.hub] if self.hub else ["--listen", self.address()]
         self.start(name, [role, "start", "--identity", str(self.folder / name), *place])
 
-    def start_hub(self, listen: str = "", grace: int = 30, name: str = "hub") -> Served:
+    def start_hub(self, listen: str = "", grace: int = 30) -> Served:
         """Start a hub and wait for it. All processes that are started later dial it."""
-        if not (self.folder / name).exists():
-            self.authority.issue(name, "hub", self.folder / name)
-        place = ["--identity", str(self.folder / name), "--listen", listen or self.address()]
+        folder = self.folder / "hub"
+        if not folder.exists():
+            self.authority.issue("hub", "hub", folder)
+        place = ["--identity", str(folder), "--listen", listen or self.address()]
         others, self._waiting = self._waiting, []
-        self.start(name, ["hub", "start", *place, "--grace", str(grace)])
+        self.start("hub", ["hub", "start", *place, "--grace", str(grace)])
         self._await_started()
         self._waiting = others
-        served = self._ready.pop(name)
-        self.hub = f"hub:{name}@{served.address}"
+        served = self._ready.pop("hub")
+        self.hub = f"hub:hub@{served.address}"
         return served
 
     def start_node(
@@ -177,47 +178,13 @@ class Deployment:
             extra: more lines of the section [data] of its TOML file.
             more: more sections of its TOML file.
         """
-        config = self._configure(self.folder, name, table, epsilon, extra, more, delta)
-        self.start(name, ["node", "start", "--config", str(config)])
-
-    def start_many(
-        self,
-        name: str,
-        tables: Mapping[str, Path],
-        epsilon: str,
-        more: str = "",
-        delta: str | None = None,
-    ) -> None:
-        """Start one process that runs many nodes, each over a CSV file of its own.
-
-        Args: name: the process's name, and that of its folder. tables: a file for each node's name.
-            The others as of `start_node`.
-        """
-        folder = self.folder / name
-        folder.mkdir()
-        for node, table in tables.items():
-            self._configure(folder, node, table, epsilon, "", more, delta)
-        self.start(name, ["node", "start", "--many", str(folder)], list(tables))
-
-    def _configure(
-        self,
-        folder: Path,
-        name: str,
-        table: Path,
-        epsilon: str,
-        extra: str,
-        more: str,
-        delta: str | None,
-    ) -> Path:
-        """Write a node's certificate and TOML file. Returns: the path of the TOML file."""
-        self.authority.issue(name, "node", folder / name)
-        config = folder / f"{name}.toml"
+        self.authority.issue(name, "node", self.folder / name)
+        config = self.folder / f"{name}.toml"
         budget = f'delta = "{delta}"\n' if delta else ""
+        place = f"listen = {json.dumps(self.address())}\n"
         if self.hub:
-            hub_name, _, address = self.hub.removeprefix("hub:").partition("@")
-            place = f"hub = {{name = {json.dumps(hub_name)}, address = {json.dumps(address)}}}\n"
-        else:
-            place = f"listen = {json.dumps(self.address())}\n"
+            hub, _, address = self.hub.removeprefix("hub:").partition("@")
+            place = f"hub = {{name = {json.dumps(hub)}, address = {json.dumps(address)}}}\n"
         if self.plugins:
             place += f"plugins = {json.dumps(self.plugins)}\n"
         config.write_text(
@@ -226,10 +193,10 @@ class Deployment:
             f'[budget]\nepsilon = "{epsilon}"\n{budget}{more}',
             encoding="utf-8",
         )
-        return config
+        self.start(name, ["node", "start", "--config", str(config)])
 
-    def start(self, name: str, arguments: list[str], serves: Sequence[str] = ()) -> None:
-        """Start a process. Args: serves: the names of its servers, if not its own."""
+    def start(self, name: str, arguments: list[str]) -> None:
+        """Start a process that says when it is ready."""
         if len(self._waiting) >= STARTING:
             self._await_started()
         log = self.folder / f"{name}.log"
@@ -242,7 +209,7 @@ class Deployment:
                 env={**os.environ, **self._environment.get(name, {})},
             )
         self.processes.append(process)
-        self._waiting.append((name, process, log, serves or (name,)))
+        self._waiting.append(Served(name, "", process, log))
 
     def wait_until_ready(self) -> dict[str, Served]:
         """Wait for all processes started since the last call, and return them by name.
@@ -255,15 +222,11 @@ class Deployment:
 
     def _await_started(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        for name, process, log, serves in self._waiting:
-            lines = [_first_line(process, deadline)]
-            if process.stdout is not None and lines[0]:
-                lines += [process.stdout.readline().decode() for _ in serves[1:]]
-            for line in lines:
-                if not line.startswith("ready: "):
-                    raise _why_not_ready(name, log)
-                _, _, own, _, address = line.split()
-                self._ready[own] = Served(own, address, process, log)
+        for each in self._waiting:
+            line = _first_line(each.process, deadline)
+            if not line.startswith("ready: "):
+                raise _why_not_ready(each.name, each.log)
+            self._ready[each.name] = replace(each, address=line.split()[-1])
         self._waiting = []
 
 

@@ -129,31 +129,16 @@ def predict_seconds(
     cost: Cost,
     machine: Machine,
     network: Network,
-    processes_a_core: float = 0.0,
 ) -> Seconds:
-    """The seconds of a run over shared edges.
-
-    Args: processes_a_core: 0 where every process has a machine of its own; else the number of
-    processes that share a core.
-    """
+    """The seconds of a run over shared edges, where every process has a machine of its own."""
     study = attempt.study
     nodes = len(attempt.members)
     edges = _shared_edges(attempt)
-    dealing = machine.dealing * edges
-    evaluating = machine.evaluating * edges
+    work_on_data = machine.evaluating * edges * study.degree / nodes
     links = [len(attempt.transfer_peers(node)) for node in range(nodes)]
-    set_up = LINK_SECONDS / 2
-    if processes_a_core:
-        cores = (nodes + attempt.needs_dealer) / processes_a_core
-        work_before = dealing / min(cores, 1 + nodes)
-        work_on_data = evaluating / min(cores, nodes)
-        set_up *= sum(links) / min(cores, nodes)
-    else:
-        work_before = dealing
-        work_on_data = evaluating * study.degree / nodes
-        set_up *= max(links, default=0)
+    set_up = LINK_SECONDS / 2 * max(links, default=0)
     most_before = max(cost.bytes_dealt, (cost.bytes_offline - cost.bytes_dealt) / nodes)
-    material = work_before + _on_line(most_before, network)
+    material = machine.dealing * edges + _on_line(most_before, network)
     meets = any(attempt.peers(node) for node in range(nodes))
     by_transfers = study.dealer is not None and tosses_apart(study)
     makes_channels = study.backend == "garbled" or by_transfers

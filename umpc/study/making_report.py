@@ -130,7 +130,7 @@ def _covering(study: Study, released: tuple[ReleasedSum, ...], sets: int, edges:
 
     The last ones are kept: an audit runs one study many times, and few values come back often.
     """
-    statistic = _statistic(study, released, edges)
+    statistic = ReleasedStatistic(released, _points(study, len(released)), edges=edges)
     low, high = covering_interval(study.estimator, statistic, sets)
     if not (isfinite(low) and isfinite(high)):
         return NOTHING
@@ -144,29 +144,12 @@ def _covering(study: Study, released: tuple[ReleasedSum, ...], sets: int, edges:
     return replace(found, noise_low=low, noise_high=high, sampling_std=std)
 
 
-def noise_law(entry: SumReport) -> Noise:
-    """The law of the noise of a released sum."""
-    return Noise(entry.noise_std, entry.noise_step, entry.noise_shape, entry.noise_shift)
-
-
-def statistic_of(study: Study, sums: Sequence[SumReport], edges: int = 0) -> ReleasedStatistic:
-    """The released means with the ranges of their kernels; without a sum that gives a variance.
-
-    Args: edges: |E|; 0 where it is not known.
-    """
-    return _statistic(study, tuple(_released(study, sums)), edges)
-
-
-def _statistic(study: Study, released: tuple[ReleasedSum, ...], edges: int) -> ReleasedStatistic:
-    return ReleasedStatistic(released, _points(study, len(released)), edges=edges)
-
-
 def released_sums(sums: Sequence[SumReport], kernels: Iterable[Kernel]) -> list[ReleasedSum]:
     """All released sums with their noise and their kernels' ranges."""
     return [
         ReleasedSum(
             mean=entry.mean,
-            noise=noise_law(entry),
+            noise=Noise(entry.noise_std, entry.noise_step, entry.noise_shape, entry.noise_shift),
             low=float(kernel.interval.low),
             high=float(kernel.interval.high),
             sampling=entry.sampling_std_bound,
