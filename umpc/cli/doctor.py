@@ -14,7 +14,7 @@ import platform
 import re
 import resource
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import combinations
@@ -169,12 +169,14 @@ def check_datasets(found: Sequence[NodeConfig]) -> Iterator[Finding]:
     """
     copies = [*shared_content([each.source for each in found])]
     for one, other in ((found[place], found[another]) for place, another in copies):
-        error = ConfigError(
-            f"the data sets {one.dataset!r} and {other.dataset!r} have equal tables, "
-            f"{one.source.path} and {other.source.path}: each record has two budgets. Keep one of "
-            "the two"
+        yield Finding(
+            "data sets",
+            error=ConfigError(
+                f"the data sets {one.dataset!r} and {other.dataset!r} have equal tables, "
+                f"{one.source.path} and {other.source.path}: each record has two budgets. Keep one of "
+                "the two"
+            ),
         )
-        yield Finding("data sets", error=error)
     for one, other in combinations(found, 2):
         if is_same_database(one.source, other.source):
             yield neutral(
@@ -238,11 +240,13 @@ def check_ledger(config: NodeConfig) -> Iterator[Finding]:
     if account.total.epsilon != config.epsilon:
         left += f"; {config.file.name} gives epsilon {config.epsilon} from the next start on"
     elif is_used_up:
-        error = InsufficientBudget(
-            f"{left}: every study is refused. Raise epsilon under [budget], if your rules allow "
-            "that, or wait until a reservation ends"
+        yield Finding(
+            "budget",
+            error=InsufficientBudget(
+                f"{left}: every study is refused. Raise epsilon under [budget], if your rules allow "
+                "that, or wait until a reservation ends"
+            ),
         )
-        yield Finding("budget", error=error)
         return
     yield Finding("budget", left)
 
@@ -263,11 +267,13 @@ def check_identity(config: NodeConfig, identity: Identity) -> Iterator[Finding]:
     if identity.name == config.name:
         yield Finding("certificate", f"node {identity.name!r}, {dates_text(cert)}")
     else:
-        error = CertificateError(
-            f"the certificate is for {identity.name!r}, and {config.file} is for "
-            f"{config.name!r}. Make both names equal"
+        yield Finding(
+            "certificate",
+            error=CertificateError(
+                f"the certificate is for {identity.name!r}, and {config.file} is for "
+                f"{config.name!r}. Make both names equal"
+            ),
         )
-        yield Finding("certificate", error=error)
     for sentence in due(identity):
         yield Finding("dates", error=CertificateError(sentence))
     yield from _private(config.identity / "key.pem")
@@ -286,10 +292,12 @@ def _private(path: Path) -> Iterator[Finding]:
     try:
         check_private(path)
     except CertificateError:
-        error = CertificateError(
-            f"{path} has mode {mode:03o}, and other users may use it: run `chmod 600 {path}`"
+        yield Finding(
+            "key",
+            error=CertificateError(
+                f"{path} has mode {mode:03o}, and other users may use it: run `chmod 600 {path}`"
+            ),
         )
-        yield Finding("key", error=error)
     else:
         readers = "root and this process's group" if mode & 0o077 else "its owner"
         yield Finding("key", f"{path}: mode {mode:03o}, for {readers} only")
@@ -330,32 +338,42 @@ async def check_network(
 
     Args: identity: None if it is unusable. No peer is then called.
     """
-    own = _check_listen(place, identity) if isinstance(place, str) else _check_hub(place, identity)
+    if isinstance(place, str):
+        own = _tried("listen", _check_listen(place, identity))
+    else:
+        own = _tried("hub", _check_hub(place, identity))
     if not peers:
         told = neutral("peers", "none was named; add --peer NAME=HOST:PORT for each")
         return [*await own, told]
     if identity is None:
         skipped = neutral("peers", "not called: correct this node's certificate first")
         return [*await own, skipped]
-    found = await asyncio.gather(own, *(_check_peer(identity, peer) for peer in peers))
+    found = await asyncio.gather(
+        own, *(_tried("peer", _check_peer(identity, peer)) for peer in peers)
+    )
     now = f"the protocol tells no peer's time, so compare it yourself: {clock():%F %T} UTC here"
     return [finding for part in found for finding in part] + [neutral("clock", now)]
 
 
+async def _tried(check: str, part: Awaitable[list[Finding]]) -> list[Finding]:
+    try:
+        return await part
+    except UmpcError as error:
+        return [Finding(check, error=error)]
+
+
 async def _check_listen(listen: str, identity: Identity | None) -> list[Finding]:
     """Check that the address can be bound, or that this very node listens there."""
+    host, port = split_address(listen)
     try:
-        host, port = split_address(listen)
         await asyncio.to_thread(refuse_if_taken, host, port, listen)
-    except AddressInUse as error:
+    except AddressInUse:
         shown_at = f"{EVERYWHERE.get(host, listen.rpartition(':')[0])}:{port}"
         if identity is None:
             return [neutral("listen", f"{listen} is in use, maybe by this node")]
         if await _is_own(shown_at, identity):
             return [Finding("listen", f"{listen}: this node runs and listens there")]
-        return [Finding("listen", error=error)]
-    except UmpcError as error:
-        return [Finding("listen", error=error)]
+        raise
     if not port:
         return [neutral("listen", f"{listen} takes any free port; peers need a fixed one")]
     return [Finding("listen", f"{listen} is free")]
@@ -367,11 +385,8 @@ async def _check_hub(hub: HubAddress, identity: Identity | None) -> list[Finding
         return [neutral("hub", "not called: correct this node's certificate first")]
     parts = (identity, hub.name, "hub", hub.address, LOOK_SECONDS)
     if fault := await asyncio.to_thread(find_fault, *parts):
-        return [Finding("hub", error=fault)]
-    try:
-        reply = await ask_status(identity, hub, LOOK_SECONDS)
-    except UmpcError as error:
-        return [Finding("hub", error=error)]
+        raise fault
+    reply = await ask_status(identity, hub, LOOK_SECONDS)
     own = identity.role, identity.name
     here = any((each.role, each.name) == own and each.listens for each in reply.seats)
     runs = "this node runs and is connected" if here else "it answers; this node is not connected"
@@ -397,10 +412,10 @@ async def _check_peer(identity: Identity, peer: NamedPeer) -> list[Finding]:
     if is_behind_hub(peer.address):
         answer = await greet_or_fail(identity, peer.role, peer.name, peer.address)
         if isinstance(answer, UmpcError):
-            return [Finding("peer", error=answer)]
+            raise answer
         return [Finding("peer", f"{who}: umpc {answer}")]
     if fault := await asyncio.to_thread(find_fault, *parts):
-        return [Finding("peer", error=fault)]
+        raise fault
     reached = f"{who}: name, TCP and TLS work, and each side accepts the other's certificate"
     answer = await greet_or_fail(identity, peer.role, peer.name, peer.address)
     if isinstance(answer, UmpcError):

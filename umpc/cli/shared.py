@@ -142,6 +142,13 @@ Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
 
 
+TWO_CLASSES = (
+    "takes FIRST+SECOND per node, as 180+120,150+150: the records of the class that should score "
+    "higher, and those of the other class."
+)
+"""How --records is written for a study of two classes."""
+
+
 def format_option(usual: str, other: str, text: str) -> Option:
     """--format with two choices, of which the first is usual."""
     kind = click.Choice([usual, other])

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.shared import FILE, FORMAT, HTML, MARKDOWN, print_preparation, print_report
+from umpc.cli.shared import (
+    FILE,
+    FORMAT,
+    HTML,
+    MARKDOWN,
+    TWO_CLASSES,
+    print_preparation,
+    print_report,
+)
 from umpc.errors import ApprovalPending, ConfigError, UmpcError
 from umpc.text_file import check_writable
 
@@ -193,8 +201,7 @@ def prepare(file: Path, style: str, quiet: bool) -> None:
 @click.option(
     "--records",
     help="Each node's number of records, as 300,300,200. Then also predict what a run costs. A "
-    "study of two classes, such as auc, takes FIRST+SECOND per node, as 180+120,150+150: the "
-    "records of the class that should score higher, and those of the other class.",
+    "study of two classes, such as auc, " + TWO_CLASSES,
 )
 @click.option(
     "--contact",
