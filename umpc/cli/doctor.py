@@ -173,8 +173,8 @@ def check_datasets(found: Sequence[NodeConfig]) -> Iterator[Finding]:
             "data sets",
             error=ConfigError(
                 f"the data sets {one.dataset!r} and {other.dataset!r} have equal tables, "
-                f"{one.source.path} and {other.source.path}: each record has two budgets. Keep one of "
-                "the two"
+                f"{one.source.path} and {other.source.path}: each record has two budgets. Keep "
+                "one of the two"
             ),
         )
     for one, other in combinations(found, 2):
@@ -243,8 +243,8 @@ def check_ledger(config: NodeConfig) -> Iterator[Finding]:
         yield Finding(
             "budget",
             error=InsufficientBudget(
-                f"{left}: every study is refused. Raise epsilon under [budget], if your rules allow "
-                "that, or wait until a reservation ends"
+                f"{left}: every study is refused. Raise epsilon under [budget], if your rules "
+                "allow that, or wait until a reservation ends"
             ),
         )
         return

@@ -124,17 +124,11 @@ def plan(
     """
     from umpc.coordinator.studyfile import load_study_file
     from umpc.planning import alternatives as others
-    from umpc.planning.seconds import Network
     from umpc.planning.study_plan import plan_study
     from umpc.protocols.registry import protocol_of
 
-    if not (0 <= delay < inf and 0 < bandwidth < inf):
-        raise StudyError(
-            f"--delay is at least 0 and --bandwidth above 0, both numbers; got {delay} and "
-            f"{bandwidth}"
-        )
+    network = _network(delay, bandwidth)
     entries = load_study_file(file)
-    network = Network(delay / 1e3, bandwidth * 125_000)
     made = plan_study(entries, records, network, like, delimiter, missing, _warn)
     study, values, label, other = made.study, made.values, made.label, made.beside
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
@@ -180,6 +174,17 @@ def plan(
             click.echo(f"{each.label}: not possible: {each.reason}")
         better = [each for each in possible if targets.beats_constant(each)]
         click.echo(f"recommended: {_recommendation(best, possible, better, constant)}")
+
+
+def _network(delay: float, bandwidth: float) -> Network:
+    from umpc.planning.seconds import Network
+
+    if not (0 <= delay < inf and 0 < bandwidth < inf):
+        raise StudyError(
+            f"--delay is at least 0 and --bandwidth above 0, both numbers; got {delay} and "
+            f"{bandwidth}"
+        )
+    return Network(delay / 1e3, bandwidth * 125_000)
 
 
 def _tell(label: str) -> None:
