@@ -65,6 +65,6 @@ def build_report(
 
 
 def statistic_of(study: Study, sums: Sequence[SumReport], edges: int = 0) -> ReleasedStatistic:
-    """What was released, as intervals take it."""
+    """The released sums, as intervals take them."""
     points = joint_values(study.parsed_kernels)
     return ReleasedStatistic(released_sums(sums, study.parsed_kernels), points, edges=edges)

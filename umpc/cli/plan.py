@@ -18,6 +18,7 @@ from umpc.errors import StudyError
 if TYPE_CHECKING:
     from umpc.planning.alternatives import Alternative, Impossible, Targets
     from umpc.planning.reference_table import ConstantAnswer
+    from umpc.planning.seconds import Network
 
 WIDTH = 150
 """The width of the table of protocols, where the output is no terminal."""
