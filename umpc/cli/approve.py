@@ -23,7 +23,7 @@ from umpc.cli.shared import (
 from umpc.errors import ApprovalError, LedgerError, UmpcError
 
 if TYPE_CHECKING:
-    from umpc.node.approvals import Approvals, Entry
+    from umpc.node.approvals import Entry
     from umpc.node.config import NodeConfig
     from umpc.study.document import Study
 
@@ -190,8 +190,12 @@ def _fields_of(entry: Entry) -> tuple[str, ...]:
 
 def find(config: Path, dataset: str | None, prefix: str) -> tuple[NodeConfig, Entry]:
     """Return the only study whose hash begins so, in any data set. Raises: ApprovalError."""
-    found = configs_of(config, dataset)
-    with_it = [each for each in found if _begins(approvals_of(each), prefix)]
+    found, digits = configs_of(config, dataset), prefix.strip().lower()
+    with_it = [
+        each
+        for each in found
+        if any(entry.hash.startswith(digits) for entry in approvals_of(each).entries())
+    ]
     if len(with_it) > 1:
         names = ", ".join(repr(each.dataset) for each in with_it)
         raise ApprovalError(
@@ -200,11 +204,6 @@ def find(config: Path, dataset: str | None, prefix: str) -> tuple[NodeConfig, En
         )
     chosen = with_it[0] if with_it else found[0]
     return chosen, approvals_of(chosen).find(prefix)
-
-
-def _begins(approvals: Approvals, prefix: str) -> bool:
-    digits = prefix.strip().lower()
-    return any(entry.hash.startswith(digits) for entry in approvals.entries())
 
 
 def _say(entry: Entry) -> None:
@@ -262,24 +261,13 @@ def description_of(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     All facts follow from the document. Text that only its coordinator vouches for is in quotes.
     """
     from umpc.api.description import describe_question
-
-    yield "study", f"{study.name!r}, hash {entry.hash}"
-    yield from _raw_records(study)
-    yield "asked", _asked(entry, study)
-    yield from describe_question(study)
-
-
-def _raw_records(study: Study) -> Iterator[tuple[str, str]]:
-    """A warning if a study shows raw records."""
     from umpc.protocols.registry import protocol_of
 
-    shown = ", ".join(protocol_of(study).discloses(study))
-    if shown:
+    yield "study", f"{study.name!r}, hash {entry.hash}"
+    if shown := ", ".join(protocol_of(study).discloses(study)):
         told = f"shows {shown} of all records to {study.coordinator!r}, as a trusted curator"
         yield "WARNING", f"RAW RECORDS: {told}"
-
-
-def _asked(entry: Entry, study: Study) -> str:
     decision = f"{entry.state} {entry.decided}" if entry.decided else "not decided on"
     reason = f": {entry.reason}" if entry.reason else ""
-    return f"{entry.asked} by {study.coordinator}, {decision}{reason}"
+    yield "asked", f"{entry.asked} by {study.coordinator}, {decision}{reason}"
+    yield from describe_question(study)

@@ -216,7 +216,7 @@ def demo(**given: Any) -> None:
 
 def _table(options: DemoOptions) -> DemoTable:
     """The demo's table, with the statistic's columns and its label."""
-    from umpc.cli.table import breast_cancer, together, usual_columns
+    from umpc.cli.table import breast_cancer, read_csv, together, usual_columns
 
     columns = listed(options.fields) if options.fields else []
     label = options.label
@@ -230,8 +230,13 @@ def _table(options: DemoOptions) -> DemoTable:
     if not options.csv_files:
         table = breast_cancer(wanted)
     else:
-        numbers = _number_format(options.decimal, options.thousands or "")
-        table = together([_read(path, wanted, numbers, options) for path in options.csv_files])
+        how: dict[str, Any] = {
+            "missing": options.missing,
+            "encoding": options.encoding,
+            "numbers": _number_format(options.decimal, options.thousands or ""),
+        }
+        tables = [read_csv(path, options.delimiter, wanted, **how) for path in options.csv_files]
+        table = together(tables)
     bounds = dict(map(given_bounds, options.bounds))
     if unknown := [name for name in bounds if name not in table.columns]:
         raise ConfigError(
@@ -240,22 +245,6 @@ def _table(options: DemoOptions) -> DemoTable:
         )
     classes = label_classes(options.statistic, columns)
     return replace(table, first_class=first_class, bounds=bounds, classes=classes)
-
-
-def _read(
-    path: Path, columns: Sequence[str], numbers: NumberFormat, options: DemoOptions
-) -> DemoTable:
-    """The table of one file."""
-    from umpc.cli.table import read_csv
-
-    return read_csv(
-        path,
-        options.delimiter,
-        columns,
-        missing=options.missing,
-        encoding=options.encoding,
-        numbers=numbers,
-    )
 
 
 def _sites(options: DemoOptions) -> int:
@@ -336,7 +325,10 @@ def _write_study(
     for warning in table.warnings(fields):
         click.echo(f"warning: {warning}", err=True)
     names = [field.name for field in fields if not field.public]
-    filtered = set(fields_read(options.where)) - set(_asked_for(options, names))
+    asked = names[: len(find_statistic(options.statistic).arguments)]
+    if options.fields:
+        asked = listed(options.fields)
+    filtered = set(fields_read(options.where)) - set(asked)
     settings = _checked_settings(options)
     left_open = is_open(options.protocol, options.settings)
     entries = {
@@ -358,13 +350,6 @@ def _write_study(
         **helper_entries(options.protocol, settings),
     }
     return load_study_file(write_study_file(folder, entries))
-
-
-def _asked_for(options: DemoOptions, names: Sequence[str]) -> Sequence[str]:
-    """The statistic's own columns: those that were named, or the first ones of the table."""
-    if options.fields:
-        return listed(options.fields)
-    return names[: len(find_statistic(options.statistic).arguments)]
 
 
 def _checked_settings(options: DemoOptions) -> dict[str, Any]:

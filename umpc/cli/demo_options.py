@@ -31,28 +31,11 @@ TABLE = "The table"
 STUDY = "The study"
 OUTPUT = "The output"
 SECTIONS = {
-    "csv_files": TABLE,
-    "delimiter": TABLE,
-    "fields": TABLE,
-    "label": TABLE,
-    "nodes": TABLE,
-    "bounds": TABLE,
-    "missing": TABLE,
-    "encoding": TABLE,
-    "decimal": TABLE,
-    "thousands": TABLE,
-    "statistic": STUDY,
-    "parameters": STUDY,
-    "where": STUDY,
-    "protocol": STUDY,
-    "permutations": STUDY,
-    "epsilon": STUDY,
-    "max_colluding": STUDY,
-    "adversary": STUDY,
-    "sampling": STUDY,
-    "style": OUTPUT,
+    TABLE: "csv_files delimiter fields label nodes bounds missing encoding decimal thousands",
+    STUDY: "statistic parameters where protocol permutations epsilon max_colluding adversary "
+    "sampling",
 }
-"""Option → its section in the help text. Options that are not here join the last section."""
+"""Section of the help text → its options. All others are in the last section."""
 Command = Callable[..., None]
 
 
@@ -91,13 +74,14 @@ class DemoCommand(click.Command):
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         settings = demo_settings()
-        records: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS.values()}
+        records: dict[str, list[tuple[str, str]]] = {title: [] for title in (*SECTIONS, OUTPUT)}
+        places = {name: title for title, names in SECTIONS.items() for name in names.split()}
         metavars = {}
         for option in self.get_params(context):
             metavars[option.name] = option.make_metavar(context)
             record = option.get_help_record(context)
             if record is not None and option.name not in settings:
-                records[SECTIONS.get(option.name or "", OUTPUT)].append(record)
+                records[places.get(option.name or "", OUTPUT)].append(record)
         for title, rows in records.items():
             with formatter.section(title):
                 formatter.write_dl(rows)

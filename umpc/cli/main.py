@@ -33,27 +33,23 @@ INSIDE_A_DEMO = "--inside-a-demo"
 """The demo's own `umpc study run` has this flag: its failures are read by the demo's person."""
 
 
-COMMANDS = {
-    "demo": LazyCommand(
-        "umpc.cli.demo", "demo", "Run all parties on this machine, over one table."
-    ),
-    "study": LazyCommand("umpc.cli.study", "study", "Run, prepare or check a study."),
-    "plan": LazyCommand("umpc.cli.plan", "plan", "Predict a study's errors, bytes and seconds."),
-    "infer": LazyCommand(
-        "umpc.cli.infer", "infer", "Compute intervals and a p-value from a report."
-    ),
-    "node": LazyCommand("umpc.cli.serve", "node", "Run this site's node."),
-    "approve": LazyCommand(
-        "umpc.cli.approve", "approve", "Decide on studies that wait for approval."
-    ),
-    "audit": LazyCommand("umpc.cli.audit", "audit", "Show and verify the audit trail of a node."),
-    "budget": LazyCommand("umpc.cli.budget", "budget", "Show a site's privacy budget."),
-    "dealer": LazyCommand("umpc.cli.serve", "dealer", "Run the dealer."),
-    "hub": LazyCommand("umpc.cli.hub", "hub", "Run a hub, through which sites reach each other."),
-    "kernels": LazyCommand("umpc.cli.kernels", "kernels", "List the statistics, with formulas."),
-    "enrol": LazyCommand("umpc.cli.enrol", "enrol", "Get a certificate for a site."),
-    "ca": LazyCommand("umpc.cli.ca", "ca", "Make and revoke certificates."),
+OWN = {
+    "demo": ("demo", "Run all parties on this machine, over one table."),
+    "study": ("study", "Run, prepare or check a study."),
+    "plan": ("plan", "Predict a study's errors, bytes and seconds."),
+    "infer": ("infer", "Compute intervals and a p-value from a report."),
+    "node": ("serve", "Run this site's node."),
+    "approve": ("approve", "Decide on studies that wait for approval."),
+    "audit": ("audit", "Show and verify the audit trail of a node."),
+    "budget": ("budget", "Show a site's privacy budget."),
+    "dealer": ("serve", "Run the dealer."),
+    "hub": ("hub", "Run a hub, through which sites reach each other."),
+    "kernels": ("kernels", "List the statistics, with formulas."),
+    "enrol": ("enrol", "Get a certificate for a site."),
+    "ca": ("ca", "Make and revoke certificates."),
 }
+"""Command → its file here, and its line in the list of commands."""
+COMMANDS = {name: LazyCommand(f"umpc.cli.{file}", name, does) for name, (file, does) in OWN.items()}
 
 
 LIBRARIES = (

@@ -99,15 +99,19 @@ def contents(config: Path) -> PageContents:
             return otherwise
 
     name = part(lambda: configs_of(config, None)[0].name, "")
-    entries: list[tuple[NodeConfig, Entry]] = part(lambda: _entries(config), [])
-    waiting = [pair for pair in entries if pair[1].state == PENDING]
-    nothing: tuple[Any, ...] = ()
+
+    def pending() -> list[tuple[NodeConfig, Entry]]:
+        datasets = configs_of(config, None)
+        found = ((each, entry) for each in datasets for entry in approvals_of(each).entries())
+        return [pair for pair in found if pair[1].state == PENDING]
+
+    waiting: list[tuple[NodeConfig, Entry]] = part(pending, [])
     return PageContents(
         site=name,
         waiting=tuple(starmap(_waiting, waiting[:MOST_WAITING])),
         more=max(0, len(waiting) - MOST_WAITING),
-        budgets=part(lambda: _budgets(config), nothing),
-        history=part(lambda: _history(config), nothing),
+        budgets=part(lambda: _budgets(config), ()),
+        history=part(lambda: _history(config), ()),
         faults=tuple(faults),
     )
 
@@ -168,10 +172,3 @@ def _about(row: dict[str, Any]) -> str:
         f"{row['statistic'] or 'unknown statistic'}, epsilon {row['epsilon'] or 'unknown'}, "
         f"hash {row['study'][:DIGITS]}"
     )
-
-
-def _entries(config: Path) -> list[tuple[NodeConfig, Entry]]:
-    """Return all studies with their data sets. Raises: ApprovalError."""
-    return [
-        (each, entry) for each in configs_of(config, None) for entry in approvals_of(each).entries()
-    ]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.coordinator.run_file import NodeState, RunState, has_died, read_run
+from umpc.coordinator.run_file import RunState, has_died, read_run
 from umpc.errors import ApprovalPending, UmpcError
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def step_line(run: RunState, now: float) -> str:
     """Return one line on a run: its step, who has answered, and who is waited for."""
     states = run.nodes.values()
     step = max(states, key=lambda state: state.since).step
-    late = [name for name, state in run.nodes.items() if _lacks(state, step)]
+    late = [
+        name for name, state in run.nodes.items() if state.step != step or state.done < state.total
+    ]
     since = max((state.since for state in states if state.step == step), default=run.begun)
     shown = ", ".join(late[:SHOWN]) + (" and others" if len(late) > SHOWN else "")
     waits = f", waiting for {shown}" if late else ""
@@ -66,10 +68,6 @@ def step_line(run: RunState, now: float) -> str:
         f"{in_clock(now - since)}, {len(states) - len(late)} of {len(states)} nodes have done it"
         f"{waits}"
     )
-
-
-def _lacks(state: NodeState, step: str) -> bool:
-    return state.step != step or state.done < state.total
 
 
 def node_lines(run: RunState, now: float) -> Iterator[str]:
