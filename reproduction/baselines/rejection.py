@@ -1,8 +1,9 @@
 """The former draws of Poisson and discrete Gaussian variables: rejection that ends when it can.
 
-The laws and the trials are those of `umpc.dp.geometric_poisson` and `umpc.dp.distributed_gaussian`. The time
-follows the value, because a trial's coins do, and because the odds of a value met before are
-remembered. `python -m bench.timing` shows what a clock learns from that.
+The laws and the trials are those of `umpc.dp.geometric_poisson` and
+`umpc.dp.distributed_gaussian`. The time follows the value, because a trial's coins do, and because
+the odds of a value met before are remembered. `python -m bench.timing` shows what a clock learns
+from that.
 """
 
 from __future__ import annotations
