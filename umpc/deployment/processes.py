@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -130,7 +130,7 @@ class Deployment:
         self._environment = environment or {}
         self.authority = Authority.create(folder / "authority")
         self.authority.issue("coordinator", "coordinator", folder / "coordinator")
-        self._waiting: list[Served] = []
+        self._waiting: list[tuple[str, Process, Path, Sequence[str]]] = []
         self._ready: dict[str, Served] = {}
         self.plugins: list[str] = []
         """The protocols of other packages that the nodes may run."""
@@ -178,13 +178,47 @@ class Deployment:
             extra: more lines of the section [data] of its TOML file.
             more: more sections of its TOML file.
         """
-        self.authority.issue(name, "node", self.folder / name)
-        config = self.folder / f"{name}.toml"
+        config = self._configure(self.folder, name, table, epsilon, extra, more, delta)
+        self.start(name, ["node", "start", "--config", str(config)])
+
+    def start_many(
+        self,
+        name: str,
+        tables: Mapping[str, Path],
+        epsilon: str,
+        more: str = "",
+        delta: str | None = None,
+    ) -> None:
+        """Start one process that runs many nodes, each over a CSV file of its own.
+
+        Args: name: the process's name, and that of its folder. tables: a file for each node's name.
+            The others as of `start_node`.
+        """
+        folder = self.folder / name
+        folder.mkdir()
+        for node, table in tables.items():
+            self._configure(folder, node, table, epsilon, "", more, delta)
+        self.start(name, ["node", "start", "--many", str(folder)], list(tables))
+
+    def _configure(
+        self,
+        folder: Path,
+        name: str,
+        table: Path,
+        epsilon: str,
+        extra: str,
+        more: str,
+        delta: str | None,
+    ) -> Path:
+        """Write a node's certificate and TOML file. Returns: the path of the TOML file."""
+        self.authority.issue(name, "node", folder / name)
+        config = folder / f"{name}.toml"
         budget = f'delta = "{delta}"\n' if delta else ""
-        place = f"listen = {json.dumps(self.address())}\n"
         if self.hub:
-            hub, _, address = self.hub.removeprefix("hub:").partition("@")
-            place = f"hub = {{name = {json.dumps(hub)}, address = {json.dumps(address)}}}\n"
+            hub_name, _, address = self.hub.removeprefix("hub:").partition("@")
+            place = f"hub = {{name = {json.dumps(hub_name)}, address = {json.dumps(address)}}}\n"
+        else:
+            place = f"listen = {json.dumps(self.address())}\n"
         if self.plugins:
             place += f"plugins = {json.dumps(self.plugins)}\n"
         config.write_text(
@@ -193,10 +227,10 @@ class Deployment:
             f'[budget]\nepsilon = "{epsilon}"\n{budget}{more}',
             encoding="utf-8",
         )
-        self.start(name, ["node", "start", "--config", str(config)])
+        return config
 
-    def start(self, name: str, arguments: list[str]) -> None:
-        """Start a process that says when it is ready."""
+    def start(self, name: str, arguments: list[str], serves: Sequence[str] = ()) -> None:
+        """Start a process. Args: serves: the names of its servers, if not its own."""
         if len(self._waiting) >= STARTING:
             self._await_started()
         log = self.folder / f"{name}.log"
@@ -209,7 +243,7 @@ class Deployment:
                 env={**os.environ, **self._environment.get(name, {})},
             )
         self.processes.append(process)
-        self._waiting.append(Served(name, "", process, log))
+        self._waiting.append((name, process, log, serves or (name,)))
 
     def wait_until_ready(self) -> dict[str, Served]:
         """Wait for all processes started since the last call, and return them by name.
@@ -222,11 +256,15 @@ class Deployment:
 
     def _await_started(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        for each in self._waiting:
-            line = _first_line(each.process, deadline)
-            if not line.startswith("ready: "):
-                raise _why_not_ready(each.name, each.log)
-            self._ready[each.name] = replace(each, address=line.split()[-1])
+        for name, process, log, serves in self._waiting:
+            lines = [_first_line(process, deadline)]
+            if process.stdout is not None and lines[0]:
+                lines += [process.stdout.readline().decode() for _ in serves[1:]]
+            for line in lines:
+                if not line.startswith("ready: "):
+                    raise _why_not_ready(name, log)
+                _, _, own, _, address = line.split()
+                self._ready[own] = Served(own, address, process, log)
         self._waiting = []
 
 
